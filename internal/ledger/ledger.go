@@ -17,6 +17,7 @@ type Ledger interface {
 	Work
 	Registry
 	Access
+	Proposals
 }
 
 // Reader answers what is and what was.
@@ -134,6 +135,22 @@ type Target struct {
 	Retain bool `json:"retain,omitempty"`
 	// PausedUntil: nothing is applied or corrected before. Zero: not paused.
 	PausedUntil time.Time `json:"pausedUntil,omitzero"`
+	// Approvals is how many people have to approve a proposed change of the target's objects. With more than 0, changes
+	// over HTTP have to be proposed.
+	Approvals int `json:"approvals,omitempty" minimum:"0" maximum:"100"`
+}
+
+// ServedBy tells whether the target's objects are to be in a cluster.
+func (t Target) ServedBy(c Cluster) bool {
+	if t.Server != Clusters {
+		return false
+	}
+	for label, value := range t.Clusters {
+		if have, ok := c.Labels[label]; !ok || have != value {
+			return false
+		}
+	}
+	return true
 }
 
 // Cluster is one that workers apply objects to, or one whose Cardea reads the ledger itself.
@@ -157,14 +174,4 @@ type Registry interface {
 	Clusters(ctx context.Context) ([]Cluster, error)
 	SetCluster(ctx context.Context, c Cluster, by string) error
 	DeleteCluster(ctx context.Context, name, by string) error
-}
-
-// Has tells whether a cluster serves the target: it has all of the target's labels.
-func (t Target) Has(c Cluster) bool {
-	for key, value := range t.Clusters {
-		if c.Labels[key] != value {
-			return false
-		}
-	}
-	return true
 }

@@ -144,7 +144,8 @@ func (o *options) setGrantCommand() *cobra.Command {
 		Example: `  cardea ledger grant set admins --subjects alice,group:platform --permissions '*'
 
   # A team edits its own routes, and sees the rest
-  cardea ledger grant set shop --subjects group:shop --permissions write,delete,rollback --kinds HTTPRoute --namespaces shop
+  cardea ledger grant set shop --subjects group:shop \
+    --permissions write,delete,rollback --kinds HTTPRoute --namespaces shop
   cardea ledger grant set readers --subjects '*' --permissions read`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -165,7 +166,8 @@ func (o *options) setGrantCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&g.Subjects, "subjects", nil, "who: subjects, group:NAME, or * for all who are known")
-	f.StringSliceVar(&permissions, "permissions", nil, "what: read, write, delete, rollback, hold, propose, approve, admin, or *")
+	f.StringSliceVar(&permissions, "permissions", nil,
+		"what: read, write, delete, rollback, hold, propose, approve, admin, or *")
 	f.StringSliceVar(&g.Kinds, "kinds", nil, "kinds of objects (default: all)")
 	f.StringSliceVar(&g.Namespaces, "namespaces", nil, "namespaces of objects (default: all)")
 	f.StringSliceVar(&g.Targets, "targets", nil, "targets of objects (default: all)")

@@ -22,6 +22,8 @@ type applying struct {
 	wait    waiting
 	hold    string
 	back    bool // undo if refused
+	propose bool
+	freely  bool // without approvals
 }
 
 func (o *options) applyCommand() *cobra.Command {
@@ -62,6 +64,7 @@ func (o *options) bindApplying(cmd *cobra.Command, a *applying) {
 	f.StringVar(&a.bound, "if-preview", "", "make the change only if it does what the preview of this digest said")
 	f.StringVar(&a.hold, "hold", "",
 		"hold the objects, for this reason: who changes them afterwards has to state --release")
+	a.bindPropose(cmd)
 	f.BoolVar(&a.back, "undo-if-refused", false, "wait, and undo the change if a cluster or the proxies refuse it")
 	a.wait.bind(cmd)
 }
@@ -133,6 +136,10 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	if a.Draft, err = l.Admit(ctx, a.Draft); err != nil {
 		return err
 	}
+	if a.propose {
+		return o.suggest(cmd, l, a)
+	}
+	a.Direct = !a.freely
 	if a.preview && a.bound == "" {
 		made, err := l.Preview(ctx, a.Draft)
 		if err != nil {

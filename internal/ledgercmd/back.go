@@ -139,6 +139,7 @@ func (o *options) holdCommand() *cobra.Command {
 	}
 	o.bindAuthor(cmd, &a.Draft)
 	o.bindOutput(cmd)
+	a.bindPropose(cmd)
 	cmd.Flags().StringVar(&a.hold, "why", "", "the reason, which whoever is refused is told")
 	cmd.Flags().DurationVar(&span, "for", 0, "how long (default: until it is released)")
 	return cmd
@@ -157,6 +158,7 @@ func (o *options) releaseCommand() *cobra.Command {
 		},
 	}
 	o.bindAuthor(cmd, &a.Draft)
+	a.bindPropose(cmd)
 	o.bindOutput(cmd)
 	return cmd
 }

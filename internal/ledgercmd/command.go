@@ -77,7 +77,8 @@ everything; who asks the server may do what grants say.`,
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.url, "ledger", "",
 		"the ledger: a file, postgres://USER@HOST/DATABASE, or https://HOST:PORT (default: $"+variable+")")
-	f.StringVar(&o.tokenFile, "ledger-token-file", "", "file with the token for a server (default: $"+tokenVariable+" is it)")
+	f.StringVar(&o.tokenFile, "ledger-token-file", "",
+		"file with the token for a server (default: $"+tokenVariable+" is it)")
 	f.StringVar(&o.caFile, "ledger-ca", "", "file with the authorities of a server's certificate (default: the machine's)")
 	f.StringVar(&o.keyFile, "ledger-key", "",
 		"file with the key that Secrets are sealed with (default: the ledger's file with .key)")
@@ -85,7 +86,8 @@ everything; who asks the server may do what grants say.`,
 	cmd.AddCommand(o.applyCommand(), o.deleteCommand(), o.diffCommand(), o.importCommand(), o.exportCommand(),
 		o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
-		o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
+		o.proposeCommand(), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
+		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
 		o.verifyCommand(), o.migrateCommand(), o.serveCommand())
 	return cmd
 }

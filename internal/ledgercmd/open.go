@@ -33,6 +33,11 @@ type changer interface {
 	Preview(ctx context.Context, d ledger.Draft) (ledger.Preview, error)
 	// CommitIf makes a draft a change if it does what a preview said.
 	CommitIf(ctx context.Context, d ledger.Draft, digest string) (ledger.Change, error)
+	// ProposeDraft keeps a draft as a proposal, with its preview.
+	ProposeDraft(ctx context.Context, d ledger.Draft) (ledger.Proposal, error)
+	// CommitProposal makes a proposal a change, if it does what was approved. bound, if not "", is the digest of the
+	// preview that it must have.
+	CommitProposal(ctx context.Context, number int64, by, bound string) (ledger.Change, error)
 }
 
 func isHTTP(url string) bool {
@@ -89,6 +94,11 @@ func (d *direct) CommitIf(ctx context.Context, draft ledger.Draft, digest string
 	return change, err
 }
 
+// ProposeDraft implements changer.
+func (d *direct) ProposeDraft(ctx context.Context, draft ledger.Draft) (ledger.Proposal, error) {
+	return d.Propose(ctx, draft)
+}
+
 // ask asks a server. It checks objects itself.
 func (o *options) ask(cmd *cobra.Command, url string) (*opened, error) {
 	c, err := client.New(client.Config{
@@ -103,6 +113,16 @@ func (o *options) ask(cmd *cobra.Command, url string) (*opened, error) {
 
 // remote is the changer of a server.
 type remote struct{ *client.Client }
+
+// ProposeDraft implements changer.
+func (r remote) ProposeDraft(ctx context.Context, d ledger.Draft) (ledger.Proposal, error) {
+	return r.Propose(ctx, d, ledger.Preview{})
+}
+
+// CommitProposal implements changer.
+func (r remote) CommitProposal(ctx context.Context, number int64, _, bound string) (ledger.Change, error) {
+	return r.Client.CommitProposal(ctx, number, bound)
+}
 
 // Admit implements changer: the server does it.
 func (r remote) Admit(_ context.Context, d ledger.Draft) (ledger.Draft, error) { return d, nil }

@@ -32,14 +32,14 @@ target "default" is from the start), or its objects are applied to Kubernetes cl
 					return printJSON(cmd.OutOrStdout(), targets)
 				}
 				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
-				fmt.Fprintln(t, "TARGET\tSERVER\tCLUSTERS\tDRIFT\tEXISTING\tPAUSED UNTIL")
+				fmt.Fprintln(t, "TARGET\tSERVER\tCLUSTERS\tDRIFT\tEXISTING\tAPPROVALS\tPAUSED UNTIL")
 				for _, target := range targets {
 					paused := ""
 					if !target.PausedUntil.IsZero() {
 						paused = at(target.PausedUntil)
 					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", target.Name, target.Server, words(target.Clusters),
-						target.Drift, target.Existing, paused)
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", target.Name, target.Server, words(target.Clusters),
+						target.Drift, target.Existing, target.Approvals, paused)
 				}
 				return t.Flush()
 			})
@@ -58,6 +58,9 @@ func (o *options) setTargetCommand() *cobra.Command {
 		Short: "Make a target, or change one: what is not stated stays",
 		Example: `  # Apply what is in target prod to all clusters with the label env=prod
   cardea ledger target set prod --server Clusters --clusters env=prod
+
+  # Changes have to be proposed, and approved by somebody else
+  cardea ledger target set prod --approvals 1
 
   # Leave the clusters alone for an hour
   cardea ledger target set prod --pause 1h`,
@@ -88,6 +91,9 @@ func (o *options) setTargetCommand() *cobra.Command {
 				if changed("retain") {
 					set.Retain = t.Retain
 				}
+				if changed("approvals") {
+					set.Approvals = t.Approvals
+				}
 				if changed("pause") {
 					set.PausedUntil = time.Now().Add(pause).UTC().Truncate(time.Second)
 				}
@@ -101,6 +107,8 @@ func (o *options) setTargetCommand() *cobra.Command {
 	f.StringVar(&drift, "drift", "", "what is done about objects that others changed: Correct, Report or Adopt")
 	f.StringVar(&existing, "existing", "", "what is done about objects that are there already: Refuse, Adopt or Overwrite")
 	f.BoolVar(&t.Retain, "retain", false, "objects stay in clusters when they are deleted in the ledger")
+	f.IntVar(&t.Approvals, "approvals", 0, "how many people have to approve a change, never who proposed it; "+
+		"0: changes need not be proposed")
 	f.DurationVar(&pause, "pause", 0, "apply and correct nothing for this time; 0: go on")
 	complete(cmd, "server", string(ledger.Proxies), string(ledger.Clusters))
 	complete(cmd, "drift", string(ledger.DriftCorrect), string(ledger.DriftReport), string(ledger.DriftAdopt))

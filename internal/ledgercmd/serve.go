@@ -24,15 +24,15 @@ func (o *options) serveCommand() *cobra.Command {
 		Short: "Serve a ledger over HTTP, and apply it to clusters",
 		Long: `Serve a ledger over HTTP, and apply it to clusters.
 
-The API is under /ledger/v1; /ledger/v1/openapi.json describes it. Callers send a bearer token: one of the ledger's own
-("cardea ledger token"), an ID token (--oidc-issuer), or a token of a cluster (--kubernetes-auth). What they may do, grants
-say ("cardea ledger grant"), or the cluster's RBAC.
+The API is under /ledger/v1; /ledger/v1/openapi.json describes it. Callers send a bearer token: one of the ledger's
+own ("cardea ledger token"), an ID token (--oidc-issuer), or a token of a cluster (--kubernetes-auth). What they may
+do, grants say ("cardea ledger grant"), or the cluster's RBAC.
 
 Clusters that are registered with a kubeconfig ("cardea ledger cluster set") get what their targets want. Several
 processes may do so at once.
 
-On other addresses than loopback, TLS is required: state --tls-cert and --tls-key, or --plaintext if something in front
-of it has TLS.`,
+On other addresses than loopback, TLS is required: state --tls-cert and --tls-key, or --plaintext if something in
+front of it has TLS.`,
 		Example: `  # On this machine, with a token of your own
   cardea ledger token create me --subject alice --ledger gateways.db > token
   cardea ledger grant set admins --subjects alice --permissions '*' --ledger gateways.db
@@ -80,7 +80,8 @@ of it has TLS.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.Addr, "listen", ledgerserver.DefaultAddr, "host:port of the API")
-	f.StringVar(&s.TLSCert, "tls-cert", "", "file with the server's certificate, and those above it; read again when it changes")
+	f.StringVar(&s.TLSCert, "tls-cert", "",
+		"file with the server's certificate, and those above it; read again when it changes")
 	f.StringVar(&s.TLSKey, "tls-key", "", "file with the certificate's key")
 	f.BoolVar(&s.Plain, "plaintext", false, "no TLS on addresses that others can reach")
 	f.StringVar(&s.Probes, "probes", "", "host:port of health, readiness and metrics (default: none)")
@@ -90,13 +91,17 @@ of it has TLS.`,
 	f.StringVar(&oidc.Groups, "oidc-groups-claim", "groups", "claim that says in which groups the caller is")
 	f.StringVar(&oidc.SubjectPrefix, "oidc-subject-prefix", "oidc:", "put before the subject, in grants and in history")
 	f.StringVar(&oidc.GroupsPrefix, "oidc-groups-prefix", "oidc:", "put before groups, in grants")
-	f.StringVar(&oidcCA, "oidc-ca", "", "file with the authorities that the issuer's certificate is of (default: the machine's)")
+	f.StringVar(&oidcCA, "oidc-ca", "",
+		"file with the authorities that the issuer's certificate is of (default: the machine's)")
 	f.BoolVar(&s.Kubernetes, "kubernetes-auth", false,
 		"callers may send tokens of a cluster, and do with objects what they may do with them in the cluster")
-	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "of that cluster (default: as kubectl, or the one that the program runs in)")
+	f.StringVar(&s.Kubeconfig, "kubeconfig", "",
+		"of that cluster (default: as kubectl, or the one that the program runs in)")
 	f.StringVar(&s.Context, "context", "", "of that kubeconfig")
-	f.StringVar(&s.Audience, "kubernetes-audience", "", "audience that the cluster's tokens must be made for (default: any)")
-	f.StringVar(&s.Worker, "worker", "", "name of this process among those that apply to clusters (default: host and pid)")
+	f.StringVar(&s.Audience, "kubernetes-audience", "",
+		"audience that the cluster's tokens must be made for (default: any)")
+	f.StringVar(&s.Worker, "worker", "",
+		"name of this process among those that apply to clusters (default: host and pid)")
 	f.BoolVar(&noWorkers, "no-workers", false, "apply nothing to clusters; only answer")
 	f.BoolVar(&s.FromLedger, "from-ledger", false,
 		"apply also where a cluster is ahead of the ledger: after an older backup was restored")

@@ -188,6 +188,9 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 	if c.Message != "" {
 		fmt.Fprintf(w, "  %s\n", c.Message)
 	}
+	if err := printOrigin(ctx, w, l.Ledger, c); err != nil {
+		return err
+	}
 	for i, e := range c.Edited {
 		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", e.Did(), e.Key, e.Generation, e.Revision,
 			progress[i].Stage)

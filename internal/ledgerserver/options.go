@@ -56,8 +56,8 @@ func (o *Options) check() error {
 		return errors.New("state --tls-cert and --tls-key together")
 	}
 	if o.TLSCert == "" && !o.Plain && !isLoopback(host) {
-		return fmt.Errorf("--listen %q: tokens and Secrets would be readable on the network: state --tls-cert and --tls-key, "+
-			"or --plaintext if something in front of it has TLS", o.Addr)
+		return fmt.Errorf("--listen %q: tokens and Secrets would be readable on the network: state --tls-cert and "+
+			"--tls-key, or --plaintext if something in front of it has TLS", o.Addr)
 	}
 	return nil
 }

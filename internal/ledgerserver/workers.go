@@ -114,7 +114,7 @@ func (w *workers) work(ctx context.Context, c ledger.Cluster) error {
 	worker, err := apply.New(apply.Config{
 		Work: w.db, Targets: w.db.Targets, Changes: w.db, REST: kube.Once(config), Cluster: c.Name,
 		Worker: w.options.Worker, FromLedger: w.options.FromLedger, Metrics: w.metrics,
-		Log: w.options.Log.With("cluster", c.Name),
+		Log: w.options.Log.With("cluster", c.Name), Catalog: w.options.Catalog,
 		Adopt: func(ctx context.Context, d ledger.Draft) error {
 			_, err := w.db.Commit(ctx, d)
 			return err
@@ -164,7 +164,7 @@ func (w *workers) dryRun(ctx context.Context, target ledger.Target, object map[s
 	var refused, unreachable []error
 	answered := 0
 	for _, c := range clusters {
-		if !target.Has(c) || c.Kubeconfig == "" {
+		if !target.ServedBy(c) || c.Kubeconfig == "" {
 			continue
 		}
 		group.Go(func() {

@@ -46,10 +46,21 @@ type Options struct {
 	// files that proxies read by themselves.
 	ConfigMapSync time.Duration
 
+	// Ledger, if it names a server, is asked for what is to be applied to the cluster.
+	Ledger LedgerOptions
+
 	Admin   string // host:port of the admin API
 	Probes  string // host:port of health, readiness and metrics, for the kubelet and Prometheus; "" for none
 	Log     *slog.Logger
 	OnAdmin func(addr string) // is called with the address of the admin API; nil: not called
+}
+
+// LedgerOptions say which ledger this cluster's objects are applied from.
+type LedgerOptions struct {
+	URL       string // of a `cardea ledger serve`; "": none
+	TokenFile string // with the token of the cluster's worker
+	CAFile    string // with the authorities of the server's certificate; "": those of the machine
+	Cluster   string // the cluster's name in the ledger
 }
 
 // serverName is the DNS name by which proxies reach the xDS server. The server's certificate has it.

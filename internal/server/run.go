@@ -70,9 +70,13 @@ func Run(ctx context.Context, o Options) error {
 	}); err != nil {
 		return err
 	}
+	pull, err := newPull(o, cluster, w.Sources.Catalog, metrics)
+	if err != nil {
+		return err
+	}
 	// The client library's log is discarded: its callers log what matters.
 	return parts.Run(klog.NewContext(ctx, logr.Discard()), e.objects.Run, e.authority.Run, deployer.Run, e.statuses.Run,
-		e.sign,
+		e.sign, pull,
 		func(ctx context.Context) error { return serve(ctx, o.XDS, parts.XDS, e.authority) },
 		func(ctx context.Context) error { return saveMemory(ctx, parts.XDS) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/ledger"
 )
 
@@ -21,12 +22,18 @@ type Config struct {
 	// Changes, if not nil, tells of changes at once, and of contents when messages say what differs. Without it, work is
 	// found by asking for it (Poll), and messages do not say what was wanted.
 	Changes ledger.Reader
+	// News, if not nil, is asked in place of Changes whether there is something new: it answers the number of the newest
+	// change as soon as that is another one than after, or after a while. For workers that may not read everything.
+	News    func(ctx context.Context, after int64) (int64, error)
 	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kube.Once)
 	Cluster string       // its name in the ledger
 	Worker  string       // another name for each process
 	// FromLedger: where the cluster has a later generation of an object than the ledger, the ledger counts. Without it,
 	// such an object is left alone: the ledger may have been restored from an older copy.
 	FromLedger bool
+	// Catalog has the kinds of which controllers say in the status whether an object serves: until they do, it is not
+	// live. nil: there are none.
+	Catalog *kind.Catalog
 	// Adopt takes a change that was made in the cluster into the ledger. nil: such drift is only told.
 	Adopt func(context.Context, ledger.Draft) error
 

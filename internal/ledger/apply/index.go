@@ -33,6 +33,7 @@ type sight struct {
 	generation   int64  // by its annotation; 0: none
 	sum          string // "": the ledger wrote it in another version of its kind than the one that is watched
 	gone, ending bool
+	answers      string // what its status says of its newest spec (answersOf)
 	whole        string // hash of all but the status, if it is not as it was applied
 }
 
@@ -51,6 +52,7 @@ type item struct {
 // told is what the ledger knows of what is seen.
 type told struct {
 	uid, sum, whole string
+	answers         string
 	generation      int64
 	drift, by       string
 	gone            bool
@@ -88,7 +90,9 @@ func (i *item) inSync(s *sight) bool {
 	return !s.gone && s.uid == i.applied.UID && s.sum == i.applied.Result && s.sum != ""
 }
 
-func (i *item) toldOf(s *sight) told { return told{uid: s.uid, sum: s.sum, generation: s.generation} }
+func (i *item) toldOf(s *sight) told {
+	return told{uid: s.uid, sum: s.sum, generation: s.generation, answers: s.answers}
+}
 
 // behind tells whether the watch has not come to our own last write.
 func (i *item) behind() bool {

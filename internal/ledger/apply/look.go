@@ -84,6 +84,7 @@ func (v *watcher) tell(ctx context.Context, places []place) bool {
 		return v.tell(ctx, places[lookMost:]) && first
 	}
 	var list []ledger.Observation
+	var live []ledger.Live
 	said := map[place]told{}
 	v.mu.Lock()
 	for _, p := range places {
@@ -91,6 +92,9 @@ func (v *watcher) tell(ctx context.Context, places []place) bool {
 			s := i.seen
 			list = append(list, ledger.Observation{Object: i.id, UID: s.uid, ResourceVersion: s.version,
 				Generation: s.generation, Result: s.sum})
+			if s.answers != "" && (s.answers != i.told.answers || s.generation != i.told.generation) {
+				live = append(live, liveOf(i.key, v.w.cfg.Cluster, s.generation, s.answers)...)
+			}
 			said[p] = i.toldOf(s)
 		}
 	}
@@ -99,6 +103,9 @@ func (v *watcher) tell(ctx context.Context, places []place) bool {
 		return true
 	}
 	err := v.w.cfg.Work.Observe(ctx, v.w.cfg.Cluster, list)
+	if err == nil && len(live) > 0 {
+		err = v.w.cfg.Work.Report(ctx, live)
+	}
 	if err != nil && ctx.Err() == nil {
 		v.w.cfg.Log.Warn("the ledger does not answer", "error", err)
 	}

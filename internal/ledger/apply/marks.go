@@ -15,13 +15,22 @@ func isMark(annotation string) bool { return strings.HasPrefix(annotation, ledge
 
 // marksOf are the annotations of an object in a generation.
 func marksOf(o ledger.Object) map[string]any {
-	return map[string]any{
+	marks := map[string]any{
 		ledger.ObjectAnnotation:     o.ID,
 		ledger.GenerationAnnotation: strconv.FormatInt(o.Generation, 10),
 		ledger.RevisionAnnotation:   strconv.FormatInt(o.Revision, 10),
 		ledger.ChangeAnnotation:     strconv.FormatInt(o.Change, 10),
 	}
+	for mark, text := range map[string]string{ledger.AuthorAnnotation: o.Author, ledger.MessageAnnotation: o.Message} {
+		if text != "" {
+			marks[mark] = strings.ToValidUTF8(text[:min(len(text), longestMark)], "")
+		}
+	}
+	return marks
 }
+
+// longestMark is how many bytes of a message are annotated.
+const longestMark = 1024
 
 // generationOf is the generation that an object's annotation names; 0: none.
 func generationOf(object metav1.Object) int64 {

@@ -15,6 +15,7 @@ import (
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/ledgertest"
 	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/ledger/preview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
 )
@@ -63,7 +64,9 @@ func serveAt(t *testing.T, at store.Config) (*store.Store, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h, err := rest.New(rest.Config{Ledger: s, Callers: named{}, Version: "test"})
+	previews := &preview.Previewer{Ledger: s, Reads: func(ledger.Key) bool { return true },
+		Of: func(context.Context, string) ([]preview.Asked, error) { return nil, nil }}
+	h, err := rest.New(rest.Config{Ledger: s, Callers: named{}, Version: "test", Proposer: previews})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,34 @@ func (e everybody) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Chang
 }
 
 func (e everybody) Commit(ctx context.Context, d ledger.Draft) (ledger.Change, error) {
+	if d.Proposal != nil {
+		return e.by(d.Proposal.By).Commit(ctx, d)
+	}
 	return e.by(d.Author).Commit(ctx, d)
+}
+
+func (e everybody) Propose(ctx context.Context, d ledger.Draft, p ledger.Preview) (ledger.Proposal, error) {
+	return e.by(d.Author).Propose(ctx, d, p)
+}
+
+func (e everybody) Proposal(ctx context.Context, n int64) (ledger.Proposal, error) {
+	return e.reader().Proposal(ctx, n)
+}
+
+func (e everybody) Proposals(ctx context.Context, q ledger.ProposalsQuery) (ledger.ProposalsPage, error) {
+	return e.reader().Proposals(ctx, q)
+}
+
+func (e everybody) Answer(ctx context.Context, n int64, a ledger.Answer) (ledger.Proposal, error) {
+	return e.by(a.By).Answer(ctx, n, a)
+}
+
+func (e everybody) Withdraw(ctx context.Context, n int64, by, why string) (ledger.Proposal, error) {
+	return e.by(by).Withdraw(ctx, n, by, why)
+}
+
+func (e everybody) Repreview(ctx context.Context, n int64, p ledger.Preview) (ledger.Proposal, error) {
+	return e.by("alice").Repreview(ctx, n, p)
 }
 
 func (e everybody) Claim(ctx context.Context, q ledger.ClaimQuery) ([]ledger.Claim, error) {

@@ -16,6 +16,9 @@ func (c *Client) Commit(ctx context.Context, d ledger.Draft) (ledger.Change, err
 
 // CommitIf commits a draft if it would still do what the preview with a digest said; "": in any case.
 func (c *Client) CommitIf(ctx context.Context, d ledger.Draft, ifPreview string) (change ledger.Change, err error) {
+	if of := d.Proposal; of != nil {
+		return c.CommitProposal(ctx, of.Number, of.Preview)
+	}
 	body := c.body(d)
 	body.IfPreview = ifPreview
 	return change, c.call(ctx, post(body, "changes").once(d.Request), &change)
@@ -23,7 +26,7 @@ func (c *Client) CommitIf(ctx context.Context, d ledger.Draft, ifPreview string)
 
 func (c *Client) body(d ledger.Draft) wire.Draft {
 	b := wire.Draft{Edits: []wire.Edit{}, Message: d.Message, Via: d.Via, Verb: d.Verb, Of: d.Of, Head: d.Head,
-		Release: d.Release, Hold: holdOf(d.Hold), DryRun: d.DryRun}
+		Release: d.Release, Hold: holdOf(d.Hold), DryRun: d.DryRun, Deletions: d.Deletions}
 	if b.Via == "" {
 		b.Via = c.config.Via
 	}

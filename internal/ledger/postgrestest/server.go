@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,40 +30,43 @@ type Server struct {
 }
 
 // start makes a folder with an empty server in it, and runs that.
-func start(programs string) (s *Server, err error) {
-	s = &Server{programs: programs, password: rand.Text()}
-	if s.folder, err = os.MkdirTemp("", "postgres-"); err != nil {
-		return nil, err
+func start(programs string) (*Server, error) {
+	s := &Server{programs: programs, password: rand.Text()}
+	if err := s.make(); err != nil {
+		return nil, errors.Join(fmt.Errorf("postgrestest: %w", err), s.remove())
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("postgrestest: %w", err), s.remove())
-		}
-	}()
+	return s, nil
+}
+
+// make makes the folder, and runs the server.
+func (s *Server) make() (err error) {
+	if s.folder, err = os.MkdirTemp("", "postgres-"); err != nil {
+		return err
+	}
 	if os.Getuid() == 0 {
 		if s.owner, err = unprivileged(); err != nil {
-			return nil, err
+			return err
 		}
 		if err := os.Chown(s.folder, int(s.owner.Uid), int(s.owner.Gid)); err != nil {
-			return nil, err
+			return err
 		}
 		if err := s.reachable(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if s.log, err = os.Create(filepath.Join(s.folder, "log")); err != nil {
-		return nil, err
+		return err
 	}
 	secret := filepath.Join(s.folder, "password")
 	if err := os.WriteFile(secret, []byte(s.password), 0o644); err != nil { // in a folder that is the owner's
-		return nil, err
+		return err
 	}
 	out, err := s.command("initdb", "-D", s.data(), "-U", superuser, "--pwfile", secret, "-A", "scram-sha-256",
 		"-E", "UTF8", "--locale", "C").CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
+		return fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
 	}
-	return s, s.Run()
+	return s.Run()
 }
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
@@ -70,8 +74,9 @@ func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 // Run runs the server (again, after Kill) and waits until it answers. It has the port that it had.
 func (s *Server) Run() error {
 	var err error
-	for range 5 { // somebody else may take the port first
-		if s.cmd == nil {
+	again := s.cmd != nil
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if !again { // somebody else may take the port first
 			if s.Port, err = freePort(); err != nil {
 				return err
 			}
@@ -79,7 +84,7 @@ func (s *Server) Run() error {
 		if err = s.run(); err == nil {
 			return nil
 		}
-		s.Kill()
+		s.Kill() // of one that was killed, other processes may not have ended yet
 	}
 	text, _ := os.ReadFile(s.log.Name())
 	return fmt.Errorf("postgres does not start: %w\n%s", err, text[max(0, len(text)-4000):])
@@ -165,12 +170,12 @@ func (s *Server) reachable() error {
 	if s.command("postgres", "--version").Run() == nil {
 		return nil
 	}
-	copied := filepath.Join(s.folder, "programs")
-	if err := os.CopyFS(copied, os.DirFS(filepath.Dir(s.programs))); err != nil {
-		return err
+	root, copied := strings.TrimSuffix(s.programs, inWheel), filepath.Join(s.folder, "programs")
+	if root == s.programs {
+		return fmt.Errorf("user %d can't run %s", s.owner.Uid, s.programs)
 	}
-	s.programs = filepath.Join(copied, filepath.Base(s.programs))
-	return nil
+	s.programs = filepath.Join(copied, inWheel)
+	return os.CopyFS(copied, os.DirFS(root))
 }
 
 func freePort() (int, error) {

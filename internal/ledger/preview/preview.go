@@ -79,7 +79,9 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 	for _, e := range d.Edits {
 		of := edits[e.Target]
 		switch {
-		case !p.Reads(e.Key) || unchanged(e, is[e.Key]):
+		case !p.Reads(e.Key):
+			continue
+		case unchanged(e, is[e.Key]):
 		case e.Delete:
 			of.Remove = append(of.Remove, diff.Removal{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
 		default:
@@ -184,12 +186,7 @@ func (p *Previewer) Commit(ctx context.Context, d ledger.Draft, bound string) (l
 		if err != nil {
 			return ledger.Change{}, now, err
 		}
-		var missing []string
-		for _, c := range now.Clusters {
-			if c.NotPreviewed != "" {
-				missing = append(missing, c.Cluster+" ("+c.NotPreviewed+")")
-			}
-		}
+		missing := missing(now)
 		switch {
 		case len(missing) > 0:
 			return ledger.Change{}, now, &ledger.Error{Code: ledger.NotAsked,

@@ -46,7 +46,7 @@ func (s *server) postChange(ctx context.Context, in *struct {
 // commit makes a change of a draft that the caller may make.
 func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (ledger.Change, error) {
 	a := askedOf(ctx)
-	d.Author = a.caller.Subject
+	d.Author, d.Direct = a.caller.Subject, true
 	if d.Via == "" {
 		d.Via = a.agent
 	}
@@ -58,9 +58,11 @@ func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (
 		}
 	}
 	if ifPreview != "" {
-		return s.commitPreviewed(ctx, d, ifPreview)
+		c, err := s.commitPreviewed(ctx, d, ifPreview)
+		return c, s.noted(ctx, ledger.MayWrite, err)
 	}
-	return s.Ledger.Commit(ctx, d)
+	c, err := s.Ledger.Commit(ctx, d)
+	return c, s.noted(ctx, ledger.MayWrite, err)
 }
 
 // changed answers a change: 201 if there is a new one.

@@ -102,6 +102,9 @@ func TestRepeatedRequestIsOneChange(t *testing.T) {
 	if a := r.do(put).is(200, &again); again.Number != first.Number || a.Header.Get("ETag") != `"2"` {
 		t.Fatalf("%+v %v", again, a.Header)
 	}
+	put.body = web("a", "another") // the same key for another wish
+	r.do(put).problem(409, ledger.Conflict)
+	put.body = web("a", "b")
 	put.header["Idempotency-Key"] = "k3"
 	r.do(put).problem(412, ledger.Stale)
 	put.header["If-Match"], put.path, put.body = "*", path("none"), web("none", "b")
@@ -320,7 +323,15 @@ func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 	if p.Object != "Service other/shared" || !strings.Contains(p.Detail, "Gateway bank/gw") {
 		t.Fatalf("%+v", p)
 	}
-	r.do(back(`{"to": 1, "shared": true}`)).is(201, &c)
+	once := back(`{"to": 1, "shared": true}`)
+	once.header = map[string]string{"Idempotency-Key": "once"}
+	r.do(once).is(201, &c)
+	first := c.Number
+	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "later.example")}}).is(201, nil)
+	if r.do(once).is(200, &c); c.Number != first || !c.Repeated {
+		t.Fatalf("%+v", c)
+	}
+	r.do(back(`{"to": 1, "shared": true, "release": true}`)).is(201, &c)
 	r.do(back(`{"to": 1, "shared": true}`)).is(200, &c)
 	if c.Number != 0 {
 		t.Fatalf("all is so already: %+v", c)
@@ -411,21 +422,42 @@ func TestChangeIsBoundToItsPreview(t *testing.T) {
 	// A change in between that does not touch the outcome has it previewed again, and then committed.
 	d.IfPreview = problem.Preview.Digest
 	others := 0
+	another := func() error { // somebody else's change, of an object that does not matter here
+		name := fmt.Sprint("s", others)
+		_, err := r.store.Commit(context.Background(), ledger.Draft{Author: "carol", Edits: []ledger.Edit{{Key: ledger.Key{
+			Target: "default", Kind: "Service", Namespace: "shop", Name: name}, Content: ledger.Content(fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"namespace":"shop"}}`, name))}}})
+		return err
+	}
 	p.before = func() error {
 		if others++; others > 2 {
 			return nil
 		}
-		_, err := r.store.Commit(context.Background(), ledger.Draft{Author: "carol", Edits: []ledger.Edit{{Key: ledger.Key{
-			Target: "default", Kind: "Service", Namespace: "shop", Name: fmt.Sprint("s", others)}, Content: ledger.Content(
-			fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s%d","namespace":"shop"}}`, others))}}})
-		return err
+		return another()
 	}
 	r.change("alice", d).is(201, nil)
 	if others != 3 {
 		t.Fatalf("it was previewed %d times", others)
 	}
-	// If that does not end, the change is refused.
-	others = -100
+	// A repeat after a lost answer is the same change, though its preview and the head are others by now.
+	p.before = nil
+	bound := call{who: "alice", method: "POST", path: "/changes", header: map[string]string{"Idempotency-Key": "once"}}
+	var ticket wire.Preview
+	d = wire.Draft{Edits: []wire.Edit{edit("a", "again.example")}}
+	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).is(200, &ticket)
+	d.IfPreview = ticket.Digest
+	bound.body = d
+	var made, again ledger.Change
+	r.do(bound).is(201, &made)
+	r.do(bound).is(200, &again)
+	if again.Number != made.Number || !again.Repeated {
+		t.Fatalf("%+v %+v", made, again)
+	}
+	// If changes in between do not end, the change is refused.
+	p.before = func() error {
+		others++
+		return another()
+	}
 	var now wire.Preview
 	r.do(call{who: "alice", method: "POST", path: "/preview", body: wire.Draft{Edits: []wire.Edit{edit("a", "z")}}}).
 		is(200, &now)

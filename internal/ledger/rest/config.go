@@ -24,8 +24,10 @@ type Config struct {
 	Admit   Admit   // nil: every object is admitted
 	Preview Preview // nil: previews are answered with NotAsked
 	Closure Closure // nil: rollbacks of Gateways are not offered
-	Log     *slog.Logger
-	Version string // of the program, for the OpenAPI document
+	// Proposer previews and commits proposals; nil: proposing and committing them is answered with NotAsked.
+	Proposer Proposer
+	Log      *slog.Logger
+	Version  string // of the program, for the OpenAPI document
 	// Heartbeat is how often a watch that has nothing to send sends a comment, and asks whether its caller is still
 	// known; 0: 15 s.
 	Heartbeat time.Duration
@@ -81,8 +83,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	api := s.newAPI()
-	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters, work,
-		access} {
+	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters,
+		work, worker, access, proposals} {
 		add(s, api)
 	}
 	text, err := json.Marshal(published(api))

@@ -45,7 +45,8 @@ func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 // draftOf is the draft that a body states. The author is whoever sends it, whatever it says. It is a pure function.
 func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, error) {
 	d := ledger.Draft{Author: author, Via: body.Via, Message: body.Message, Verb: body.Verb, Of: body.Of,
-		Request: request, Head: body.Head, Release: body.Release, Hold: holdOf(body.Hold, author), DryRun: body.DryRun}
+		Request: request, Head: body.Head, Release: body.Release, Hold: holdOf(body.Hold, author), DryRun: body.DryRun,
+		Deletions: body.Deletions}
 	if d.Via == "" {
 		d.Via = agent
 	}

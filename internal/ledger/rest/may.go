@@ -41,16 +41,22 @@ var words = map[ledger.Permission]string{
 
 // denied notes a refused attempt, and is the error that says so. An attempt is noted also if its client went away.
 func (s *server) denied(ctx context.Context, p ledger.Permission, k ledger.Key, message, fix string) error {
-	a, object := askedOf(ctx), ""
+	object := ""
 	if k.Kind != "" {
 		object = k.String()
 	}
+	s.note(ctx, p, object)
+	return &ledger.Error{Code: ledger.Denied, Object: object, Message: message, Fix: fix}
+}
+
+// note notes a refused attempt.
+func (s *server) note(ctx context.Context, p ledger.Permission, object string) {
+	a := askedOf(ctx)
 	err := s.Ledger.Deny(context.WithoutCancel(ctx), ledger.Denial{Subject: subject(a.caller), Permission: p,
 		Object: object, Request: a.name})
 	if err != nil {
 		s.Log.Error("denial is not noted", "request", a.name, "error", err)
 	}
-	return &ledger.Error{Code: ledger.Denied, Object: object, Message: message, Fix: fix}
 }
 
 // subject names a caller: a cluster's worker by its cluster.

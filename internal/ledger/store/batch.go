@@ -19,10 +19,11 @@ type batch struct {
 	drafts []prepared
 	dry    bool // nothing is written, nothing is locked
 
-	answers []answer // of drafts
-	made    []made
-	reg     *registry
-	now     int64
+	answers   []answer // of drafts
+	made      []made
+	proposals proposals
+	reg       *registry
+	now       int64
 }
 
 // made is a change of the batch.
@@ -35,7 +36,7 @@ func (b *batch) wrote() bool { return len(b.made) > 0 }
 
 // run resolves the drafts and writes what they come to.
 func (b *batch) run(t tx) error {
-	b.answers, b.made = make([]answer, len(b.drafts)), nil
+	b.answers, b.made, b.proposals = make([]answer, len(b.drafts)), nil, proposals{}
 	h, err := readHead(t, !b.dry)
 	if err != nil {
 		return err
@@ -61,11 +62,17 @@ func (b *batch) run(t tx) error {
 			}
 			continue
 		}
-		if err := b.checkTargets(p); err != nil {
+		if err := b.check(t, p, state); err != nil {
+			if ledger.CodeOf(err) == "" {
+				return err
+			}
 			b.answers[i].err = err
 			continue
 		}
 		w, err := ledger.Resolve(state, p.draft, p.edits)
+		if err == nil {
+			err = b.committed(p, w.Change)
+		}
 		b.answers[i] = answer{w.Change, err}
 		if err != nil || b.dry {
 			continue
@@ -81,7 +88,10 @@ func (b *batch) run(t tx) error {
 		}
 	}
 	failpoint("before-write")
-	return b.write(t, empty)
+	if err := b.write(t, empty); err != nil {
+		return err
+	}
+	return b.writeProposals(t)
 }
 
 // checkTargets refuses a draft with objects of targets that are not there.

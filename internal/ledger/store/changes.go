@@ -9,13 +9,13 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-const changeColumns = `c.number, c.at, c.author, c.via, c.message, c.verb, c.about, c.digest`
+const changeColumns = `c.number, c.at, c.author, c.via, c.message, c.verb, c.about, c.digest, c.edits`
 
-func scanChange(rows *sql.Rows) (c ledger.Change, err error) {
+func scanChange(rows *sql.Rows) (c ledger.Change, edits int, err error) {
 	var at int64
-	err = rows.Scan(&c.Number, &at, &c.Author, &c.Via, &c.Message, &c.Verb, &c.Of, &c.Digest)
+	err = rows.Scan(&c.Number, &at, &c.Author, &c.Via, &c.Message, &c.Verb, &c.Of, &c.Digest, &edits)
 	c.At = fromMicros(at)
-	return c, err
+	return c, edits, err
 }
 
 // Change is one change.
@@ -35,7 +35,7 @@ func readChange(t tx, number int64) (ledger.Change, error) {
 	if _, err := pinned(t, number); err != nil {
 		return ledger.Change{}, err
 	}
-	list, err := readChanges(t, "WHERE c.number = $1", number)
+	list, _, err := readChanges(t, "WHERE c.number = $1", number)
 	if err == nil && len(list) == 0 {
 		err = noChange(number)
 	}
@@ -49,17 +49,21 @@ func noChange(number int64) error {
 	return &ledger.Error{Code: ledger.NotFound, Message: fmt.Sprintf("there is no change %d", number)}
 }
 
-// readChanges reads the changes of a condition, with what they edited.
-func readChanges(t tx, condition string, args ...any) (list []ledger.Change, err error) {
-	index := map[int64]int{}
+// readChanges reads the changes of a condition, with what they edited; cut: there are more than fit into memory well.
+func readChanges(t tx, condition string, args ...any) (list []ledger.Change, cut bool, err error) {
+	index, edits := map[int64]int{}, 0
 	err = t.each(func(rows *sql.Rows) error {
-		c, err := scanChange(rows)
+		c, n, err := scanChange(rows)
+		if edits += n; cut || edits > ledger.MaxEdits && len(list) > 0 {
+			cut = true
+			return err
+		}
 		index[c.Number] = len(list)
 		list = append(list, c)
 		return err
 	}, "SELECT "+changeColumns+" FROM changes c "+condition, args...)
 	if err != nil || len(list) == 0 {
-		return list, err
+		return list, false, err
 	}
 	numbers := make(table, len(list))
 	for i, c := range list {
@@ -80,7 +84,7 @@ func readChanges(t tx, condition string, args ...any) (list []ledger.Change, err
 	for _, c := range list {
 		slices.SortFunc(c.Edited, func(a, b ledger.Edited) int { return a.Key.Compare(b.Key) })
 	}
-	return list, err
+	return list, cut, err
 }
 
 // Changes lists changes.
@@ -108,7 +112,7 @@ func (s *Store) Changes(ctx context.Context, q ledger.ChangesQuery) (page ledger
 				" JOIN generations x ON x.object = o.id)", keyTable([]ledger.Key{*k}).json())
 		}
 		w.args = append(w.args, n+1)
-		page.Changes, err = readChanges(t,
+		page.Changes, page.More, err = readChanges(t,
 			fmt.Sprintf("%s ORDER BY c.number %s LIMIT $%d", w.text(), order, len(w.args)), w.args...)
 		return err
 	})

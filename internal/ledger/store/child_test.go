@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // child does a job: "commit URL KEYFILE" makes one change of ten objects; "many URL KEYFILE NAME" makes changes of two
 // until it is killed, and prints the number of each that was acknowledged; "claim URL KEYFILE" claims one object and
-// records it.
+// records it; "proposal URL KEYFILE NUMBER" commits a proposal.
 func child(job []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -56,6 +56,8 @@ func child(job []string) error {
 			}
 			fmt.Println(c.Number)
 		}
+	case "proposal":
+		return childProposal(ctx, s, job[3])
 	case "claim":
 		list, err := s.Claim(ctx, ledger.ClaimQuery{Cluster: "east", Max: 1, Lease: time.Second})
 		if err != nil || len(list) != 1 {

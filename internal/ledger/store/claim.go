@@ -181,9 +181,11 @@ func (c *claimer) read(t tx) error {
 	return t.each(func(rows *sql.Rows) error {
 		var id, cluster string
 		a, err := scanApplied(rows, &id, &cluster)
-		c.known[id] = a
+		if cluster == c.q.Cluster {
+			c.known[id] = a
+		}
 		return err
-	}, appliedOf+" AND a.cluster = $2", column(ids).json(), c.q.Cluster)
+	}, appliedOf, column(ids).json())
 }
 
 // open opens the contents, in the order in which they are to be applied. A Secret that can't be opened is a failure of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -85,11 +86,29 @@ func (c *committer) stop() {
 	<-c.done
 }
 
+// A process that commits without a pause would keep others from a file for ever: they ask for its lock every 100 ms at
+// most, and SQLite has no queue. So it pauses a little, every second.
+const (
+	busyFor  = time.Second
+	letOther = 30 * time.Millisecond
+)
+
 func (c *committer) run() {
 	defer close(c.done)
+	var since, last time.Time // the file was free for others before since, and is since last
 	for range c.wake {
 		for list := c.take(); len(list) > 0; list = c.take() {
+			if c.store.dialect.name == "sqlite3" {
+				switch now := time.Now(); {
+				case now.Sub(last) > letOther:
+					since = now
+				case now.Sub(since) > busyFor:
+					pause(c.store.closing, letOther)
+					since = time.Now()
+				}
+			}
 			c.store.commitAll(list)
+			last = time.Now()
 		}
 	}
 }

@@ -38,6 +38,8 @@ func checkTarget(t ledger.Target) error {
 		return bad("name", "is not a name", "use letters, digits and dashes")
 	case t.Server != ledger.Proxies && t.Server != ledger.Clusters:
 		return bad("server", "is not known", "write Proxies or Clusters")
+	case t.Approvals < 0 || t.Approvals > 100:
+		return bad("approvals", "is not how many people there are to ask", "write a number from 0 to 100")
 	case !slices.Contains([]ledger.Drift{"", ledger.DriftCorrect, ledger.DriftReport, ledger.DriftAdopt}, t.Drift):
 		return bad("drift", "is not known", "write Correct, Report or Adopt")
 	case !slices.Contains([]ledger.Existing{"", ledger.ExistingRefuse, ledger.ExistingAdopt, ledger.ExistingOverwrite},

@@ -191,7 +191,7 @@ func TestGivesUp(t *testing.T) {
 		defer s.commits.mu.Unlock()
 		return len(s.commits.queue)
 	}
-	until(t, "the first one was taken", func() bool { return len(s.commits.wake) == 0 && queued() == 0 })
+	until(t, "the first one waits for the connection", func() bool { return s.writes.Stats().WaitCount == 1 })
 	go func() {
 		_, err := s.Commit(ctx, ledger.Draft{Edits: []ledger.Edit{edit("second", "v1")}})
 		second <- err

@@ -49,7 +49,8 @@ const sameKey = `o.target = r.value->>0 AND o.namespace = r.value->>1 AND o.kind
 
 func keyRow(k ledger.Key) []any { return []any{k.Target, k.Namespace, k.Kind, k.Group, k.Name} }
 
-// revisions loads those revisions that the drafts may go back to.
+// revisions loads those revisions that the drafts may go back to. A subquery for each makes sure that the databases
+// look each one up, however many there are.
 func (b *batch) revisions(t tx, objects map[ledger.Key]*ledger.Standing, byID map[string]*ledger.Standing) error {
 	var hashes, numbers table
 	for _, p := range b.drafts {
@@ -65,20 +66,21 @@ func (b *batch) revisions(t tx, objects map[ledger.Key]*ledger.Standing, byID ma
 		}
 	}
 	add := func(rows *sql.Rows) error {
-		var id, hash string
-		var revision int64
+		var id string
+		var hash sql.NullString
+		var revision sql.NullInt64
 		err := rows.Scan(&id, &hash, &revision)
-		if o := byID[id]; o != nil {
+		if o := byID[id]; o != nil && hash.Valid && revision.Valid {
 			if o.Revisions == nil {
 				o.Revisions = map[string]int64{}
 			}
-			o.Revisions[hash] = max(o.Revisions[hash], revision)
+			o.Revisions[hash.String] = max(o.Revisions[hash.String], revision.Int64)
 		}
 		return err
 	}
 	if len(hashes) > 0 {
-		err := t.each(add, `SELECT g.object, g.hash, max(g.revision) FROM {rows $1} JOIN generations g
-			ON g.hash = r.value->>1 AND g.object = r.value->>0 WHERE g.kept = 1 GROUP BY g.object, g.hash`, hashes.json())
+		err := t.each(add, `SELECT r.value->>0, r.value->>1, (SELECT max(g.revision) FROM generations g
+			WHERE g.hash = r.value->>1 AND g.object = r.value->>0 AND g.kept = 1) FROM {rows $1}`, hashes.json())
 		if err != nil {
 			return err
 		}
@@ -86,9 +88,9 @@ func (b *batch) revisions(t tx, objects map[ledger.Key]*ledger.Standing, byID ma
 	if len(numbers) == 0 {
 		return nil
 	}
-	return t.each(add, `SELECT g.object, g.hash, max(g.revision) FROM {rows $1} JOIN generations g
-		ON g.object = r.value->>0 AND g.revision = CAST(r.value->>1 AS bigint) WHERE g.kept = 1
-		GROUP BY g.object, g.hash`, numbers.json())
+	return t.each(add, `SELECT r.value->>0, (SELECT max(g.hash) FROM generations g WHERE g.object = r.value->>0
+		AND g.revision = CAST(r.value->>1 AS bigint) AND g.kept + 0 = 1), CAST(r.value->>1 AS bigint) FROM {rows $1}`,
+		numbers.json())
 }
 
 func decodeHold(text sql.NullString) (*ledger.Hold, error) {

@@ -12,10 +12,18 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 	if len(list) == 0 {
 		return nil
 	}
-	var seen, gone, correct table
-	for _, o := range list {
+	var gone []string
+	var seen, correct table
+	last := make(map[string]int, len(list)) // a statement must not write a row twice
+	for i, o := range list {
+		last[o.Object] = i
+	}
+	for i, o := range list {
+		if last[o.Object] != i {
+			continue
+		}
 		if o.Gone {
-			gone = append(gone, []any{o.Object})
+			gone = append(gone, o.Object)
 		} else {
 			seen = append(seen, []any{o.Object, o.UID, o.ResourceVersion, o.Generation, o.Result, clean(o.Drift), clean(o.By)})
 		}
@@ -33,11 +41,17 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 			return err
 		}
 		args := []any{h.now, column(r.servedBy(cluster)).json()}
+		for _, object := range gone {
+			_, err := t.exec(`DELETE FROM observed WHERE object = $1 AND cluster = $2`, object, cluster)
+			if err != nil {
+				return err
+			}
+		}
 		for _, part := range []struct {
 			rows      table
 			statement string
 			args      []any
-		}{{gone, deleteObserved, nil}, {seen, upsertObserved, args}, {correct, upsertCorrections, args}} {
+		}{{seen, upsertObserved, args}, {correct, upsertCorrections, args}} {
 			if len(part.rows) > 0 {
 				_, err := t.exec(part.statement, append([]any{cluster, part.rows.json()}, part.args...)...)
 				if err != nil {
@@ -50,7 +64,6 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 }
 
 const (
-	deleteObserved = `DELETE FROM observed WHERE cluster = $1 AND object IN ({list $2})`
 	upsertObserved = `INSERT INTO observed (object, cluster, uid, resource_version, generation, result, drift, by_whom, at)
 		SELECT o.id, CAST($1 AS text), r.value->>1, r.value->>2, CAST(r.value->>3 AS bigint), r.value->>4, r.value->>5,
 		r.value->>6, CAST($3 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE o.target IN ({list $4})
@@ -77,7 +90,7 @@ func (s *Store) Report(ctx context.Context, list []ledger.Live) error {
 			return err
 		}
 		var rows, refusals table
-		last := map[string]int{} // a statement must not write a row twice
+		last := map[string]int{} // as in Observe
 		for _, l := range list {
 			if l.Target == "" {
 				l.Target = ledger.DefaultTarget

@@ -66,6 +66,12 @@ func serverConfig(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
+// isContended tells whether the server ended a transaction because another one stood in its way.
+func isContended(err error) bool {
+	of, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (of.Code == "40001" || of.Code == "40P01") // serialization_failure, deadlock_detected
+}
+
 // explainPostgres says what an error of PostgreSQL, or of the connection to it, means to a user; nil if it is another
 // one.
 func explainPostgres(err error) *ledger.Error {
@@ -74,7 +80,7 @@ func explainPostgres(err error) *ledger.Error {
 		switch {
 		case of.Code == "53100": // disk_full
 			e.Message, e.Fix = "the database's disk is full: nothing was written", "make room; no restart is needed"
-		case of.Code == "40001" || of.Code == "40P01": // serialization_failure, deadlock_detected
+		case isContended(err):
 			e.Message, e.Fix = "something else was written at the same time", "try again"
 		case of.Code == "55P03": // lock_not_available
 			e.Message, e.Fix = "another process has been writing to the ledger for too long", "try again"

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -76,111 +74,6 @@ func TestServerKilled(t *testing.T) {
 	retried := 0
 	failed.Range(func(any, any) bool { retried++; return true })
 	t.Logf("%d changes, %d of them sent more than once", n, retried)
-}
-
-// link is a way to a server that can be cut.
-type link struct {
-	net.Listener
-	server string
-	mu     sync.Mutex
-	open   []net.Conn
-	// cut, if set, sees what a client sends, and tells whether the link is cut after it was passed on, before an answer.
-	cut atomic.Pointer[func(sent []byte) bool]
-	// refuse has new connections closed.
-	refuse atomic.Bool
-}
-
-// newLink makes a link to the server of a URL, and the URL through it.
-func newLink(t *testing.T, address string) (*link, string) {
-	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &link{server: u.Host}
-	if l.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = l.Close()
-		l.breakAll()
-	})
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if l.refuse.Load() {
-				_ = client.Close()
-				continue
-			}
-			l.join(client)
-		}
-	}()
-	u.Host = l.Addr().String()
-	return l, u.String()
-}
-
-func (l *link) join(client net.Conn) {
-	server, err := net.Dial("tcp", l.server)
-	if err != nil {
-		_ = client.Close()
-		return
-	}
-	l.mu.Lock()
-	l.open = append(l.open, client, server)
-	l.mu.Unlock()
-	var silent atomic.Bool // nothing goes back any more
-	go pass(client, server, func(sent []byte) bool {
-		if cut := l.cut.Load(); cut != nil && (*cut)(sent) {
-			silent.Store(true)
-		}
-		return true
-	}, func() { _ = server.Close() })
-	go pass(server, client, func([]byte) bool { return !silent.Load() }, func() { _ = client.Close() })
-}
-
-func pass(from, to net.Conn, goOn func([]byte) bool, end func()) {
-	defer end()
-	b := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(b)
-		if err != nil || !goOn(b[:n]) {
-			return
-		}
-		if _, err := to.Write(b[:n]); err != nil {
-			return
-		}
-	}
-}
-
-func (l *link) breakAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.open {
-		_ = c.Close()
-	}
-	l.open = nil
-}
-
-// cutCommit cuts the next COMMIT: the server gets it, and its answer is lost.
-func (l *link) cutCommit() *atomic.Int64 {
-	var times atomic.Int64
-	cut := func(sent []byte) bool {
-		return isCommit(sent) && times.CompareAndSwap(0, 1)
-	}
-	l.cut.Store(&cut)
-	return &times
-}
-
-func isCommit(sent []byte) bool {
-	for i := 0; i+6 <= len(sent); i++ {
-		if word := string(sent[i : i+6]); word == "commit" || word == "COMMIT" {
-			return true
-		}
-	}
-	return false
 }
 
 // TestAnswerLost loses the server's answer to COMMIT. The store finds out that the change was kept.
@@ -298,4 +191,47 @@ func TestNotifyLost(t *testing.T) {
 	if took := wait(patience); took > pollServer+2*time.Second {
 		t.Errorf("without a connection it took %s", took)
 	}
+}
+
+// TestContended: transactions that lock the same rows of work in another order do not make commits fail.
+func TestContended(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s := open(t, Config{URL: url, KeyFile: keyFile})
+		apps(t, s)
+		edits := func(version string) (list []ledger.Edit) {
+			for i := range 50 {
+				list = append(list, ledger.Edit{Key: ledger.Key{Target: "apps", Kind: "ConfigMap", Namespace: "shop",
+					Name: fmt.Sprint("web-", i)}, Content: ledger.Content(`{"v":"` + version + `"}`)})
+			}
+			return list
+		}
+		var all sync.WaitGroup
+		for w := range 4 {
+			all.Go(func() {
+				for i := range 10 {
+					var err error
+					switch w {
+					case 0:
+						_, err = s.Commit(t.Context(), ledger.Draft{Edits: edits(fmt.Sprint(i))})
+					case 1:
+						_, err = s.Retry(t.Context(), "", nil)
+					default:
+						var list []ledger.Claim
+						list, err = s.Claim(t.Context(), ledger.ClaimQuery{Cluster: "east", Lease: time.Millisecond})
+						for _, c := range list {
+							if err == nil && w == 2 {
+								_, err = s.Fail(t.Context(), ledger.Failure{Object: c.ID, Cluster: "east", Lease: c.Lease,
+									Generation: c.Generation, Code: "X"})
+							}
+						}
+					}
+					if err != nil {
+						t.Errorf("worker %d: %v", w, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		verify(t, s)
+	})
 }

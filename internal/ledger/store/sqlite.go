@@ -52,7 +52,7 @@ func (s *Store) connectFile(path string) error {
 }
 
 // filePragmas are what each connection begins with. With synchronous(FULL), what was committed is on the disk.
-const filePragmas = "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+const filePragmas = "?_pragma=busy_timeout(25000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 	"&_pragma=cache_size(-65536)&_pragma=temp_store(MEMORY)"
 
 // fileName is a path as SQLite wants it, with what means something in URLs escaped.

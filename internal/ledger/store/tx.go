@@ -7,15 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // patience is how long a transaction may take. It does nothing but its statements, so a longer one hangs.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // tx is a transaction, with statements as dialect.go describes them.
 type tx struct {
 	ctx     context.Context
 	sql     *sql.Tx
+	conn    *sql.Conn // of sql, if the transaction writes
 	dialect *dialect
 	counts  *counts
 }
@@ -23,13 +27,14 @@ type tx struct {
 // errUnknown says that the connection ended after COMMIT was sent: nobody knows whether it was done.
 var errUnknown = errors.New("the connection ended while the transaction was committed")
 
-// tries is how often a transaction is tried whose connection breaks: the pool may have some that are dead already.
+// tries is how often a transaction is tried whose connection breaks (the pool may have some that are dead already), or
+// that the server ended in favour of another one.
 const tries = 4
 
-// retry runs a transaction again whose connection broke before COMMIT was sent: then nothing of it is kept.
+// retry runs a transaction again of which nothing was kept, for certain.
 func retry(ctx context.Context, do func() error) (err error) {
 	for range tries {
-		if err = do(); !isBroken(err) || errors.Is(err, errUnknown) || ctx.Err() != nil {
+		if err = do(); !isBroken(err) && !isContended(err) || errors.Is(err, errUnknown) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -53,7 +58,7 @@ func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := do(s.begun(ctx, t)); err != nil {
+	if err := do(s.begun(ctx, t, conn)); err != nil {
 		_ = t.Rollback() // it is over either way
 		return err
 	}
@@ -81,14 +86,14 @@ func (s *Store) view(ctx context.Context, do func(tx) error) error {
 			return err
 		}
 		defer func() { _ = t.Rollback() }() // nothing was written
-		return do(s.begun(ctx, t))
+		return do(s.begun(ctx, t, nil))
 	})
 }
 
 // begun is a transaction that was begun.
-func (s *Store) begun(ctx context.Context, t *sql.Tx) tx {
+func (s *Store) begun(ctx context.Context, t *sql.Tx, conn *sql.Conn) tx {
 	s.counts.transactions.Add(1)
-	return tx{ctx, t, s.dialect, &s.counts}
+	return tx{ctx, t, conn, s.dialect, &s.counts}
 }
 
 // exec runs a statement, and answers how many rows it wrote.
@@ -101,6 +106,32 @@ func (t tx) exec(statement string, args ...any) (int64, error) {
 	n, err := r.RowsAffected()
 	t.counts.written.Add(n)
 	return n, err
+}
+
+// statement is one that exec could run.
+type statement struct {
+	text string
+	args []any
+}
+
+// execAll runs statements of a transaction that writes. A server gets them all at once: it is waited for once.
+func (t tx) execAll(list []statement) error {
+	if t.dialect.name != "postgres" {
+		for _, s := range list {
+			if _, err := t.exec(s.text, s.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all := &pgx.Batch{}
+	t.counts.statements.Add(int64(len(list)))
+	for _, s := range list {
+		all.Queue(t.dialect.text(s.text), s.args...)
+	}
+	return t.conn.Raw(func(driver any) error {
+		return driver.(*stdlib.Conn).Conn().SendBatch(t.ctx, all).Close()
+	})
 }
 
 // row reads one row; sql.ErrNoRows if there is none.

@@ -48,6 +48,9 @@ func (s *Store) Reseal(ctx context.Context) error {
 		first = s.keys.list[0].id
 	}
 	s.keys.mu.Unlock()
+	if err == nil {
+		err = s.resealProposals(ctx, first)
+	}
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (v *verifier) changes(ctx context.Context) error {
 			if until == 0 {
 				until = h.change
 			}
-			list, err := readChanges(t, "WHERE c.number > $1 ORDER BY c.number LIMIT $2", last, verifyPage)
+			list, cut, err := readChanges(t, "WHERE c.number > $1 ORDER BY c.number LIMIT $2", last, verifyPage)
 			if err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func (v *verifier) changes(ctx context.Context) error {
 				}
 				v.Changes, v.Digest = v.Changes+1, c.Digest
 			}
-			more = len(list) == verifyPage && last < until
+			more = (cut || len(list) == verifyPage) && last < until
 			if !more && last >= h.change && v.Digest != h.digest || !more && last < until {
 				v.wrong("the newest change is %d by its row, %d by the head", last, h.change)
 			}

@@ -89,7 +89,7 @@ func (w *watcher) next(ctx context.Context) (list []ledger.Change, err error) {
 		case w.last == h.change:
 			return nil
 		}
-		list, err = readChanges(t, "WHERE c.number > $1 ORDER BY c.number LIMIT $2", w.last, watchPage)
+		list, _, err = readChanges(t, "WHERE c.number > $1 ORDER BY c.number LIMIT $2", w.last, watchPage)
 		return err
 	})
 	return list, err

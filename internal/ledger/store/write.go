@@ -24,7 +24,8 @@ func (b *batch) write(t tx, empty []made) error {
 		if c.Number == 0 {
 			continue
 		}
-		changes = append(changes, []any{c.Number, b.now, c.Author, c.Via, c.Message, c.Verb, c.Of, c.Digest})
+		changes = append(changes, []any{c.Number, b.now, c.Author, c.Via, c.Message, c.Verb, c.Of, c.Digest,
+			len(c.Edited)})
 		for _, w := range m.Edits {
 			generations = append(generations, []any{w.ID, w.Generation, w.Revision, w.Hash, c.Number, w.BeforeRev})
 			if _, seen := objects[w.Key]; !seen {
@@ -42,7 +43,8 @@ func (b *batch) write(t tx, empty []made) error {
 			work = append(work, []any{c, w.ID, k.Target, w.Generation, at[k], workRank(k, w.Revision == 0)})
 		}
 	}
-	if err := b.writeContents(t); err != nil {
+	list, err := b.contents()
+	if err != nil {
 		return err
 	}
 	for _, part := range []struct {
@@ -50,28 +52,24 @@ func (b *batch) write(t tx, empty []made) error {
 		statement string
 	}{{changes, insertChanges}, {generations, insertGenerations}, {rows, upsertObjects}, {requests, insertRequests}} {
 		if len(part.rows) > 0 {
-			if _, err := t.exec(part.statement, part.rows.json()); err != nil {
-				return err
-			}
+			list = append(list, statement{part.statement, []any{part.rows.json()}})
 		}
 	}
 	if len(work) > 0 {
-		if _, err := t.exec(upsertWork, work.json(), b.now); err != nil {
-			return err
-		}
+		list = append(list, statement{upsertWork, []any{work.json(), b.now}})
 	}
-	if len(b.made) == 0 {
-		return nil
+	if len(b.made) > 0 {
+		last := b.made[len(b.made)-1].Change
+		list = append(list, statement{`UPDATE head SET change = $1, at = $2, digest = $3 WHERE id = 1`,
+			[]any{last.Number, b.now, last.Digest}})
 	}
-	last := b.made[len(b.made)-1].Change
-	_, err := t.exec(`UPDATE head SET change = $1, at = $2, digest = $3 WHERE id = 1`, last.Number, b.now, last.Digest)
-	return err
+	return t.execAll(list)
 }
 
 const (
-	insertChanges = `INSERT INTO changes (number, at, author, via, message, verb, about, digest)
+	insertChanges = `INSERT INTO changes (number, at, author, via, message, verb, about, digest, edits)
 		SELECT CAST(r.value->>0 AS bigint), CAST(r.value->>1 AS bigint), r.value->>2, r.value->>3, r.value->>4, r.value->>5,
-		CAST(r.value->>6 AS bigint), r.value->>7 FROM {rows $1}`
+		CAST(r.value->>6 AS bigint), r.value->>7, CAST(r.value->>8 AS bigint) FROM {rows $1}`
 	insertGenerations = `INSERT INTO generations (object, generation, revision, hash, change, before_revision)
 		SELECT r.value->>0, CAST(r.value->>1 AS bigint), CAST(r.value->>2 AS bigint), r.value->>3,
 		CAST(r.value->>4 AS bigint), CAST(r.value->>5 AS bigint) FROM {rows $1}`
@@ -104,9 +102,9 @@ func workRank(k ledger.Key, deleted bool) int {
 // deletedRank is above twice the highest rank.
 const deletedRank = 1000
 
-// writeContents writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they
-// would double.
-func (b *batch) writeContents(t tx) error {
+// contents writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they would
+// double.
+func (b *batch) contents() (list []statement, err error) {
 	var args []any
 	seen := map[string]bool{}
 	for _, m := range b.made {
@@ -117,20 +115,18 @@ func (b *batch) writeContents(t tx) error {
 			seen[w.Hash] = true
 			keyID, body, err := b.store.seal(w.Key, w.Hash, w.Content)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			args = append(args, w.Hash, keyID, body)
 		}
 	}
 	for _, many := range []int{64, 8, 1} { // so there are three texts of the statement
 		for len(args) >= 3*many {
-			if _, err := t.exec(insertContents(many), args[:3*many]...); err != nil {
-				return err
-			}
+			list = append(list, statement{insertContents(many), args[:3*many]})
 			args = args[3*many:]
 		}
 	}
-	return nil
+	return list, nil
 }
 
 func insertContents(rows int) string {

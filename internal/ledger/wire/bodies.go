@@ -17,6 +17,7 @@ type Draft struct {
 	Release   bool        `json:"release,omitempty" doc:"End holds of the edited objects"`
 	Hold      *HoldBody   `json:"hold,omitempty" doc:"Hold the edited objects from then on"`
 	DryRun    bool        `json:"dryRun,omitempty" doc:"Write nothing; answer the change that it would be"`
+	Deletions int         `json:"deletions,omitempty" minimum:"0" doc:"Confirms how many objects are deleted, if many are"`
 	IfPreview string      `json:"ifPreview,omitempty" doc:"The digest of the preview that the change must still have"`
 }
 

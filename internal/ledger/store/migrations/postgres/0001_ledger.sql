@@ -8,7 +8,7 @@ INSERT INTO head VALUES (1, 0, 0, '', 0, '', replace(CAST(gen_random_uuid() AS t
 
 CREATE TABLE changes (
   number bigint PRIMARY KEY, at bigint NOT NULL, author text COLLATE "C" NOT NULL, via text COLLATE "C" NOT NULL, message text NOT NULL,
-  verb text COLLATE "C" NOT NULL, about bigint NOT NULL, digest text COLLATE "C" NOT NULL);
+  verb text COLLATE "C" NOT NULL, about bigint NOT NULL, edits bigint NOT NULL, digest text COLLATE "C" NOT NULL);
 CREATE INDEX changes_author ON changes (author, number);
 
 CREATE TABLE requests (

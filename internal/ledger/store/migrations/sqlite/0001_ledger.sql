@@ -8,7 +8,7 @@ INSERT INTO head VALUES (1, 0, 0, '', 0, '', lower(hex(randomblob(16))), 0, 0, '
 
 CREATE TABLE changes (
   number bigint PRIMARY KEY, at bigint NOT NULL, author text NOT NULL, via text NOT NULL, message text NOT NULL,
-  verb text NOT NULL, about bigint NOT NULL, digest text NOT NULL) WITHOUT ROWID;
+  verb text NOT NULL, about bigint NOT NULL, edits bigint NOT NULL, digest text NOT NULL) WITHOUT ROWID;
 CREATE INDEX changes_author ON changes (author, number);
 
 CREATE TABLE requests (

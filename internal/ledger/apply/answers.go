@@ -1,0 +1,153 @@
+package apply
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/model"
+)
+
+// answer is what the controller of a Gateway said of an object, in its status.
+type answer struct {
+	Gateway string // "infra/edge"; "": of no Gateway in particular
+	Refused string // its words; "": it serves
+}
+
+// answersOf is what an object's status says about its newest spec, as text; "": not all has been said yet. Of a kind
+// that nobody answers for, that it is there is the answer.
+func answersOf(o *unstructured.Unstructured, awaited bool) string {
+	if !awaited {
+		return textOf([]answer{{}})
+	}
+	status, _ := o.Object["status"].(map[string]any)
+	var list []answer
+	add := func(gateway string, conditions any) bool {
+		words, decided := decided(conditions, o.GetGeneration(), gateway == own(o))
+		list = append(list, answer{gateway, words})
+		return decided
+	}
+	parts, field := status["parents"], "parentRef"
+	if status["ancestors"] != nil {
+		parts, field = status["ancestors"], "ancestorRef"
+	}
+	entries, _ := parts.([]any)
+	own := own(o)
+	if status["conditions"] == nil && len(entries) == 0 || status["conditions"] != nil && !add(own, status["conditions"]) {
+		return ""
+	}
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		ref, _ := entry[field].(map[string]any)
+		if !add(named(ref, o.GetNamespace()), entry["conditions"]) {
+			return ""
+		}
+	}
+	return textOf(list)
+}
+
+// own is how a Gateway's own conditions are named; "" of other kinds.
+func own(o *unstructured.Unstructured) string {
+	if o.GetKind() != "Gateway" {
+		return ""
+	}
+	return o.GetNamespace() + "/" + o.GetName()
+}
+
+// named is what a parentRef or an ancestorRef names: a Gateway, if it says nothing else.
+func named(ref map[string]any, namespace string) string {
+	kind, _ := ref["kind"].(string)
+	stated, _ := ref["namespace"].(string)
+	name, _ := ref["name"].(string)
+	name = cmp.Or(stated, namespace) + "/" + name
+	if kind != "" && kind != "Gateway" {
+		return kind + " " + name
+	}
+	return name
+}
+
+// waits are reasons of conditions that will change by themselves.
+var waits = []string{"Pending", "NoResources", "AddressNotAssigned", "Waiting"}
+
+// decided reads conditions (metav1.Condition): an object is served if it is accepted and, where a controller says so,
+// programmed. strict: it has to say so.
+func decided(conditions any, generation int64, strict bool) (refused string, is bool) {
+	list, _ := conditions.([]any)
+	accepted, programmed := false, !strict
+	for _, c := range list {
+		condition, _ := c.(map[string]any)
+		kind, _ := condition["type"].(string)
+		status, _ := condition["status"].(string)
+		reason, _ := condition["reason"].(string)
+		message, _ := condition["message"].(string)
+		seen, _ := condition["observedGeneration"].(int64)
+		ofProxies := kind == "Programmed" || strings.HasSuffix(kind, "/Programmed")
+		switch {
+		case kind != "Accepted" && !ofProxies:
+			continue
+		case seen < generation || status == "Unknown" || status != "True" && slices.Contains(waits, reason):
+			return "", false
+		case status != "True":
+			refused = strings.TrimSuffix(reason+": "+message, ": ")
+		case ofProxies:
+			programmed = true
+		default:
+			accepted = true
+		}
+	}
+	return refused, refused != "" || accepted && programmed
+}
+
+// textOf writes answers so that they can be compared: each Gateway once, a refusal before what serves.
+func textOf(list []answer) string {
+	slices.SortFunc(list, func(a, b answer) int {
+		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(b.Refused, a.Refused))
+	})
+	list = slices.CompactFunc(list, func(a, b answer) bool { return a.Gateway == b.Gateway })
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic("apply: " + err.Error()) // it is text
+	}
+	return string(text)
+}
+
+// liveOf are answers as the ledger takes them.
+func liveOf(k ledger.Key, cluster string, generation int64, text string) (list []ledger.Live) {
+	var answers []answer
+	if json.Unmarshal([]byte(text), &answers) != nil {
+		return nil // textOf made it
+	}
+	for _, a := range answers {
+		list = append(list, ledger.Live{Key: k, Cluster: cluster, Gateway: a.Gateway, Generation: generation,
+			Refused: a.Refused})
+	}
+	return list
+}
+
+// answeredBefore are the answers of a generation that the ledger knows, as textOf writes them; "": none.
+func answeredBefore(list []ledger.Live, cluster string, generation int64) string {
+	var known []answer
+	for _, l := range list {
+		if l.Cluster == cluster && l.Generation == generation {
+			known = append(known, answer{l.Gateway, l.Refused})
+		}
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return textOf(known)
+}
+
+// awaits tells whether controllers say in the status whether objects of a kind serve.
+func (c *Config) awaits(k schema.GroupKind) bool {
+	if c.Catalog == nil {
+		return false
+	}
+	declared := c.Catalog.Of(model.KindOf(k.Group, k.Kind))
+	return declared != nil && declared.Status != nil
+}

@@ -1,0 +1,335 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// Proposer makes proposals of drafts with their previews, and commits them as they were previewed.
+type Proposer interface {
+	Propose(ctx context.Context, d ledger.Draft) (ledger.Proposal, error)
+	// CommitProposal commits a proposal for somebody. bound, if not "", is the digest of the preview that it must have.
+	CommitProposal(ctx context.Context, number int64, by, bound string) (ledger.Change, error)
+	// Repreview gives a proposal the preview that it has by now.
+	Repreview(ctx context.Context, number int64) (ledger.Proposal, error)
+}
+
+func proposals(s *server, api huma.API) {
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals", Summary: "Propose change",
+		DefaultStatus: http.StatusCreated,
+		Description: "Others are to approve it. It is kept with what it does in the proxies. Its draft states no " +
+			"head, dryRun or ifPreview."}, s.postProposal)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals", Summary: "List proposals",
+		Description: "The newest first. Those of which the caller may read nothing are left out, so that a page may be " +
+			"short."}, s.getProposals)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals/{number}", Summary: "Get proposal"},
+		s.getProposal)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
+		Summary: "Approve proposal", Description: "Nobody approves what they proposed."}, s.approve)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
+		Summary: "Reject proposal", Description: "It ends with that."}, s.reject)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/withdraw",
+		Summary: "Withdraw proposal", Description: "For who proposed it."}, s.withdraw)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/preview",
+		Summary: "Preview proposal anew", Description: "If it does something else by now, approvals are needed anew."},
+		s.repreview)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/commit",
+		Summary: "Commit proposal", Responses: also[ledger.Change](api, http.StatusCreated),
+		Description: "It becomes a change if it is approved and still does what its preview says, once: repeats " +
+			"answer the same change."}, s.commitProposal)
+}
+
+// proposer is who makes previews of proposals.
+func (s *server) proposer() (Proposer, error) {
+	if s.Proposer == nil {
+		return nil, &ledger.Error{Code: ledger.NotAsked, Message: "this server can't make previews of proposals",
+			Fix: "ask one that can"}
+	}
+	return s.Proposer, nil
+}
+
+// oneProposal answers a proposal.
+type oneProposal struct {
+	Location string `header:"Location"`
+	Body     wire.Proposal
+}
+
+func (s *server) postProposal(ctx context.Context, in *struct {
+	Request string `header:"Idempotency-Key" maxLength:"200" doc:"Repeats of the request answer the first one's proposal"`
+	Body    wire.Draft
+}) (*oneProposal, error) {
+	a := askedOf(ctx)
+	if in.Body.Head != 0 || in.Body.DryRun || in.Body.IfPreview != "" {
+		return nil, &ledger.Error{Code: ledger.Invalid, Message: "a proposal states no head, dryRun or ifPreview",
+			Fix: "leave them out: it is bound to its own preview"}
+	}
+	d, err := draftOf(in.Body, a.caller.Subject, a.agent, in.Request)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayPropose(ctx, d); err != nil {
+		return nil, err
+	}
+	if s.Admit != nil {
+		if d, err = s.Admit.Admit(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	by, err := s.proposer()
+	if err != nil {
+		return nil, err
+	}
+	p, err := by.Propose(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.shown(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out.Location = fmt.Sprintf("%s/proposals/%d", Prefix, p.Number)
+	return out, nil
+}
+
+// mayPropose refuses a draft if the caller may neither propose changes of its objects nor make them.
+func (s *server) mayPropose(ctx context.Context, d ledger.Draft) error {
+	for _, e := range d.Edits {
+		usual := ledger.MayWrite
+		if e.Delete {
+			usual = ledger.MayDelete
+		}
+		ok, err := s.lets(ctx, usual, e.Key)
+		if err != nil {
+			return err
+		}
+		if ok {
+			continue
+		}
+		if err := s.may(ctx, ledger.MayPropose, e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type proposalPage struct{ Body wire.ProposalPage }
+
+func (s *server) getProposals(ctx context.Context, in *struct {
+	State  ledger.Verdict `query:"state" enum:"Open,Approved,Outdated,Committed,Rejected,Withdrawn"`
+	Change int64          `query:"change" minimum:"0" doc:"That was committed as this change"`
+	After  int64          `query:"after" minimum:"0" doc:"The last number of the page before"`
+	Limit  int            `query:"limit" minimum:"0" maximum:"1000"`
+}) (*proposalPage, error) {
+	list, err := s.Ledger.Proposals(ctx, ledger.ProposalsQuery{Page: ledger.Page{Limit: in.Limit, After: in.After},
+		State: in.State, Change: in.Change})
+	if err != nil {
+		return nil, err
+	}
+	page := wire.ProposalPage{Proposals: []wire.Proposal{}, More: list.More}
+	for _, p := range list.Proposals {
+		seen, err := s.seenProposal(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if len(seen.Draft.Edits) > 0 {
+			page.Proposals = append(page.Proposals, seen)
+		}
+	}
+	if n := len(list.Proposals); n > 0 && list.More {
+		page.Next = list.Proposals[n-1].Number
+	}
+	return &proposalPage{page}, nil
+}
+
+// seenProposal is a proposal as the caller may see it: objects that they may read or approve changes of, or all of it
+// if it is their own. A preview tells of all objects, so who may not see all does not see it.
+func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Proposal, error) {
+	var edits []ledger.Edit
+	for _, e := range p.Draft.Edits {
+		ok := p.By == askedOf(ctx).caller.Subject
+		for _, permission := range []ledger.Permission{ledger.MayRead, ledger.MayApprove} {
+			if ok {
+				break
+			}
+			var err error
+			if ok, err = s.lets(ctx, permission, e.Key); err != nil {
+				return wire.Proposal{}, err
+			}
+		}
+		if ok {
+			e.Content = s.redact(ledger.Object{Key: e.Key, Content: e.Content}).Content
+			edits = append(edits, e)
+		}
+	}
+	hidden := len(p.Draft.Edits) - len(edits)
+	p.Draft.Edits = edits
+	if hidden > 0 {
+		p.Preview.Clusters = []ledger.ClusterPreview{}
+	}
+	w := wire.ProposalOf(p)
+	w.Hidden = hidden
+	return w, nil
+}
+
+// shown answers a proposal of which the caller may read something.
+func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, error) {
+	w, err := s.seenProposal(ctx, p)
+	if err == nil && len(w.Draft.Edits) == 0 && w.Hidden > 0 {
+		err = s.may(ctx, ledger.MayRead, p.Draft.Edits[0].Key)
+	}
+	return &oneProposal{Body: w}, err
+}
+
+func (s *server) getProposal(ctx context.Context, in *struct {
+	Number int64 `path:"number" minimum:"1"`
+}) (*oneProposal, error) {
+	p, err := s.Ledger.Proposal(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	return s.shown(ctx, p)
+}
+
+// answering is an answer to a proposal.
+type answering struct {
+	Number int64 `path:"number" minimum:"1"`
+	Body   wire.AnswerBody
+}
+
+func (s *server) approve(ctx context.Context, in *answering) (*oneProposal, error) {
+	return s.answer(ctx, in, true)
+}
+
+func (s *server) reject(ctx context.Context, in *answering) (*oneProposal, error) {
+	return s.answer(ctx, in, false)
+}
+
+func (s *server) answer(ctx context.Context, in *answering, approve bool) (*oneProposal, error) {
+	p, err := s.Ledger.Proposal(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayAll(ctx, ledger.MayApprove, p); err != nil {
+		return nil, err
+	}
+	who := askedOf(ctx).caller.Subject
+	p, err = s.Ledger.Answer(ctx, in.Number, ledger.Answer{By: who, Approve: approve, Preview: in.Body.Preview,
+		Words: strings.TrimSpace(in.Body.Message)})
+	if err != nil {
+		return nil, s.noted(ctx, ledger.MayApprove, err)
+	}
+	return s.shown(ctx, p)
+}
+
+// mayAll refuses if the caller may not do something with one of the objects.
+func (s *server) mayAll(ctx context.Context, permission ledger.Permission, p ledger.Proposal) error {
+	for _, e := range p.Draft.Edits {
+		if err := s.may(ctx, permission, e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noted notes an attempt that the ledger itself denied.
+func (s *server) noted(ctx context.Context, p ledger.Permission, err error) error {
+	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.Denied {
+		s.note(ctx, p, e.Object)
+	}
+	return err
+}
+
+func (s *server) withdraw(ctx context.Context, in *answering) (*oneProposal, error) {
+	p, err := s.Ledger.Proposal(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.shown(ctx, p); err != nil {
+		return nil, err
+	}
+	p, err = s.Ledger.Withdraw(ctx, in.Number, askedOf(ctx).caller.Subject, strings.TrimSpace(in.Body.Message))
+	if err != nil {
+		return nil, s.noted(ctx, ledger.MayPropose, err)
+	}
+	return s.shown(ctx, p)
+}
+
+func (s *server) repreview(ctx context.Context, in *struct {
+	Number int64 `path:"number" minimum:"1"`
+}) (*oneProposal, error) {
+	p, err := s.Ledger.Proposal(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayMove(ctx, p); err != nil {
+		return nil, err
+	}
+	by, err := s.proposer()
+	if err != nil {
+		return nil, err
+	}
+	if _, err = by.Repreview(ctx, in.Number); err != nil {
+		return nil, err
+	}
+	if p, err = s.Ledger.Proposal(ctx, in.Number); err != nil {
+		return nil, err
+	}
+	return s.shown(ctx, p)
+}
+
+func (s *server) commitProposal(ctx context.Context, in *struct {
+	Number int64 `path:"number" minimum:"1"`
+	Body   wire.CommitBody
+}) (*oneChange, error) {
+	p, err := s.Ledger.Proposal(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	if p.Approvals() == 0 { // no approvals are needed, so this is as any other change
+		err = s.mayDraft(ctx, p.Draft, false)
+	} else {
+		err = s.mayMove(ctx, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	by, err := s.proposer()
+	if err != nil {
+		return nil, err
+	}
+	c, err := by.CommitProposal(ctx, in.Number, askedOf(ctx).caller.Subject, in.Body.Preview)
+	if err != nil {
+		return nil, err
+	}
+	return changed(c), nil
+}
+
+// mayMove refuses who neither proposed it nor may approve it or make its changes.
+func (s *server) mayMove(ctx context.Context, p ledger.Proposal) error {
+	if p.By == askedOf(ctx).caller.Subject {
+		return s.mayPropose(ctx, p.Draft) // they may have lost the permission
+	}
+	for _, e := range p.Draft.Edits {
+		usual := ledger.MayWrite
+		if e.Delete {
+			usual = ledger.MayDelete
+		}
+		if ok, err := s.lets(ctx, usual, e.Key); err != nil {
+			return err
+		} else if ok {
+			continue
+		}
+		if err := s.may(ctx, ledger.MayApprove, e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
