@@ -59,3 +59,42 @@ With --check nothing is done. Exit codes then: 0 if there is nothing to do, 1 if
 	cmd.Flags().BoolVar(&check, "check", false, "only say how many migrations are to be made")
 	return cmd
 }
+
+func (o *options) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy a ledger that is a file, while it is in use",
+		Long: `Copy a ledger that is a file, while it is in use. The copy is whole, as of one moment. The key file is not copied: keep
+it apart. For PostgreSQL, use pg_dump.`,
+		Example: `  cardea ledger backup /backups/ledger-monday.db`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.withStore(cmd, false, func(ctx context.Context, s *store.Store) error { return s.Backup(ctx, args[0]) })
+		},
+	}
+}
+
+func (o *options) restoredCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "restored",
+		Short: "Say that a restored backup counts from now on",
+		Long: `Say that a restored backup counts from now on, though proxies and clusters have seen later changes than it has.
+
+Without it, who has seen a later change takes nothing from the ledger: what is served stays. Afterwards proxies serve
+what the ledger has. Clusters are left alone where they are ahead, until "cardea ledger serve --from-ledger" applies to
+them, too.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withStore(cmd, false, func(ctx context.Context, s *store.Store) error {
+				if err := s.NewEpoch(ctx); err != nil {
+					return err
+				}
+				head, err := s.Head(ctx)
+				if err == nil {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "the ledger counts as it is at change %d\n", head.Change)
+				}
+				return err
+			})
+		},
+	}
+}
