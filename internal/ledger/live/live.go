@@ -141,6 +141,9 @@ func (t *Tracker) round(ctx context.Context) (left int) {
 			delete(t.pending, ref)
 		}
 	}
+	if len(decided) > many {
+		t.pending = maps.Collect(maps.All(t.pending)) // a map that was large stays so, and each round copies it
+	}
 	return len(t.pending)
 }
 
