@@ -140,6 +140,19 @@ type Target struct {
 	Approvals int `json:"approvals,omitempty" minimum:"0" maximum:"100"`
 }
 
+// ServedBy tells whether the target's objects are to be in a cluster.
+func (t Target) ServedBy(c Cluster) bool {
+	if t.Server != Clusters {
+		return false
+	}
+	for label, value := range t.Clusters {
+		if have, ok := c.Labels[label]; !ok || have != value {
+			return false
+		}
+	}
+	return true
+}
+
 // Cluster is one that workers apply objects to, or one whose Cardea reads the ledger itself.
 type Cluster struct {
 	Name   string            `json:"name"`
@@ -161,14 +174,4 @@ type Registry interface {
 	Clusters(ctx context.Context) ([]Cluster, error)
 	SetCluster(ctx context.Context, c Cluster, by string) error
 	DeleteCluster(ctx context.Context, name, by string) error
-}
-
-// Has tells whether a cluster serves the target: it has all of the target's labels.
-func (t Target) Has(c Cluster) bool {
-	for key, value := range t.Clusters {
-		if c.Labels[key] != value {
-			return false
-		}
-	}
-	return true
 }

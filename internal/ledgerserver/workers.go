@@ -164,7 +164,7 @@ func (w *workers) dryRun(ctx context.Context, target ledger.Target, object map[s
 	var refused, unreachable []error
 	answered := 0
 	for _, c := range clusters {
-		if !target.Has(c) || c.Kubeconfig == "" {
+		if !target.ServedBy(c) || c.Kubeconfig == "" {
 			continue
 		}
 		group.Go(func() {

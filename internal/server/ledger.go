@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -14,9 +13,6 @@ import (
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/client"
 )
-
-// pull is how often a ledger is asked for work. A cluster's token lets nobody watch changes.
-const pull = time.Second
 
 // newPull is what applies what a ledger wants of this cluster; it does nothing without one.
 func newPull(
@@ -43,7 +39,7 @@ func newPull(
 	own := asked.Worker(o.Ledger.Cluster)
 	worker, err := apply.New(apply.Config{
 		Work: own, Targets: own.Targets, REST: kube.Once(cluster), Cluster: o.Ledger.Cluster,
-		Worker: cmp.Or(os.Getenv("POD_NAME"), host), Poll: pull, Metrics: counts, Log: o.Log,
+		Worker: cmp.Or(os.Getenv("POD_NAME"), host), News: own.News, Metrics: counts, Log: o.Log,
 		Catalog: catalog,
 	})
 	if err != nil {

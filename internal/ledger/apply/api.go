@@ -187,13 +187,14 @@ func (o object) patch(ctx context.Context, text []byte) (*unstructured.Unstructu
 	return o.resource.Patch(ctx, o.name, types.JSONPatchType, text, metav1.PatchOptions{FieldManager: Manager})
 }
 
-// remove deletes the object that was read, and no other one of its name. One that is gone already is no error.
+// remove deletes the object if it is as it was read: neither another one of its name, nor one that a later generation
+// was applied to. One that is gone already is no error.
 func (o object) remove(ctx context.Context, read *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, o.api.patient)
 	defer cancel()
-	uid, policy := read.GetUID(), metav1.DeletePropagationBackground
-	err := o.resource.Delete(ctx, o.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid},
-		PropagationPolicy: &policy})
+	uid, version, policy := read.GetUID(), read.GetResourceVersion(), metav1.DeletePropagationBackground
+	err := o.resource.Delete(ctx, o.name, metav1.DeleteOptions{PropagationPolicy: &policy,
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if missing(err) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ type block struct {
 	why     why
 	version string // of its kind, as its content states it; "": not known, or it is to be deleted
 	deleted bool
+	at      time.Time // when it failed; zero: at some time, or for good
 }
 
 // blocked are the objects whose last claim failed, as far as this process knows.
@@ -41,10 +43,20 @@ func (b *blocked) clear(k ledger.Key) {
 	delete(b.keys, k)
 }
 
-func (b *blocked) any() bool {
+// recently tells whether something failed a short time ago, and not for good.
+func (b *blocked) recently() bool {
+	return len(b.pick(func(_ ledger.Key, is block) bool { return time.Since(is.at) < hurriedFor })) > 0
+}
+
+// keep forgets all but some: those that the ledger says have failed.
+func (b *blocked) keep(failed map[ledger.Key]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.keys) > 0
+	for k, is := range b.keys {
+		if !failed[k] && time.Since(is.at) > hurriedFor {
+			delete(b.keys, k)
+		}
+	}
 }
 
 // pick lists the objects that a function takes.
@@ -74,7 +86,8 @@ func whyOf(code, message string) why {
 		return whyForbidden(message)
 	case codeUnknownKind:
 		return schema_
-	case codeUnreachable, codeTimeout, "ServiceUnavailable":
+	case codeUnreachable, codeTimeout, string(metav1.StatusReasonServiceUnavailable),
+		string(metav1.StatusReasonServerTimeout):
 		return contact
 	case ledger.Waiting:
 		return deletion

@@ -8,8 +8,11 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// hurried is how often the ledger is asked for work while something failed or waits: it may be due any second.
-const hurried = time.Second
+// hurried is how often the ledger is asked for work for some time after something failed: it may be due any second.
+const (
+	hurried    = time.Second
+	hurriedFor = time.Minute
+)
 
 // claims takes work and does it, as much at a time as there is room for, until ctx ends.
 func (w *Worker) claims(ctx context.Context) {
@@ -74,7 +77,7 @@ func (w *Worker) claim(ctx context.Context, most int, start func(handle func()))
 // idle waits until there may be work.
 func (w *Worker) idle(ctx context.Context) {
 	poll := w.cfg.Poll
-	if w.blocked.any() {
+	if w.blocked.recently() {
 		poll = min(poll, hurried)
 	}
 	timer := time.NewTimer(poll)
@@ -89,6 +92,10 @@ func (w *Worker) idle(ctx context.Context) {
 // hints has work claimed when somebody made a change, until ctx ends. They are hints only: what is missed is found by
 // asking.
 func (w *Worker) hints(ctx context.Context) {
+	if w.cfg.News != nil {
+		w.news(ctx)
+		return
+	}
 	if w.cfg.Changes == nil {
 		return
 	}
@@ -108,6 +115,22 @@ func (w *Worker) hints(ctx context.Context) {
 	}
 }
 
+// news is hints for a worker that may not read changes.
+func (w *Worker) news(ctx context.Context) {
+	last := int64(0)
+	for ctx.Err() == nil {
+		newest, err := w.cfg.News(ctx, last)
+		if err != nil {
+			sleep(ctx, hurried)
+			continue
+		}
+		if newest != last {
+			last = newest
+			w.due()
+		}
+	}
+}
+
 // reachable waits until the API server answers, if it did not. Then what failed for that reason is due at once. False:
 // ctx ended.
 func (w *Worker) reachable(ctx context.Context) bool {
@@ -116,6 +139,9 @@ func (w *Worker) reachable(ctx context.Context) bool {
 	default:
 		return ctx.Err() == nil
 	}
+	if w.api.ready(ctx) {
+		return ctx.Err() == nil // it was that one object, which is tried again when it is due
+	}
 	w.cfg.Log.Warn("the API server does not answer: nothing is applied until it does")
 	for !w.api.ready(ctx) {
 		if !sleep(ctx, hurried/2) {
@@ -123,18 +149,23 @@ func (w *Worker) reachable(ctx context.Context) bool {
 		}
 	}
 	w.cfg.Log.Info("the API server answers again")
-	w.retry(ctx, w.blocked.by(contact))
+	for !w.retry(ctx, w.blocked.by(contact)) {
+		if !sleep(ctx, hurried) {
+			return false
+		}
+	}
 	return ctx.Err() == nil
 }
 
-// retry makes what failed due now.
-func (w *Worker) retry(ctx context.Context, keys []ledger.Key) {
+// retry makes what failed due now. False: the ledger does not answer.
+func (w *Worker) retry(ctx context.Context, keys []ledger.Key) bool {
 	if len(keys) == 0 {
-		return
+		return true
 	}
 	if _, err := w.cfg.Work.Retry(ctx, w.cfg.Cluster, keys); err != nil {
 		w.cfg.Log.Warn("the ledger does not answer", "error", err)
-		return
+		return false
 	}
 	w.due()
+	return true
 }

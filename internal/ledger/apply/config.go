@@ -22,6 +22,9 @@ type Config struct {
 	// Changes, if not nil, tells of changes at once, and of contents when messages say what differs. Without it, work is
 	// found by asking for it (Poll), and messages do not say what was wanted.
 	Changes ledger.Reader
+	// News, if not nil, is asked in place of Changes whether there is something new: it answers the number of the newest
+	// change as soon as that is another one than after, or after a while. For workers that may not read everything.
+	News    func(ctx context.Context, after int64) (int64, error)
 	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kube.Once)
 	Cluster string       // its name in the ledger
 	Worker  string       // another name for each process

@@ -63,7 +63,8 @@ func failureOf(k ledger.Key, err error) failed {
 			permanent, because = false, time_
 		case reason == metav1.StatusReasonForbidden:
 			because = whyForbidden(message)
-		case reason == metav1.StatusReasonServiceUnavailable:
+		case reason == metav1.StatusReasonServiceUnavailable || reason == metav1.StatusReasonTimeout ||
+			reason == metav1.StatusReasonServerTimeout:
 			because = contact
 		case reason == "" || reason == metav1.StatusReasonUnknown:
 			reason = "HTTP" + metav1.StatusReason(fmt.Sprint(status.Status().Code))

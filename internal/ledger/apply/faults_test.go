@@ -191,6 +191,28 @@ func TestSleeperBringsNothingBack(t *testing.T) {
 	s.forgotten(k)
 }
 
+// TestSleeperDeletesNothingNewer: an object that is to be there again is not deleted by a worker that slept.
+func TestSleeperDeletesNothingNewer(t *testing.T) {
+	s := newStage(t)
+	k := s.edit(configText).Key
+	s.put(configText)
+	stop := s.run(hasty)
+	s.synced(k)
+	stop()
+	s.delete(k)
+	sleeper := s.process("sleeper", "apply-delete-stop", shortLease)
+	s.stopped(sleeper)
+	s.run(hasty)
+	s.put(strings.ReplaceAll(configText, "red", "blue"))
+	s.synced(k)
+	before := s.live(k)
+	s.goesOn(sleeper)
+	s.said("the lease was lost", k.String())
+	if o := s.live(k); o == nil || o.GetUID() != before.GetUID() || o.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("the object is %v", o)
+	}
+}
+
 // TestLateCreationIsRepaired: a creation can't be fenced. A worker that was stopped in the instant between its last
 // look at the lease and the request does write an older generation, or an object that was deleted. It is repaired at
 // once, also if that worker dies then.

@@ -238,9 +238,11 @@ func find(value any, element string) (any, bool) {
 		child, there := value[name]
 		return child, there && isField
 	case []any:
-		for i, item := range value {
-			if isItem(element, item, i, true) {
-				return item, true
+		for _, lenient := range []bool{false, true} {
+			for i, item := range value {
+				if isItem(element, item, i, lenient) {
+					return item, true
+				}
 			}
 		}
 	}

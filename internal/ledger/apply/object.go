@@ -28,9 +28,8 @@ type job struct {
 
 // done is what became of a job.
 type done struct {
-	did     string                     // for metrics
-	object  *unstructured.Unstructured // as the API server has it now; nil: it is gone, or none of ours
-	created bool                       // it was not there
+	did    string                     // for metrics
+	object *unstructured.Unstructured // as the API server has it now; nil: it is gone, or none of ours
 }
 
 // handle does a claim and tells the ledger.
@@ -176,7 +175,7 @@ func (j *job) write(ctx context.Context, live *unstructured.Unstructured) (done,
 	case err != nil:
 		return done{}, err
 	case live == nil:
-		return done{did: "created", object: answer, created: true}, nil
+		return done{did: "created", object: answer}, nil
 	case live.GetResourceVersion() == answer.GetResourceVersion():
 		return done{did: "unchanged", object: answer}, nil
 	}
@@ -185,6 +184,7 @@ func (j *job) write(ctx context.Context, live *unstructured.Unstructured) (done,
 
 // remove deletes the object. If it has to wait for finalizers, the claim waits, too: the watch tells when it is gone.
 func (j *job) remove(ctx context.Context, live *unstructured.Unstructured) (done, error) {
+	reached("delete")
 	if err := j.at.remove(ctx, live); err != nil {
 		return done{}, err
 	}

@@ -55,7 +55,11 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 		default:
 		}
 	}
-	w.blocked.set(c.Key, block{code: f.code, why: f.why, version: versionOf(c), deleted: c.IsDeleted()})
+	is := block{code: f.code, why: f.why, version: versionOf(c), deleted: c.IsDeleted()}
+	if !f.permanent {
+		is.at = time.Now()
+	}
+	w.blocked.set(c.Key, is)
 	told, err := w.persist(ctx, func() (bool, error) {
 		return w.cfg.Work.Fail(ctx, ledger.Failure{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease,
 			Generation: c.Generation, Code: f.code, Message: f.message, Permanent: f.permanent})
@@ -63,7 +67,11 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 	if f.code == codeTimeout || f.code == codeUnreachable {
 		w.watcher.suspectKey(c.Key) // it may have been written all the same, and perhaps too late
 	}
-	if err != nil || !told {
+	switch {
+	case err != nil:
+		return
+	case !told: // what failed is somebody else's by now
+		w.cfg.Log.Warn("the lease was lost", "object", c.Key.String(), "generation", c.Generation, "error", f.message)
 		return
 	}
 	if f.code == ledger.Waiting {

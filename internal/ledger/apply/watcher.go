@@ -63,10 +63,11 @@ func (v *watcher) load(ctx context.Context) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	there := map[place]bool{}
+	there, failed := map[place]bool{}, map[ledger.Key]bool{}
 	for _, s := range list {
 		if in := inCluster(s, v.w.cfg.Cluster); in != nil && in.Applied != nil {
 			there[placeOf(s.Key)] = true
+			failed[s.Key] = in.Applied.Code != ""
 			v.take(s, *in)
 		}
 	}
@@ -80,6 +81,7 @@ func (v *watcher) load(ctx context.Context) error {
 		}
 		v.index.look(p)
 	}
+	v.w.blocked.keep(failed)
 	v.ready = true
 	signal(v.kind)
 	signal(v.wake)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -18,24 +19,65 @@ func (v *watcher) words(ctx context.Context, s subject) (words, by string) {
 		return "was deleted, and is another object of the same name", strings.Join(names, ", ")
 	}
 	c := comparison{lenient: true}
-	if want := v.wanted(ctx, s); want != nil {
+	want := v.wanted(ctx, s)
+	if want != nil {
 		c.compare("", withoutIdentity(want), owned(s.live), s.live.Object)
 	}
-	var added []string
+	var added, all []string
 	if exactKind(s.kind) {
 		added = foreign(s.live)
 	}
-	var all []string
 	if len(c.list) > 0 {
 		all = append(all, sentence(c.list, s.status.IsSecret()))
 	}
 	if len(added) > 0 {
-		all = append(all, "was added: "+strings.Join(added[:min(5, len(added))], ", "))
+		all = append(all, "was added: "+few(added))
 	}
+	by = culprit(s.live, c.list, added)
 	if len(all) == 0 {
 		all = append(all, "is not as it was applied")
+		if who, what := since(s.live); want == nil && who != "" {
+			by = who
+			all = append(all, who+" has written since: "+few(what))
+		}
 	}
-	return strings.Join(all, "; "), culprit(s.live, c.list, added)
+	return strings.Join(all, "; "), by
+}
+
+// few are at most five of a list.
+func few(list []string) string { return strings.Join(list[:min(5, len(list))], ", ") }
+
+// since is who else wrote what since the ledger did, by the API server's clock, which counts seconds; "" if that is
+// nobody, or several.
+func since(live *unstructured.Unstructured) (who string, what []string) {
+	var ours, theirs *metav1.ManagedFieldsEntry
+	for _, m := range live.GetManagedFields() {
+		if m.Manager == Manager && m.Subresource == "" {
+			ours = &m
+		}
+	}
+	for _, m := range live.GetManagedFields() {
+		if m.Manager == Manager || m.Subresource == "status" || ours != nil && m.Time.Before(ours.Time) {
+			continue
+		}
+		if theirs != nil {
+			return "", nil
+		}
+		theirs = &m
+	}
+	if theirs == nil {
+		return "", nil
+	}
+	for _, e := range entriesOf(live) {
+		if e.manager == theirs.Manager && e.subresource == theirs.Subresource {
+			e.fields.leaves("", &what)
+		}
+	}
+	for i := range what {
+		what[i] = strings.TrimPrefix(what[i], ".")
+	}
+	slices.Sort(what)
+	return theirs.Manager, what
 }
 
 // wanted is what was applied, as it was stated; nil if that can't be found out.

@@ -7,16 +7,39 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// Worker is a ledger as the worker of one cluster sees it, with the token of that: ledger.Work, of this cluster.
+// Worker is the ledger as a cluster's worker may ask it: about its own cluster, and nothing else.
 type Worker struct {
 	*Client
 	cluster string
 }
 
-// Worker is the ledger as a cluster's worker sees it.
+var _ ledger.Work = (*Worker)(nil)
+
+// Worker asks with the token of a cluster's worker.
 func (c *Client) Worker(cluster string) *Worker { return &Worker{c, cluster} }
 
-// Targets lists the targets that the cluster serves.
+// Status implements ledger.Work, of this cluster.
+func (w *Worker) Status(ctx context.Context, q ledger.StatusQuery) ([]ledger.Status, error) {
+	var answer struct {
+		Objects []ledger.Status `json:"objects"`
+	}
+	q.Cluster = ""
+	r := post(wire.StatusQuery(q), "clusters", w.cluster, "status")
+	r.reads = true
+	err := w.call(ctx, r, &answer)
+	return answer.Objects, err
+}
+
+// Retry implements ledger.Work, in this cluster.
+func (w *Worker) Retry(ctx context.Context, _ string, keys []ledger.Key) (int, error) {
+	var answer struct {
+		Due int `json:"due"`
+	}
+	err := w.call(ctx, post(wire.RetryBody{Keys: keys}, "clusters", w.cluster, "retry"), &answer)
+	return answer.Due, err
+}
+
+// Targets are those that the cluster serves.
 func (w *Worker) Targets(ctx context.Context) ([]ledger.Target, error) {
 	var answer struct {
 		Targets []ledger.Target `json:"targets"`
@@ -25,22 +48,11 @@ func (w *Worker) Targets(ctx context.Context) ([]ledger.Target, error) {
 	return answer.Targets, err
 }
 
-// Status implements ledger.Work.
-func (w *Worker) Status(ctx context.Context, q ledger.StatusQuery) ([]ledger.Status, error) {
+// News waits until another change than after is the newest, for some time, and answers its number. It is a hint.
+func (w *Worker) News(ctx context.Context, after int64) (int64, error) {
 	var answer struct {
-		Objects []ledger.Status `json:"objects"`
+		Change int64 `json:"change"`
 	}
-	r := post(wire.StatusQuery(q), "clusters", w.cluster, "status")
-	r.reads = true
-	err := w.call(ctx, r, &answer)
-	return answer.Objects, err
-}
-
-// Retry implements ledger.Work.
-func (w *Worker) Retry(ctx context.Context, _ string, keys []ledger.Key) (int, error) {
-	var answer struct {
-		Due int `json:"due"`
-	}
-	err := w.call(ctx, post(wire.RetryBody{Cluster: w.cluster, Keys: keys}, "clusters", w.cluster, "retry"), &answer)
-	return answer.Due, err
+	err := w.call(ctx, get("clusters", w.cluster, "news").with("after", after), &answer)
+	return answer.Change, err
 }

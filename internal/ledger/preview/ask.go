@@ -35,7 +35,7 @@ func Of(l ledger.Registry, here string) func(ctx context.Context, target string)
 		}
 		for _, t := range targets {
 			for _, c := range clusters {
-				if t.Name == name && t.Has(c) {
+				if t.Name == name && t.ServedBy(c) {
 					list = append(list, asked(c.Name, c.Admin))
 				}
 			}

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -10,57 +11,39 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// worker are the endpoints by which a cluster's worker finds out what is wanted of the cluster, and what was done.
+// workerWait is how long a worker's question for news is kept open.
+const workerWait = 25 * time.Second
+
+// worker are the questions of a cluster's worker. As its work, they are of its own cluster only.
 func worker(s *server, api huma.API) {
 	only := map[string]any{workers: workersOnly}
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}/targets",
-		Summary: "List targets of cluster", Metadata: only}, s.targetsOf)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/status",
-		Summary: "Query status in cluster", Metadata: only}, s.statusIn)
+		Summary: "Query status of cluster", Metadata: only}, s.workerStatus)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/retry",
-		Summary: "Retry in cluster", Metadata: only}, s.retryIn)
+		Summary: "Retry in cluster", Description: "What failed there is due now.", Metadata: only}, s.workerRetry)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}/targets",
+		Summary: "List targets of cluster", Metadata: only}, s.workerTargets)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}/news",
+		Summary: "Wait for news",
+		Description: "Answers the number of the newest change: at once if it is another one than `after`, or when there is " +
+			"one, or after a while. A hint that there may be work.", Metadata: only}, s.workerNews)
 }
 
-// targetsOf are the targets that the cluster serves.
-func (s *server) targetsOf(ctx context.Context, in *struct {
-	Cluster string `path:"cluster"`
-}) (*targetList, error) {
-	all, err := s.Ledger.Targets(ctx)
-	if err != nil {
-		return nil, err
-	}
-	clusters, err := s.Ledger.Clusters(ctx)
-	out := &targetList{}
-	out.Body.Targets = []ledger.Target{}
-	for _, c := range clusters {
-		for _, t := range all {
-			if c.Name == in.Cluster && t.Has(c) {
-				out.Body.Targets = append(out.Body.Targets, t)
-			}
-		}
-	}
-	return out, err
-}
-
-type statusesInCluster struct {
-	Body struct {
-		Objects []ledger.Status `json:"objects"`
-	}
-}
-
-func (s *server) statusIn(ctx context.Context, in *struct {
+func (s *server) workerStatus(ctx context.Context, in *struct {
 	Cluster string `path:"cluster"`
 	Body    wire.StatusQuery
-}) (*statusesInCluster, error) {
+}) (*statusList, error) {
 	q := ledger.StatusQuery(in.Body)
 	q.Cluster = in.Cluster
 	list, err := s.Ledger.Status(ctx, q)
-	out := &statusesInCluster{}
-	out.Body.Objects = append([]ledger.Status{}, list...)
+	out := &statusList{}
+	if out.Body.Objects = list; list == nil {
+		out.Body.Objects = []ledger.Status{}
+	}
 	return out, err
 }
 
-func (s *server) retryIn(ctx context.Context, in *struct {
+func (s *server) workerRetry(ctx context.Context, in *struct {
 	Cluster string `path:"cluster"`
 	Body    wire.RetryBody
 }) (*retried, error) {
@@ -68,4 +51,53 @@ func (s *server) retryIn(ctx context.Context, in *struct {
 	out := &retried{}
 	out.Body.Due = n
 	return out, err
+}
+
+func (s *server) workerTargets(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+}) (*targetList, error) {
+	clusters, err := s.Ledger.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := s.Ledger.Targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &targetList{}
+	out.Body.Targets = []ledger.Target{}
+	for _, c := range clusters {
+		for _, t := range targets {
+			if c.Name == in.Cluster && t.ServedBy(c) {
+				out.Body.Targets = append(out.Body.Targets, t)
+			}
+		}
+	}
+	return out, nil
+}
+
+type news struct {
+	Body struct {
+		Change int64 `json:"change" doc:"The newest change"`
+	}
+}
+
+func (s *server) workerNews(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+	After   int64  `query:"after" minimum:"0"`
+}) (*news, error) {
+	out := &news{}
+	head, err := s.Ledger.Head(ctx)
+	if out.Body.Change = head.Change; err != nil || head.Change != in.After {
+		return out, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, workerWait)
+	defer cancel()
+	for change, err := range s.Ledger.Watch(ctx, in.After) {
+		if err == nil {
+			out.Body.Change = change.Number
+		}
+		break
+	}
+	return out, nil
 }

@@ -88,26 +88,13 @@ func (r *registry) derive() {
 	for name, target := range r.targets {
 		r.names = append(r.names, name)
 		for _, c := range r.clusters {
-			if serves(c, target) {
+			if target.ServedBy(c) {
 				r.serving[name] = append(r.serving[name], c.Name)
 			}
 		}
 		slices.Sort(r.serving[name])
 	}
 	slices.Sort(r.names)
-}
-
-// serves tells whether a target's objects are to be in a cluster.
-func serves(c ledger.Cluster, t ledger.Target) bool {
-	if t.Server != ledger.Clusters {
-		return false
-	}
-	for label, value := range t.Clusters {
-		if have, ok := c.Labels[label]; !ok || have != value {
-			return false
-		}
-	}
-	return true
 }
 
 // Targets lists the targets, by name.
