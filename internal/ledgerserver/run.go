@@ -90,8 +90,8 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 		return o.Catalog.Of(model.KindOf(k.Group, k.Kind)) != nil
 	}}
 	own, err := rest.New(rest.Config{
-		Ledger: db, Callers: callers, Admit: admission, Preview: previewer, Proposer: previewer, Closure: gateways{db}, Log: o.Log,
-		Version: o.Version, Unknown: m.unknown.Inc,
+		Ledger: db, Callers: callers, Admit: admission, Preview: previewer, Proposer: previewer,
+		Closure: gateways{db}, Log: o.Log, Version: o.Version, Unknown: m.unknown.Inc,
 	})
 	if err != nil {
 		return nil, err

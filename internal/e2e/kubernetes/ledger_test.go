@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -48,8 +50,8 @@ func newLedger(t *testing.T, push bool) *ledgerStage {
 		s.db.SetTarget(t.Context(), ledger.Target{Name: ledger.DefaultTarget, Server: ledger.Clusters}, "test"),
 		s.db.SetCluster(t.Context(), cluster, "test"),
 		s.db.SetToken(t.Context(), ledger.Token{Name: "alice", Subject: "alice", Hash: hash}, "test"),
-		s.db.SetGrant(t.Context(), ledger.Grant{Name: "all", Subjects: []string{"alice"}, Permissions: []ledger.Permission{"*"}},
-			"test"),
+		s.db.SetGrant(t.Context(), ledger.Grant{Name: "all", Subjects: []string{"alice"},
+			Permissions: []ledger.Permission{"*"}}, "test"),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +62,8 @@ func newLedger(t *testing.T, push bool) *ledgerStage {
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	running.Go(func() {
 		ended <- ledgerserver.Run(ctx, ledgerserver.Options{
-			Catalog: world.Catalog(), URL: file, Addr: "127.0.0.1:0", Worker: "worker", OnListen: func(a string) { listening <- a },
+			Catalog: world.Catalog(), URL: file, Addr: "127.0.0.1:0", Worker: "worker",
+			OnListen: func(a string) { listening <- a },
 		})
 	})
 	t.Cleanup(func() {
@@ -123,13 +126,13 @@ func (s *ledgerStage) reaches(c ledger.Change, want ledger.Stage) {
 	})
 }
 
-// TestLedgerInCluster: a gateway with its pods comes from a ledger, is changed, drifts, goes back and goes, each time as
-// the proxies acknowledge; the route says whose change it is.
+// TestLedgerInCluster: a gateway with its pods comes from a ledger, is changed, drifts, goes back and goes, each time
+// as the proxies acknowledge; the route says whose change it is.
 func TestLedgerInCluster(t *testing.T) {
 	s := newLedger(t, true)
 	objects := func(to string) string { return route(s.namespace, "web", "edge", "shop.example", to) }
-	first := s.change("the shop", echo(s.namespace, "blue", 1)+echo(s.namespace, "green", 1)+gateway(s.namespace, "edge")+
-		objects("blue"))
+	first := s.change("the shop", echo(s.namespace, "blue", 1)+echo(s.namespace, "green", 1)+
+		gateway(s.namespace, "edge")+objects("blue"))
 	s.reaches(first, ledger.IsLive)
 	address := s.address("edge")
 	s.gets(address, "shop.example", "/", by("blue"))
@@ -158,7 +161,8 @@ func TestLedgerInCluster(t *testing.T) {
 	}
 	s.until("the edit is corrected", func() (string, bool) {
 		r, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Get(context.Background(), "web", metav1.GetOptions{})
-		return fmt.Sprint(r.Spec.Hostnames, err), err == nil && len(r.Spec.Hostnames) == 1 && r.Spec.Hostnames[0] == "shop.example"
+		return fmt.Sprint(r.Spec.Hostnames, err), err == nil && slices.Equal(r.Spec.Hostnames,
+			[]gatewayv1.Hostname{"shop.example"})
 	})
 
 	// What controllers refuse is told in their words.
@@ -213,7 +217,8 @@ func rollbackTo(n int64) (o remote.RollbackOptions) {
 func TestLedgerIsPulled(t *testing.T) {
 	s := newLedger(t, false)
 	token, hash := tokens.Mint()
-	if err := s.db.SetToken(t.Context(), ledger.Token{Name: "w", Subject: "w", Cluster: "test", Hash: hash}, "t"); err != nil {
+	own := ledger.Token{Name: "worker", Subject: "worker", Cluster: "test", Hash: hash}
+	if err := s.db.SetToken(t.Context(), own, "test"); err != nil {
 		t.Fatal(err)
 	}
 	asked, err := remote.New(remote.Config{URL: s.url, Token: token})
@@ -221,9 +226,9 @@ func TestLedgerIsPulled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(asked.Close)
-	own := asked.Worker("test")
-	worker, err := apply.New(apply.Config{Work: own, Targets: own.Targets, REST: s.Config, Cluster: "test", Worker: "pod",
-		Catalog: world.Catalog()})
+	work := asked.Worker("test")
+	worker, err := apply.New(apply.Config{Work: work, Targets: work.Targets, News: work.News,
+		REST: s.Config, Cluster: "test", Worker: "pod", Catalog: world.Catalog()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +243,8 @@ func TestLedgerIsPulled(t *testing.T) {
 		cancel()
 		running.Wait()
 	})
-	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: " + s.namespace + "}\nstringData: {word: open}\n"
+	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: " + s.namespace +
+		"}\nstringData: {word: open}\n"
 	c := s.change("by the cluster's own worker", service(s.namespace, "blue", "blue")+"---\n"+secret)
 	s.reaches(c, ledger.IsLive)
 	got, err := s.Cluster.Client.CoreV1().Secrets(s.namespace).Get(t.Context(), "key", metav1.GetOptions{})

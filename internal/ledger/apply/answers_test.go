@@ -20,8 +20,9 @@ func TestAnswersOfStatus(t *testing.T) {
 		awaited bool
 		want    string
 	}{
-		"nobody answers for the kind": {"apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", false, `[{"Gateway":"","Refused":""}]`},
-		"no status yet":               {route, true, ""},
+		"nobody answers for the kind": {"apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", false,
+			`[{"Gateway":"","Refused":""}]`},
+		"no status yet": {route, true, ""},
 		"accepted, of a controller that says no more": {parent(accepted), true,
 			`[{"Gateway":"infra/edge","Refused":""}]`},
 		"of an older spec": {parent("{type: Accepted, status: 'True', observedGeneration: 1}"), true, ""},
@@ -33,16 +34,20 @@ func TestAnswersOfStatus(t *testing.T) {
 		"not accepted": {parent("{type: Accepted, status: 'False', reason: NotAllowedByListeners, message: never, " +
 			"observedGeneration: 2}"), true, `[{"Gateway":"infra/edge","Refused":"NotAllowedByListeners: never"}]`},
 		"two listeners of one Gateway": {route + "status: {parents: [{parentRef: {name: edge, sectionName: a}, " +
-			"conditions: [" + accepted + "]}, {parentRef: {name: edge, sectionName: b}, conditions: [{type: Accepted, status: 'False', " +
+			"conditions: [" + accepted + "]}, {parentRef: {name: edge, sectionName: b}, " +
+			"conditions: [{type: Accepted, status: 'False', " +
 			"reason: Nope, observedGeneration: 2}]}]}", true, `[{"Gateway":"shop/edge","Refused":"Nope"}]`},
-		"a Gateway has to be programmed": {"apiVersion: g/v1\nkind: Gateway\nmetadata: {name: edge, namespace: infra, generation: 1}\n" +
+		"a Gateway has to be programmed": {"apiVersion: g/v1\nkind: Gateway\n" +
+			"metadata: {name: edge, namespace: infra, generation: 1}\n" +
 			"status: {conditions: [{type: Accepted, status: 'True', observedGeneration: 1}]}", true, ""},
-		"a Gateway that is": {"apiVersion: g/v1\nkind: Gateway\nmetadata: {name: edge, namespace: infra, generation: 1}\n" +
+		"a Gateway that is": {"apiVersion: g/v1\nkind: Gateway\n" +
+			"metadata: {name: edge, namespace: infra, generation: 1}\n" +
 			"status: {conditions: [{type: Accepted, status: 'True', observedGeneration: 1}, " +
 			"{type: Programmed, status: 'True', observedGeneration: 1}]}", true,
 			`[{"Gateway":"infra/edge","Refused":""}]`},
 		"a policy's ancestor": {"apiVersion: g/v1\nkind: RoutePolicy\nmetadata: {name: p, namespace: shop, " +
-			"generation: 1}\nstatus: {ancestors: [{ancestorRef: {name: edge}, conditions: [{type: Accepted, status: 'True', observedGeneration: 1}]}]}", true,
+			"generation: 1}\nstatus: {ancestors: [{ancestorRef: {name: edge}, " +
+			"conditions: [{type: Accepted, status: 'True', observedGeneration: 1}]}]}", true,
 			`[{"Gateway":"shop/edge","Refused":""}]`},
 	} {
 		var o unstructured.Unstructured
