@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/postgrestest"
@@ -19,6 +20,9 @@ type database struct {
 func (b *bench) findDatabases() (end func(), err error) {
 	inFile := func(name string) (string, error) { return filepath.Join(b.dir, name+".db"), nil }
 	b.databases = []*database{{"SQLite", inFile}}
+	if !strings.Contains(b.on, "PostgreSQL") {
+		return func() {}, nil
+	}
 	server, err := postgrestest.Serve()
 	if err != nil {
 		progress("without PostgreSQL: %v", err)

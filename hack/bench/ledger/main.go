@@ -33,6 +33,7 @@ type bench struct {
 	routes        int           // of the ledger in which those are made
 	objects       int           // of a ledger with many
 	dirty         int           // objects that are due in a cluster
+	on            string        // the databases, and "folder"
 }
 
 // part is a part of the tables.
@@ -56,6 +57,7 @@ func main() {
 		names = append(names, p.name)
 	}
 	b := bench{ctx: context.Background()}
+	flag.StringVar(&b.on, "on", "folder,SQLite,PostgreSQL", "what ledgers and a folder with many objects are kept in")
 	only := flag.String("only", strings.Join(names, ","), "the parts to measure")
 	flag.StringVar(&b.cardea, "cardea", "bin/cardea", "the program to measure")
 	flag.DurationVar(&b.lasting, "for", 10*time.Second, "how long clients commit")

@@ -28,7 +28,7 @@ type Config struct {
 	Log     *slog.Logger
 	// Memory knows which contents were valid in an earlier run. Nobody else uses it; nil: nothing is known.
 	Memory *memory.Memory
-	// Fed, if not nil, is called after a snapshot or a change went into the graph, with what was edited.
+	// Fed, if not nil, is called after a snapshot or a change went into the graph, with what was edited, without contents.
 	Fed func([]ledger.Object)
 }
 

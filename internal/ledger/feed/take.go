@@ -21,12 +21,12 @@ const pageSize = 1000
 
 // arrived is an object of the ledger, and what this program makes of it.
 type arrived struct {
-	ledger.Object
-	ref      model.ObjectRef
-	read     *schema.Object // nil: deleted, or not taken
-	problem  *Problem
-	standsIn bool
-	digest   memory.Digest // of its content; zero: nothing is remembered of it
+	ledger.Object // without its content, once it is read
+	ref           model.ObjectRef
+	read          *schema.Object // nil: deleted, or not taken
+	problem       *Problem
+	standsIn      bool
+	digest        memory.Digest // of its content; zero: nothing is remembered of it
 }
 
 // snapshot takes everything that the ledger has, in one batch. What was taken before and is not there any more goes.
@@ -38,6 +38,7 @@ func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
 		}
 	}
 	var list []*arrived
+	pools := newPools()
 	there := map[model.ObjectRef]bool{}
 	q := ledger.ObjectsQuery{Target: f.Target, At: head.Change, Limit: pageSize, Contents: true}
 	for more := head.Change > 0; more; {
@@ -45,6 +46,7 @@ func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
 		if err != nil {
 			return err
 		}
+		from := len(list)
 		for _, o := range page.Objects {
 			a := &arrived{Object: o, ref: refOf(o.Key)}
 			there[a.ref] = true
@@ -53,9 +55,9 @@ func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
 			}
 			q.After = &o.Key
 		}
+		f.read(list[from:], pools)
 		more = page.More
 	}
-	f.read(list)
 	for ref, k := range f.known {
 		if !there[ref] {
 			list = append(list, &arrived{ref: ref, Object: ledger.Object{Generation: k.generation, Change: head.Change}})
@@ -87,7 +89,7 @@ func (f *Feed) take(ctx context.Context, change ledger.Change) error {
 		for _, o := range page.Objects {
 			list = append(list, &arrived{Object: o, ref: refOf(o.Key)})
 		}
-		f.read(list)
+		f.read(list, newPools())
 		f.apply(fmt.Sprintf("change %d", change.Number), list)
 	}
 	f.head.Change, f.head.Digest = change.Number, change.Digest
@@ -98,22 +100,25 @@ func refOf(k ledger.Key) model.ObjectRef {
 	return model.Ref(model.KindOf(k.Group, k.Kind), k.Namespace, k.Name)
 }
 
-// read checks objects, on all cores if they are many.
-func (f *Feed) read(list []*arrived) {
+// newPools are pools for one goroutine each. What they share lives as long as they do.
+func newPools() []schema.Pool { return make([]schema.Pool, runtime.GOMAXPROCS(0)) }
+
+// read checks objects, on all cores if they are many. Their contents are not needed any more then.
+func (f *Feed) read(list []*arrived, pools []schema.Pool) {
 	var next atomic.Int64
-	work := func() {
-		var pool schema.Pool
+	work := func(pool *schema.Pool) {
 		for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
-			f.check(list[i-1], &pool)
+			f.check(list[i-1], pool)
+			list[i-1].Content = nil
 		}
 	}
 	if len(list) == 1 {
-		work()
+		work(&pools[0])
 		return
 	}
 	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(list)) {
-		wait.Go(work)
+	for i := range min(len(pools), len(list)) {
+		wait.Go(func() { work(&pools[i]) })
 	}
 	wait.Wait()
 }

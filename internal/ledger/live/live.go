@@ -172,11 +172,24 @@ type look struct {
 	flow.View
 	gateways []model.ObjectRef
 	sections map[model.ObjectRef][]model.ListenerKey // of Gateways; nil until somebody asks
+	asked    bool                                    // whether settled and proxies are known
 	settled  bool                                    // all proxies have acknowledged all there is, or refused it
 	proxies  int                                     // of those
 }
 
 func (l *look) gather() {
+	for gateway := range flow.All(l.View, l.World.Plan.Gateways) {
+		l.gateways = append(l.gateways, gateway)
+	}
+}
+
+// everything asks whether all proxies have acknowledged all there is. It looks at all that they have, so only objects
+// that are no routes ask for it, once a look.
+func (l *look) everything() bool {
+	if l.asked {
+		return l.settled
+	}
+	l.asked = true
 	blocked := map[model.ObjectRef]bool{}
 	for key := range flow.All(l.View, l.World.Feedback.Refused.Collection()) {
 		blocked[key.Gateway] = true
@@ -184,7 +197,6 @@ func (l *look) gather() {
 	l.settled = l.Proxies.Seen() >= l.Rev() // else what is behind is of an earlier turn
 	behind := l.Proxies.Behind()
 	for gateway, g := range flow.All(l.View, l.World.Plan.Gateways) {
-		l.gateways = append(l.gateways, gateway)
 		if blocked[gateway] || g.DataPlane.ReadsFiles() {
 			continue
 		}
@@ -197,6 +209,7 @@ func (l *look) gather() {
 			l.settled = l.settled && n == 0
 		}
 	}
+	return l.settled
 }
 
 // of tells what became of an object; done is false if that is not known yet.
@@ -221,7 +234,7 @@ func (l *look) of(ref model.ObjectRef, o ledger.Object) (rows []ledger.Live, don
 	if rows := l.refused(ref); len(rows) > 0 {
 		return rows, true
 	}
-	if !l.settled {
+	if !l.everything() {
 		return nil, false
 	}
 	return []ledger.Live{{Proxies: l.proxies}}, true
