@@ -225,49 +225,6 @@ More than 20 deletions at once have to be confirmed with --deletions.`,
 	return cmd
 }
 
-func (o *options) importCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{Verb: ledger.Import, Message: ""}}
-	cmd := &cobra.Command{
-		Use:   "import DIR",
-		Short: "Put the objects of a folder into the ledger for the first time",
-		Long: `Put the objects of a folder into the ledger for the first time, as changes of up to 20,000 objects. An
-object that is in the ledger already is an error: use "cardea ledger apply" for those.`,
-		Example: `  cardea ledger import my-gateways -m "from the folder"`,
-		Args:    oneFolder,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.WithFolder(cmd, args[0], func(dir string) error {
-				return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-					if err := o.read(ctx, l, &a, dir); err != nil {
-						return err
-					}
-					return o.importAll(cmd, l, a)
-				})
-			})
-		},
-	}
-	o.bindApplying(cmd, &a)
-	return cmd
-}
-
-// importAll makes as few changes of the edits as can be.
-func (o *options) importAll(cmd *cobra.Command, l *opened, a applying) error {
-	none, all := int64(0), a.Edits
-	for i := range all {
-		all[i].Expect = &none
-	}
-	done := 0
-	for part := range slices.Chunk(all, ledger.MaxEdits) {
-		a.Edits = part
-		if err := o.commit(cmd, l, &a); err != nil {
-			return fmt.Errorf("%w (%d of %d objects were imported)", err, done, len(all))
-		}
-		if done += len(part); done < len(all) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d objects\n", done, len(all))
-		}
-	}
-	return nil
-}
-
 func (o *options) diffCommand() *cobra.Command {
 	var a applying
 	cmd := &cobra.Command{

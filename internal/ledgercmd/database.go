@@ -64,8 +64,8 @@ func (o *options) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy a ledger that is a file, while it is in use",
-		Long: `Copy a ledger that is a file, while it is in use. The copy is whole, as of one moment. The key file is not copied: keep
-it apart. For PostgreSQL, use pg_dump.`,
+		Long: `Copy a ledger that is a file, while it is in use. The copy is whole, as of one moment. The key file is not
+copied: keep it apart. For PostgreSQL, use pg_dump.`,
 		Example: `  cardea ledger backup /backups/ledger-monday.db`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
@@ -250,5 +251,20 @@ func TestLedgerIsPulled(t *testing.T) {
 	got, err := s.Cluster.Client.CoreV1().Secrets(s.namespace).Get(t.Context(), "key", metav1.GetOptions{})
 	if err != nil || !bytes.Equal(got.Data["word"], []byte("open")) {
 		t.Errorf("the Secret is %v, %v", got.Data, err)
+	}
+
+	// The way into a ledger of what is in a cluster: as its author stated it, without what controllers made.
+	var found []string
+	err = apply.List(t.Context(), s.Config, schema.GroupKind{Kind: "Service"}, s.namespace, func(o map[string]any) error {
+		k, content, err := ledger.ContentOf(ledger.DefaultTarget, o)
+		if text := string(content); strings.Contains(text, "resourceVersion") ||
+			strings.Contains(text, ledger.AnnotationPrefix) {
+			t.Errorf("the content has what servers write: %s", content)
+		}
+		found = append(found, k.Name)
+		return err
+	})
+	if err != nil || !slices.Equal(found, []string{"blue"}) {
+		t.Errorf("the cluster has %v (%v)", found, err)
 	}
 }

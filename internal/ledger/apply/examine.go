@@ -49,7 +49,7 @@ func (v *watcher) examine(ctx context.Context, places []place) error {
 		s, there := known[p]
 		if !there { // not of this ledger
 			v.mu.Lock()
-			delete(v.strays, p)
+			v.forget(p)
 			v.mu.Unlock()
 			continue
 		}
@@ -68,9 +68,13 @@ func (v *watcher) examineOne(ctx context.Context, p place, s ledger.Status, t le
 	in := inCluster(s, v.w.cfg.Cluster)
 	v.mu.Lock()
 	i := v.items[p]
-	if in.Applied != nil && in.Applied.UID != "" {
+	switch {
+	case in.Applied != nil && in.Applied.UID != "":
 		i = v.take(s, *in)
 		signal(v.kind)
+	case in.Applied == nil && i != nil && i.holds == 0:
+		v.forget(p) // another worker deleted it
+		i = nil
 	}
 	held := i != nil && i.holds > 0
 	waits := in.Applied != nil && in.Applied.Code == ledger.Waiting
@@ -103,6 +107,15 @@ func (v *watcher) examineOne(ctx context.Context, p place, s ledger.Status, t le
 	}
 }
 
+// forget drops what is known of a place, unless it is being written. The caller has the lock.
+func (v *watcher) forget(p place) {
+	delete(v.strays, p)
+	if i := v.items[p]; i != nil && i.holds == 0 {
+		v.drop(p)
+		signal(v.kind)
+	}
+}
+
 // read is the object as it is, in the version in which the ledger wrote it; nil: it is not there.
 func (v *watcher) read(ctx context.Context, p place) (*unstructured.Unstructured, error) {
 	m, err := v.w.api.kind(ctx, p.kind, "")
@@ -128,7 +141,7 @@ func (v *watcher) read(ctx context.Context, p place) (*unstructured.Unstructured
 // stray has an object deleted that the ledger deleted: a worker that came too late made it again.
 func (v *watcher) stray(ctx context.Context, p place, s ledger.Status, live *unstructured.Unstructured) {
 	v.mu.Lock()
-	delete(v.strays, p)
+	v.forget(p)
 	v.mu.Unlock()
 	if !s.Deleted || live == nil || live.GetAnnotations()[ledger.ObjectAnnotation] != s.ID {
 		return

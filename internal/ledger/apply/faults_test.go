@@ -297,10 +297,19 @@ func TestTwoWorkersShareTheWork(t *testing.T) {
 	if n := s.counted("cardea_ledger_drift_total", ""); n != 0 {
 		t.Errorf("%v times drift: one takes the other's writes for somebody's", n)
 	}
+	for i := 1; i < many; i++ {
+		s.delete(s.edit(s.numbered(i)).Key)
+	}
+	for i := 1; i < many; i++ {
+		s.forgotten(s.edit(s.numbered(i)).Key)
+	}
 	// What one applied, the other keeps watch of, too.
 	k := s.edit(s.numbered(0)).Key
 	s.merge(k, "somebody", `{"data":{"color":"green"}}`)
 	s.isThere(k, func(o *unstructured.Unstructured) bool { return field(o, "data", "color") == "red" })
+	if n := s.counted("cardea_ledger_drift_total", ""); n > 2 {
+		t.Errorf("%v times drift: one takes the other's deletions for somebody's", n)
+	}
 }
 
 // numbered is one of many ConfigMaps.

@@ -35,7 +35,7 @@ func Of(l ledger.Registry, here string) func(ctx context.Context, target string)
 		}
 		for _, t := range targets {
 			for _, c := range clusters {
-				if t.Name == name && t.ServedBy(c) {
+				if t.Name == name && answersFor(t, c) {
 					list = append(list, asked(c.Name, c.Admin))
 				}
 			}
@@ -50,6 +50,16 @@ func Of(l ledger.Registry, here string) func(ctx context.Context, target string)
 		}
 		return list, nil
 	}
+}
+
+// answersFor tells whether a target's objects are asked about at a cluster's Cardea. A target that Cardeas read by
+// themselves has those that were registered only for being asked: with an admin API, and no kubeconfig.
+func answersFor(t ledger.Target, c ledger.Cluster) bool {
+	if t.Server == ledger.Clusters {
+		return t.ServedBy(c)
+	}
+	t.Server = ledger.Clusters // the labels choose, as they do there
+	return c.Admin != "" && c.Kubeconfig == "" && t.ServedBy(c)
 }
 
 func asked(cluster, address string) Asked {

@@ -77,16 +77,18 @@ func TestNextVersion(t *testing.T) {
 		s := open(t, Config{URL: url, KeyFile: keyFile})
 		commit(t, s, edit("web", "v1"))
 		next := fstest.MapFS{"0999_next.sql": {Data: []byte(`-- +goose Up
-			CREATE TABLE proposals (id text PRIMARY KEY);
-			ALTER TABLE changes ADD COLUMN proposal text NOT NULL DEFAULT '';
+			CREATE TABLE reviews (id text PRIMARY KEY);
+			ALTER TABLE changes ADD COLUMN review text NOT NULL DEFAULT '';
 			ALTER TABLE objects ADD COLUMN owner text NOT NULL DEFAULT '';
-			CREATE INDEX changes_proposal ON changes (proposal);
+			CREATE INDEX changes_review ON changes (review);
 			`)}}
-		first, err := migrations.ReadFile(s.dialect.migrations + "/0001_ledger.sql")
-		if err != nil {
-			t.Fatal(err)
+		for _, name := range []string{"0001_ledger.sql", "0002_proposals.sql"} {
+			text, err := migrations.ReadFile(s.dialect.migrations + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next[name] = &fstest.MapFile{Data: text}
 		}
-		next["0001_ledger.sql"] = &fstest.MapFile{Data: first}
 		p, err := s.provider(next)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,172 @@
+package ledgerserver
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/ledger/client"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/testcert"
+	"cardea.dev/cardea/internal/world"
+)
+
+// start serves a new ledger with TLS until the test ends, and returns its URL, the file of its authority, and the
+// ledger's file.
+func start(t *testing.T) (url, authority, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	file = filepath.Join(dir, "ledger.db")
+	pair := testcert.Self("localhost")
+	paths := map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.PrivateKey}
+	for name, text := range paths {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	listening, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Options{
+			Catalog: world.Catalog(), URL: file, Addr: "127.0.0.1:0", TLSCert: filepath.Join(dir, "tls.crt"),
+			TLSKey: filepath.Join(dir, "tls.key"), OnListen: func(a string) { listening <- a },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case a := <-listening:
+		return "https://" + strings.Replace(a, "127.0.0.1", "localhost", 1), filepath.Join(dir, "tls.crt"), file
+	case err := <-ended:
+		ended <- nil
+		t.Fatal(err)
+		return "", "", ""
+	}
+}
+
+// TestServe: who has a token and a grant makes changes over TLS, of what schemas allow; others are told why not.
+func TestServe(t *testing.T) {
+	url, authority, file := start(t)
+	db, err := store.Open(t.Context(), store.Config{URL: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	token, hash := caller.Mint()
+	if err := db.SetToken(t.Context(), ledger.Token{Name: "a", Subject: "alice", Hash: hash}, "test"); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := client.New(client.Config{URL: url, Token: token, CAFile: authority})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	edit := func(spec string) ledger.Draft {
+		object := map[string]any{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+			"metadata": map[string]any{"name": "web"}, "spec": map[string]any{spec: []any{map[string]any{"name": "edge"}}}}
+		k, content, err := ledger.ContentOf(ledger.DefaultTarget, object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ledger.Draft{Edits: []ledger.Edit{{Key: k, Content: content}}}
+	}
+	if _, err := asked.Commit(t.Context(), edit("parentRefs")); ledger.CodeOf(err) != ledger.Denied {
+		t.Errorf("without a grant: %v", err)
+	}
+	grant := ledger.Grant{Name: "all", Subjects: []string{"alice"}, Permissions: []ledger.Permission{"*"}}
+	if err := db.SetGrant(t.Context(), grant, "test"); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil || ledger.CodeOf(err) == ledger.Denied { // what another process grants counts within a second
+		_, err = asked.Commit(t.Context(), edit("parents"))
+	}
+	if _, err := asked.Commit(t.Context(), edit("parents")); ledger.CodeOf(err) != ledger.Invalid ||
+		!strings.Contains(err.Error(), "parents") {
+		t.Errorf("a field that does not exist: %v", err)
+	}
+	made, err := asked.Commit(t.Context(), edit("parentRefs"))
+	if err != nil || made.Number != 1 || made.Author != "alice" || made.Edited[0].Namespace != "default" {
+		t.Errorf("got %+v, %v", made, err)
+	}
+	preview, err := asked.Preview(t.Context(), edit("parentRefs"))
+	if err != nil || preview.IsWhole() {
+		t.Errorf("nobody can be asked for a preview, and yet %+v, %v", preview, err)
+	}
+	stranger, err := client.New(client.Config{URL: url, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if _, err := stranger.Head(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate that nobody vouches for: %v", err)
+	}
+}
+
+// TestOptions: what would lay tokens and Secrets open is refused, with the flag that mends it.
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Addr: "0.0.0.0:1"}, "--tls-cert"}, {Options{Addr: ":1"}, "--tls-cert"},
+		{Options{Addr: "localhost"}, "--listen"}, {Options{Addr: "127.0.0.1:1", TLSCert: "a"}, "--tls-key"},
+		{Options{Addr: "localhost:1"}, ""}, {Options{Addr: "[::1]:1"}, ""},
+		{Options{Addr: "0.0.0.0:1", Plain: true}, ""}, {Options{Addr: "0.0.0.0:1", TLSCert: "a", TLSKey: "b"}, ""},
+	} {
+		err := c.o.check()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.o, err)
+		}
+	}
+}
+
+// TestCertificateIsReadAgain: a new certificate counts at once, and one that can't be read does not.
+func TestCertificateIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	c := &certificate{cert: filepath.Join(dir, "crt"), key: filepath.Join(dir, "key")}
+	serial := func() string {
+		got, err := c.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := x509.ParseCertificate(got.Certificate[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed.Subject.String() + parsed.SerialNumber.String()
+	}
+	written := time.Now()
+	write := func(cert, key []byte) {
+		written = written.Add(time.Second) // file systems may be coarse
+		for path, text := range map[string][]byte{c.cert: cert, c.key: key} {
+			if err := errors.Join(os.WriteFile(path, text, 0o600), os.Chtimes(path, written, written)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := c.get(nil); err == nil || !strings.Contains(err.Error(), "--tls-cert") {
+		t.Errorf("no file: %v", err)
+	}
+	first, second := testcert.Self("one.example"), testcert.Self("two.example")
+	write(first.Certificate, first.PrivateKey)
+	one := serial()
+	write([]byte("no certificate"), first.PrivateKey)
+	if serial() != one {
+		t.Error("the certificate is not the one before")
+	}
+	write(second.Certificate, second.PrivateKey)
+	if serial() == one {
+		t.Error("the new certificate does not count")
+	}
+}
