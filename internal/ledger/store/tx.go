@@ -130,7 +130,15 @@ func (t tx) execAll(list []statement) error {
 		all.Queue(t.dialect.text(s.text), s.args...)
 	}
 	return t.conn.Raw(func(driver any) error {
-		return driver.(*stdlib.Conn).Conn().SendBatch(t.ctx, all).Close()
+		answers := driver.(*stdlib.Conn).Conn().SendBatch(t.ctx, all)
+		for range list {
+			tag, err := answers.Exec()
+			if err != nil {
+				return errors.Join(err, answers.Close())
+			}
+			t.counts.written.Add(tag.RowsAffected())
+		}
+		return answers.Close()
 	})
 }
 
