@@ -19,7 +19,9 @@ type database struct {
 // findDatabases starts a PostgreSQL, if there is one.
 func (b *bench) findDatabases() (end func(), err error) {
 	inFile := func(name string) (string, error) { return filepath.Join(b.dir, name+".db"), nil }
-	b.databases = []*database{{"SQLite", inFile}}
+	if strings.Contains(b.on, "SQLite") {
+		b.databases = []*database{{"SQLite", inFile}}
+	}
 	if !strings.Contains(b.on, "PostgreSQL") {
 		return func() {}, nil
 	}
