@@ -57,7 +57,8 @@ func main() {
 		names = append(names, p.name)
 	}
 	b := bench{ctx: context.Background()}
-	flag.StringVar(&b.on, "on", "folder,SQLite,PostgreSQL", "the databases, and whether a folder with many objects is measured")
+	flag.StringVar(&b.on, "on", "folder,SQLite,PostgreSQL",
+		"the databases, and whether a folder with many objects is measured")
 	only := flag.String("only", strings.Join(names, ","), "the parts to measure")
 	flag.StringVar(&b.cardea, "cardea", "bin/cardea", "the program to measure")
 	flag.DurationVar(&b.lasting, "for", 10*time.Second, "how long clients commit")

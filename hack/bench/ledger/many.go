@@ -99,8 +99,9 @@ func (b *bench) lists(d *database) error {
 				return err
 			}
 			took = append(took, time.Since(began))
-			last := page.Objects[len(page.Objects)-1].Key
-			q.After, q.At = &last, page.At
+			if q.After, q.At = nil, page.At; page.More {
+				q.After = &page.Objects[len(page.Objects)-1].Key // else it begins anew
+			}
 		}
 		c := l.Counts().Since(before)
 		what := "without contents"
