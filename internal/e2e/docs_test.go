@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -37,14 +38,18 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestLedgerDocument runs the commands of the page about the ledger, on a new one.
+// TestLedgerDocument runs the commands of the page about the ledger, on new ones.
 func TestLedgerDocument(t *testing.T) {
 	t.Parallel()
+	t.Run("SQLite", func(t *testing.T) { ledgerDocument(t, filepath.Join(t.TempDir(), "ledger.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) { ledgerDocument(t, postgrestest.New(t)) })
+}
+
+func ledgerDocument(t *testing.T, url string) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := filepath.Join(t.TempDir(), "ledger.db")
 	p := Start(t, "", func(o *standalone.Options) {
 		o.Ledger, o.PortOffset = standalone.LedgerOptions{URL: url, Name: "here"}, 0
 	})
