@@ -73,7 +73,8 @@ type Caller struct {
 	All     bool   // may do everything: who can open the database
 }
 
-// Lets tells whether a grant lets a caller do something with an object. Of admin, only the permission counts.
+// Lets tells whether a grant lets a caller do something with an object. Who may do something with some objects only is
+// no administrator, whatever the grant says.
 func (g Grant) Lets(c Caller, p Permission, k Key) bool {
 	named := slices.ContainsFunc(g.Subjects, func(s string) bool {
 		group, isGroup := strings.CutPrefix(s, "group:")
@@ -82,12 +83,15 @@ func (g Grant) Lets(c Caller, p Permission, k Key) bool {
 	if !named || !slices.Contains(g.Permissions, p) && !slices.Contains(g.Permissions, "*") {
 		return false
 	}
-	return p == MayAdmin || in(g.Kinds, k.Kind) && in(g.Namespaces, k.Namespace) && in(g.Targets, k.Target)
+	if p == MayAdmin {
+		return isAll(g.Kinds) && isAll(g.Namespaces) && isAll(g.Targets)
+	}
+	return in(g.Kinds, k.Kind) && in(g.Namespaces, k.Namespace) && in(g.Targets, k.Target)
 }
 
-func in(list []string, word string) bool {
-	return len(list) == 0 || slices.Contains(list, "*") || slices.Contains(list, word)
-}
+func in(list []string, word string) bool { return isAll(list) || slices.Contains(list, word) }
+
+func isAll(list []string) bool { return len(list) == 0 || slices.Contains(list, "*") }
 
 // Denial is an attempt that was refused for who made it.
 type Denial struct {

@@ -162,8 +162,8 @@ func resolve(s *State, d Draft, e Hashed) (w Write, changed bool, err error) {
 		if w.Revision = revision; revision == 0 {
 			w.Revision, w.Content = w.Generation, e.Content
 		}
-		w.Hold = hold
 	}
+	w.Hold = hold // also of what is deleted: a pipeline must not put it back
 	return w, true, nil
 }
 

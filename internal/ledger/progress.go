@@ -42,7 +42,7 @@ func (s Status) Progress(generation int64) Progress {
 	applied := true
 	for _, c := range s.Clusters {
 		switch a := c.Applied; {
-		case a != nil && a.Code != "":
+		case a != nil && a.Code != "" && a.Permanent && s.Failed(c.Cluster, a.Code):
 			p.Words = append(p.Words, fmt.Sprintf("cluster %s: %s: %s", c.Cluster, a.Code, a.Message))
 		case s.Deleted && a == nil && c.Due.IsZero():
 		case a == nil || a.Generation < generation || s.Deleted:
@@ -64,13 +64,21 @@ func (s Status) Progress(generation int64) Progress {
 	return p
 }
 
-// answers are what proxies said of a generation.
+// Failed tells whether what failed last in a cluster is about this generation: what is known of an object in a cluster
+// stays until the next one was tried.
+func (s Status) Failed(cluster, code string) bool {
+	return slices.ContainsFunc(s.Failures, func(f Failed) bool { return f.Cluster == cluster && f.Code == code })
+}
+
+// answers are what proxies said of a generation. Live is what each cluster answered; of a target without clusters, what
+// one Cardea did.
 func (s Status) answers(generation int64) (live bool, refused []string) {
+	answered := map[string]bool{}
 	for _, l := range s.Live {
 		switch {
 		case l.Generation < generation:
 		case l.Refused == "":
-			live = true
+			answered[l.Cluster] = true
 		case l.Gateway == "":
 			refused = append(refused, fmt.Sprintf("%s: %s", l.Cluster, l.Refused))
 		default:
@@ -78,6 +86,10 @@ func (s Status) answers(generation int64) (live bool, refused []string) {
 		}
 	}
 	slices.Sort(refused)
+	live = len(answered) > 0
+	for _, c := range s.Clusters {
+		live = live && answered[c.Cluster]
+	}
 	return live, refused
 }
 

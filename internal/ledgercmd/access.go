@@ -67,10 +67,7 @@ func (o *options) createTokenCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k.Name = args[0]
-			if k.Subject == "" && k.Cluster != "" {
-				k.Subject = "cluster:" + k.Cluster
-			}
-			if k.Subject == "" {
+			if (k.Subject == "") == (k.Cluster == "") {
 				return fmt.Errorf("state who the bearer is: --subject NAME, or --cluster NAME for a worker")
 			}
 			if expires != 0 {

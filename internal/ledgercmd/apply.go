@@ -49,7 +49,8 @@ With --wait, the command ends when the proxies have acknowledged the change (exi
 		},
 	}
 	o.bindApplying(cmd, &a)
-	cmd.Flags().BoolVar(&a.prune, "prune", false, "delete the target's objects that DIR does not state")
+	cmd.Flags().BoolVar(&a.prune, "prune", false,
+		"delete the target's objects that DIR does not state, but for Secrets, Namespaces and GatewayClasses")
 	return cmd
 }
 
@@ -115,11 +116,16 @@ func (o *options) read(ctx context.Context, l *opened, a *applying, dir string) 
 		return nil
 	}
 	return eachObject(ctx, l, ledger.ObjectsQuery{Target: o.target}, func(obj ledger.Object) error {
-		if _, stated := places[obj.Key]; !stated {
+		if _, stated := places[obj.Key]; !stated && !spared(obj.Key) {
 			a.Edits = append(a.Edits, ledger.Edit{Key: obj.Key, Delete: true, Expect: &obj.Generation})
 		}
 		return nil
 	})
+}
+
+// spared are objects that --prune leaves: exports leave Secrets out, and others rely on Namespaces and classes.
+func spared(k ledger.Key) bool {
+	return k.IsSecret() || k.Kind == "Namespace" || k.Kind == "GatewayClass"
 }
 
 // commit makes a draft a change, and says what became of it.

@@ -1,7 +1,9 @@
 package ledgercmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,6 +47,9 @@ standalone" and "kubectl apply" take the output. Secrets are left out unless --s
   cardea ledger export --at 41 --dir before`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if secrets && isHTTP(cmp.Or(o.url, os.Getenv(variable))) {
+				return errors.New("--secrets: a server shows nobody the values of Secrets; open the database itself")
+			}
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
 				q := ledger.ObjectsQuery{Target: o.target, At: when, Contents: true}
 				return eachObject(ctx, l.Ledger, q, func(object ledger.Object) error {
@@ -71,17 +76,26 @@ standalone" and "kubectl apply" take the output. Secrets are left out unless --s
 	return cmd
 }
 
-// writeFile writes an object into a folder, as NAMESPACE/KIND-NAME.yaml.
+// writeFile writes an object into a folder, as NAMESPACE/KIND-NAME.yaml; a kind has its group, if it is none of
+// Kubernetes' own. Names lead nowhere else.
 func writeFile(dir string, k ledger.Key, text []byte) error {
-	dir = filepath.Join(dir, k.Namespace)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	kind := strings.ToLower(k.Kind)
+	if k.Group != "" {
+		kind += "." + k.Group
+	}
+	name := filepath.Join(k.Namespace, kind+"-"+k.Name+".yaml")
+	if strings.ContainsAny(k.Namespace+kind+k.Name, `/\`) || !filepath.IsLocal(name) {
+		return fmt.Errorf("%s can't be a file of its name", k)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, k.Namespace), 0o755); err != nil {
 		return err
 	}
 	mode := os.FileMode(0o644)
 	if k.IsSecret() {
 		mode = 0o600
 	}
-	return os.WriteFile(filepath.Join(dir, strings.ToLower(k.Kind)+"-"+k.Name+".yaml"), text, mode)
+	file := filepath.Join(dir, name)
+	return errors.Join(os.WriteFile(file, text, mode), os.Chmod(file, mode))
 }
 
 func (o *options) verifyCommand() *cobra.Command {

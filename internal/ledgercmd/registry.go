@@ -160,16 +160,31 @@ func (o *options) setClusterCommand() *cobra.Command {
 	var c ledger.Cluster
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Register a cluster, or change one",
+		Short: "Register a cluster, or change one: what is not stated stays",
 		Example: `  cardea ledger cluster set east --labels env=prod --kubeconfig east.kubeconfig --admin http://east:9900
 
   # A Cardea that serves target default by itself, to be asked for previews
   cardea ledger cluster set edge-1 --admin http://127.0.0.1:9900`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.Name = args[0]
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				return l.SetCluster(ctx, c, o.authorName())
+				clusters, err := l.Clusters(ctx)
+				if err != nil {
+					return err
+				}
+				set := ledger.Cluster{Name: args[0]}
+				if i := slices.IndexFunc(clusters, func(c ledger.Cluster) bool { return c.Name == args[0] }); i >= 0 {
+					set = clusters[i]
+				}
+				for flag, change := range map[string]func(){
+					"labels": func() { set.Labels = c.Labels }, "kubeconfig": func() { set.Kubeconfig = c.Kubeconfig },
+					"context": func() { set.Context = c.Context }, "admin": func() { set.Admin = c.Admin },
+				} {
+					if cmd.Flags().Changed(flag) {
+						change()
+					}
+				}
+				return l.SetCluster(ctx, set, o.authorName())
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
 	"cardea.dev/cardea/internal/ledgerserver"
 )
@@ -95,6 +96,8 @@ front of it has TLS.`,
 		"file with the authorities that the issuer's certificate is of (default: the machine's)")
 	f.BoolVar(&s.Kubernetes, "kubernetes-auth", false,
 		"callers may send tokens of a cluster, and do with objects what they may do with them in the cluster")
+	f.StringSliceVar(&s.KubernetesTargets, "kubernetes-targets", []string{ledger.DefaultTarget},
+		"targets with whose objects they may do so; of others, grants decide alone")
 	f.StringVar(&s.Kubeconfig, "kubeconfig", "",
 		"of that cluster (default: as kubectl, or the one that the program runs in)")
 	f.StringVar(&s.Context, "context", "", "of that kubeconfig")

@@ -72,7 +72,7 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 	}
 	fmt.Fprintln(t, strings.Join(columns, "\t"))
 	for _, c := range page.Changes {
-		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number})
+		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,8 @@ type Options struct {
 	// Kubernetes lets callers of a cluster be known by their tokens, and do what they may do there.
 	Kubernetes                    bool
 	Kubeconfig, Context, Audience string
+	// KubernetesTargets are the targets for which that counts.
+	KubernetesTargets []string
 
 	// Worker names this process among those that apply to clusters; "": it applies nothing.
 	Worker string

@@ -122,7 +122,7 @@ func newCallers(o Options, db *store.Store) (*caller.Callers, error) {
 		if err != nil {
 			return nil, err
 		}
-		reviewer.Audience = o.Audience
+		reviewer.Audience, reviewer.Targets = o.Audience, o.KubernetesTargets
 		reviewer.Plural = func(group, kind string) string {
 			if k := o.Catalog.Of(model.KindOf(group, kind)); k != nil {
 				return k.Plural

@@ -99,6 +99,27 @@ func TestServe(t *testing.T) {
 	if err != nil || made.Number != 1 || made.Author != "alice" || made.Edited[0].Namespace != "default" {
 		t.Errorf("got %+v, %v", made, err)
 	}
+	// Who may do something in one namespace can't name one for an object that is in none.
+	limited := ledger.Grant{Name: "all", Subjects: []string{"alice"}, Permissions: []ledger.Permission{"*"},
+		Namespaces: []string{"shop"}}
+	if err := db.SetGrant(t.Context(), limited, "test"); err != nil {
+		t.Fatal(err)
+	}
+	space := ledger.Key{Target: ledger.DefaultTarget, Kind: "Namespace", Namespace: "shop", Name: "payments"}
+	for ledger.CodeOf(err) != ledger.Denied {
+		if _, err = asked.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{{Key: space, Delete: true}}}); err == nil {
+			t.Fatal("a Namespace was deleted with a grant for another one")
+		}
+	}
+	if err := asked.SetGrant(t.Context(), grant, ""); ledger.CodeOf(err) != ledger.Denied {
+		t.Errorf("who may do everything in one namespace is an administrator: %v", err)
+	}
+	if err := db.SetGrant(t.Context(), grant, "test"); err != nil {
+		t.Fatal(err)
+	}
+	for err = error(&ledger.Error{Code: ledger.Denied}); ledger.CodeOf(err) == ledger.Denied; {
+		_, err = asked.Preview(t.Context(), edit("parentRefs"))
+	}
 	preview, err := asked.Preview(t.Context(), edit("parentRefs"))
 	if err != nil || preview.IsWhole() {
 		t.Errorf("nobody can be asked for a preview, and yet %+v, %v", preview, err)

@@ -72,7 +72,7 @@ func (a *Admission) Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, er
 			return d, &ledger.Error{Code: ledger.NotFound, Object: e.Key.String(), Field: "target",
 				Message: "there is no target " + e.Target, Fix: "make it with `cardea ledger target`"}
 		}
-		if err := a.edit(ctx, target, d.Verb, e); err != nil {
+		if err := a.edit(ctx, target, e); err != nil {
 			return d, err
 		}
 	}
@@ -91,12 +91,12 @@ func Complete(catalog *kind.Catalog, k *ledger.Key) {
 	}
 }
 
-func (a *Admission) edit(ctx context.Context, target ledger.Target, verb ledger.Verb, e *ledger.Edit) error {
+func (a *Admission) edit(ctx context.Context, target ledger.Target, e *ledger.Edit) error {
 	switch {
 	case e.Delete:
 		return nil
 	case e.Revision != 0:
-		return a.goesBack(ctx, verb, e)
+		return a.goesBack(ctx, e)
 	}
 	object, err := e.Content.Object()
 	if err != nil {
@@ -189,9 +189,13 @@ func invalid(k ledger.Key, field, message string) *ledger.Error {
 }
 
 // goesBack refuses that a certificate comes back that has expired.
-func (a *Admission) goesBack(ctx context.Context, verb ledger.Verb, e *ledger.Edit) error {
-	if !e.IsSecret() || verb != ledger.Undo && verb != ledger.Rollback {
+func (a *Admission) goesBack(ctx context.Context, e *ledger.Edit) error {
+	if !e.IsSecret() {
 		return nil
+	}
+	now, err := a.Ledger.Object(ctx, e.Key, 0)
+	if err != nil || now.Revision == e.Revision {
+		return err // it stays as it is
 	}
 	was, err := a.ofRevision(ctx, e.Key, e.Revision)
 	if err != nil || was == nil {

@@ -70,7 +70,7 @@ func unknown(message, fix string) error {
 func (c *Callers) Caller(r *http.Request) (ledger.Caller, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
-		return ledger.Caller{}, unknown("the request has no token", "send Authorization: Bearer TOKEN (--token-file)")
+		return ledger.Caller{}, unknown("the request has no token", "send Authorization: Bearer TOKEN (--ledger-token-file)")
 	}
 	scheme, token, _ := strings.Cut(header[0], " ")
 	if token = strings.TrimSpace(token); len(header) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" ||

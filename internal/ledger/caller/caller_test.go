@@ -120,7 +120,7 @@ func TestGrantsDecide(t *testing.T) {
 		{alice, ledger.MayRead, service, false}, {alice, ledger.MayRead, public, true},
 		{alice, ledger.MayWrite, public, false}, {alice, ledger.MayWrite, ledger.Key{}, false},
 		{ops, ledger.MayRollback, web, true}, {ops, ledger.MayRead, elsewhere, false},
-		{ops, ledger.MayAdmin, ledger.Key{}, true},
+		{ops, ledger.MayAdmin, ledger.Key{}, false}, // the grant is limited to a target
 		{ledger.Caller{Subject: "group:ops"}, ledger.MayRead, web, false},
 		{ledger.Caller{Cluster: "east"}, ledger.MayRead, public, false},
 		{ledger.Caller{Cluster: "east", Subject: "alice"}, ledger.MayRead, web, false},

@@ -3,6 +3,7 @@ package caller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -27,6 +28,8 @@ type Kubernetes struct {
 	client kubernetes.Interface
 	// Audience, if not "", is one that tokens must be made for.
 	Audience string
+	// Targets are those with whose objects callers may do what they may do in this cluster.
+	Targets []string
 	// Plural is how a kind is called in paths; nil, or "" of a kind: as most are.
 	Plural func(group, kind string) string
 }
@@ -58,6 +61,9 @@ func (k *Kubernetes) Review(ctx context.Context, token string) (ledger.Caller, b
 func (k *Kubernetes) Authorize(
 	ctx context.Context, c ledger.Caller, p ledger.Permission, key ledger.Key,
 ) (bool, error) {
+	if key.Target != "" && !slices.Contains(k.Targets, key.Target) {
+		return false, nil // this cluster says nothing about objects of others
+	}
 	answer, err := k.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{User: c.Subject, Groups: c.Groups, ResourceAttributes: k.of(p, key)},
 	}, metav1.CreateOptions{})

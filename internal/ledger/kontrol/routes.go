@@ -1,10 +1,12 @@
 package kontrol
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/rest"
 )
 
 // tries is how often an update is made again because somebody else wrote meanwhile: the last writer wins.
@@ -45,10 +47,17 @@ func written(o ledger.Object) resource {
 func (s *server) commit(ctx context.Context, who ledger.Caller, d ledger.Draft) (ledger.Object, error) {
 	d.Author, d.Via, d.Direct = who.Subject, "kontrol API", true
 	if s.Admit != nil {
-		var err error
-		if d, err = s.Admit.Admit(ctx, d); err != nil {
+		admitted, err := s.Admit.Admit(ctx, d)
+		if err != nil {
 			return ledger.Object{}, err
 		}
+		if moved := rest.Moved(d, admitted).Edits; len(moved) > 0 { // may the caller write what is meant?
+			if ok, err := s.lets(ctx, who, ledger.MayWrite, moved[0].Key); err != nil || !ok {
+				return ledger.Object{}, cmp.Or(err, error(&ledger.Error{Code: ledger.Denied, Object: moved[0].Key.String(),
+					Message: who.Subject + " may not write it"}))
+			}
+		}
+		d = admitted
 	}
 	c, err := s.Ledger.Commit(ctx, d)
 	if err != nil {

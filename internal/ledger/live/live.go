@@ -222,6 +222,7 @@ func (l *look) of(ref model.ObjectRef, o ledger.Object) (rows []ledger.Live, don
 		return []ledger.Live{{Refused: "not taken: its kind is not read"}}, true
 	}
 	value, there := source.Get(l.View, ref)
+	there = there && value.Meta.UID == o.ID // else it is there by itself, as a Namespace with objects is
 	if there == o.IsDeleted() || there && value.Meta.Generation < o.Generation {
 		if why := l.Untaken(ref); why != "" {
 			return []ledger.Live{{Refused: "not taken: " + why}}, true

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -83,6 +85,10 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
+	isSecret := func(o map[string]any) bool { return o["kind"] == "Secret" }
+	if !isPrivate(address) && slices.ContainsFunc(e.Objects, isSecret) {
+		return report, fmt.Errorf("the draft has a Secret, which is not sent to %s without TLS", address)
+	}
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(address, "/")+"/diff",
@@ -116,4 +122,14 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 		return report, errors.New(status.Message)
 	}
 	return report, json.Unmarshal(text, &report)
+}
+
+// isPrivate tells whether nobody on the network can read what is sent to an address: it has TLS, or is this machine.
+func isPrivate(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "https" {
+		return err == nil
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -166,7 +166,7 @@ func digest(d ledger.Draft, base map[ledger.Key]int64, clusters []ledger.Cluster
 	slices.SortFunc(edits, func(a, b ledger.Edit) int { return a.Compare(b.Key) })
 	for _, e := range edits {
 		fmt.Fprintf(h, "%q %d %s %d %v\n", []string{e.Target, e.Group, e.Kind, e.Namespace, e.Name}, base[e.Key],
-			e.Content.Hash(), e.Revision, e.Delete)
+			hashOf(e), e.Revision, e.Delete)
 	}
 	for _, c := range clusters {
 		fmt.Fprintf(h, "%q %q %s\n", []string{c.Cluster, c.Target}, c.NotPreviewed, c.Report)
@@ -203,4 +203,12 @@ func (p *Previewer) Commit(ctx context.Context, d ledger.Draft, bound string) (l
 			return change, now, err
 		}
 	}
+}
+
+// hashOf names the content of an edit; not of a Secret: who sees a digest could try out likely values.
+func hashOf(e ledger.Edit) string {
+	if e.IsSecret() {
+		return "secret"
+	}
+	return e.Content.Hash()
 }

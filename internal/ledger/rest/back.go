@@ -44,6 +44,7 @@ func (s *server) undo(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	d.Deletions = in.Body.Deletions
 	return s.commitBack(ctx, d, in.Request, in.Body.Message, in.Body.Release, in.Body.DryRun, nil)
 }
 
@@ -81,6 +82,7 @@ func (s *server) rollback(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
+	d.Deletions = b.Deletions
 	return s.commitBack(ctx, d, in.Request, b.Message, b.Release, b.DryRun, holdOf(b.Hold, askedOf(ctx).caller.Subject))
 }
 

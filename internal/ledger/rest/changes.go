@@ -51,11 +51,9 @@ func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (
 		d.Via = a.agent
 	}
 	d.Via = strings.ToValidUTF8(d.Via[:min(len(d.Via), 200)], "") // a User-Agent may be anything
-	if s.Admit != nil {
-		var err error
-		if d, err = s.Admit.Admit(ctx, d); err != nil {
-			return ledger.Change{}, err
-		}
+	d, err := s.admit(ctx, d, func(ctx context.Context, d ledger.Draft) error { return s.mayDraft(ctx, d, false) })
+	if err != nil {
+		return ledger.Change{}, err
 	}
 	if ifPreview != "" {
 		c, err := s.commitPreviewed(ctx, d, ifPreview)

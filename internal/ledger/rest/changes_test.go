@@ -327,7 +327,8 @@ func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 	once.header = map[string]string{"Idempotency-Key": "once"}
 	r.do(once).is(201, &c)
 	first := c.Number
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "later.example")}}).is(201, nil)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "later.example")}}).problem(409, ledger.Held)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "later.example")}, Release: true}).is(201, nil)
 	if r.do(once).is(200, &c); c.Number != first || !c.Repeated {
 		t.Fatalf("%+v", c)
 	}

@@ -91,23 +91,26 @@ func TestOutcome(t *testing.T) {
 	const proxies, clusters = ledger.Proxies, ledger.Clusters
 	type status = ledger.Status
 	never := []ledger.InCluster{{Cluster: "c"}}
+	refusal := []ledger.Failed{{Cluster: "c", Code: "Forbidden"}}
 	for name, c := range map[string]struct {
 		server     ledger.Server
 		status     status
 		state, why string
 	}{
-		"nothing is known":              {proxies, status{}, statePending, "waits for proxies"},
-		"an older generation is live":   {proxies, status{Live: live(1, "")}, statePending, "proxies"},
-		"it is live":                    {proxies, status{Live: live(2, "")}, stateLive, ""},
-		"a later generation is live":    {proxies, status{Live: live(3, "")}, stateLive, ""},
-		"it is refused":                 {proxies, status{Live: live(2, "no")}, stateRefused, "no"},
-		"an older one was refused":      {proxies, status{Live: live(1, "no")}, statePending, "proxies"},
-		"a cluster has not applied it":  {clusters, status{Clusters: in(1, "")}, statePending, "cluster c"},
-		"a cluster never applied it":    {clusters, status{Clusters: never}, statePending, "cluster c"},
-		"a cluster has applied it":      {clusters, status{Clusters: in(2, "")}, stateApplied, ""},
-		"applied and live":              {clusters, status{Clusters: in(2, ""), Live: live(2, "")}, stateLive, ""},
-		"applied and refused":           {clusters, status{Clusters: in(2, ""), Live: live(2, "x")}, stateRefused, "x"},
-		"a cluster refuses it":          {clusters, status{Clusters: in(1, "Forbidden")}, stateFailed, "Forbidden"},
+		"nothing is known":             {proxies, status{}, statePending, "waits for proxies"},
+		"an older generation is live":  {proxies, status{Live: live(1, "")}, statePending, "proxies"},
+		"it is live":                   {proxies, status{Live: live(2, "")}, stateLive, ""},
+		"a later generation is live":   {proxies, status{Live: live(3, "")}, stateLive, ""},
+		"it is refused":                {proxies, status{Live: live(2, "no")}, stateRefused, "no"},
+		"an older one was refused":     {proxies, status{Live: live(1, "no")}, statePending, "proxies"},
+		"a cluster has not applied it": {clusters, status{Clusters: in(1, "")}, statePending, "cluster c"},
+		"a cluster never applied it":   {clusters, status{Clusters: never}, statePending, "cluster c"},
+		"a cluster has applied it":     {clusters, status{Clusters: in(2, "")}, stateApplied, ""},
+		"applied and live":             {clusters, status{Clusters: in(2, ""), Live: live(2, "")}, stateLive, ""},
+		"applied and refused":          {clusters, status{Clusters: in(2, ""), Live: live(2, "x")}, stateRefused, "x"},
+		"a cluster refuses it": {clusters, status{Clusters: in(1, "Forbidden"), Failures: refusal},
+			stateFailed, "Forbidden"},
+		"it refused an older one":       {clusters, status{Clusters: in(1, "Forbidden")}, statePending, "cluster c"},
 		"no cluster serves the target":  {clusters, status{}, stateApplied, ""},
 		"it is deleted and gone":        {clusters, status{Deleted: true, Clusters: never}, stateApplied, ""},
 		"it is deleted and still there": {clusters, status{Deleted: true, Clusters: in(1, "")}, statePending, ""},

@@ -115,6 +115,7 @@ func (s *server) getHistory(ctx context.Context, in *struct {
 			return nil, err
 		}
 		if len(found) > 0 {
+			withoutResults(&found[0])
 			h.Status = &found[0]
 		}
 	}

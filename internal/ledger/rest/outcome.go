@@ -47,7 +47,7 @@ func outcome(c ledger.Change, list []ledger.Status, targets map[string]ledger.Ta
 		for _, in := range s.Clusters {
 			a := in.Applied
 			switch {
-			case a != nil && a.Code != "":
+			case a != nil && a.Code != "" && a.Code != ledger.Waiting && s.Failed(in.Cluster, a.Code):
 				failed = e.Key.String() + " in " + in.Cluster + ": " + a.Message
 			case s.Deleted && a == nil && in.Due.IsZero(): // it is gone
 			case (a == nil || a.Generation < e.Generation) && waits == "":

@@ -26,10 +26,22 @@ func (s *server) postPreview(ctx context.Context, in *struct{ Body wire.Draft })
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayPreview(ctx, d); err != nil {
+		return nil, err
+	}
+	if d, err = s.admit(ctx, d, s.mayPreview); err != nil {
+		return nil, err
+	}
+	p, err := s.preview(ctx, d)
+	return &onePreview{p}, err
+}
+
+// mayPreview: who may propose or make a change may ask what it would do.
+func (s *server) mayPreview(ctx context.Context, d ledger.Draft) error {
 	for _, e := range d.Edits {
 		ok, err := s.lets(ctx, ledger.MayPropose, e.Key)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if ok {
 			continue
@@ -37,16 +49,10 @@ func (s *server) postPreview(ctx context.Context, in *struct{ Body wire.Draft })
 		one := d
 		one.Edits = []ledger.Edit{e}
 		if err := s.mayDraft(ctx, one, false); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if s.Admit != nil {
-		if d, err = s.Admit.Admit(ctx, d); err != nil {
-			return nil, err
-		}
-	}
-	p, err := s.preview(ctx, d)
-	return &onePreview{p}, err
+	return nil
 }
 
 func (s *server) preview(ctx context.Context, d ledger.Draft) (wire.Preview, error) {

@@ -78,10 +78,8 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 	if err := s.mayPropose(ctx, d); err != nil {
 		return nil, err
 	}
-	if s.Admit != nil {
-		if d, err = s.Admit.Admit(ctx, d); err != nil {
-			return nil, err
-		}
+	if d, err = s.admit(ctx, d, s.mayPropose); err != nil {
+		return nil, err
 	}
 	by, err := s.proposer()
 	if err != nil {
@@ -102,6 +100,11 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 // mayPropose refuses a draft if the caller may neither propose changes of its objects nor make them.
 func (s *server) mayPropose(ctx context.Context, d ledger.Draft) error {
 	for _, e := range d.Edits {
+		if d.Hold != nil || d.Release {
+			if err := s.may(ctx, ledger.MayHold, e.Key); err != nil {
+				return err
+			}
+		}
 		usual := ledger.MayWrite
 		if e.Delete {
 			usual = ledger.MayDelete

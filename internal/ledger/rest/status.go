@@ -146,8 +146,22 @@ func (s *server) status(ctx context.Context, q ledger.StatusQuery) (*statusList,
 		return nil, err
 	}
 	out := &statusList{}
+	for i := range list {
+		withoutResults(&list[i])
+	}
 	out.Body.Objects, err = readable(ctx, s, list, func(o ledger.Status) ledger.Key { return o.Key })
 	return out, err
+}
+
+// withoutResults leaves out by what a worker compares an object: of a Secret, likely values could be tried out with it.
+func withoutResults(o *ledger.Status) {
+	for i := range o.Clusters {
+		if a := o.Clusters[i].Applied; a != nil {
+			kept := *a
+			kept.Result = ""
+			o.Clusters[i].Applied = &kept
+		}
+	}
 }
 
 type retried struct {

@@ -40,19 +40,19 @@ func (r *keyring) load(isNew bool) error {
 	}
 	if r.path == "" {
 		return &ledger.Error{Code: ledger.Unprotected, Message: "a Secret is kept sealed only, and there is no key",
-			Fix: "name a key file with --key-file (`head -c 32 /dev/urandom | base64` makes one)"}
+			Fix: "name a key file with --ledger-key (`head -c 32 /dev/urandom | base64` makes one)"}
 	}
 	text, err := os.ReadFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) && isNew && r.make {
 		if err := makeKeyFile(r.path); err != nil {
 			return &ledger.Error{Code: ledger.Unprotected, Object: r.path, Cause: err,
-				Message: "the key file can't be made: " + err.Error(), Fix: "name one that can be with --key-file"}
+				Message: "the key file can't be made: " + err.Error(), Fix: "name one that can be with --ledger-key"}
 		}
 		text, err = os.ReadFile(r.path)
 	}
 	if err != nil {
 		e := &ledger.Error{Code: ledger.Unprotected, Object: r.path, Cause: err,
-			Message: "the key file can't be read: " + err.Error(), Fix: "make it, or name another one with --key-file"}
+			Message: "the key file can't be read: " + err.Error(), Fix: "make it, or name another one with --ledger-key"}
 		if !isNew {
 			e.Message = "the key file can't be read, and the ledger has Secrets that are sealed with its keys: " + err.Error()
 			e.Fix = "put it back: they can't be opened with any other one"

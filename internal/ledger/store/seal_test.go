@@ -153,7 +153,7 @@ func TestKeysRotate(t *testing.T) {
 func TestNoKeyFile(t *testing.T) {
 	s := open(t, Config{URL: postgrestest.New(t)})
 	_, err := s.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{secret("1")}})
-	if ledger.CodeOf(err) != ledger.Unprotected || !strings.Contains(err.Error(), "--key-file") {
+	if ledger.CodeOf(err) != ledger.Unprotected || !strings.Contains(err.Error(), "--ledger-key") {
 		t.Fatalf("Commit = %v", err)
 	}
 	commit(t, s, edit("web", "v1"))

@@ -93,20 +93,22 @@ type History struct {
 
 // UndoBody is the body of POST /changes/{number}/undo.
 type UndoBody struct {
-	Message string `json:"message,omitempty" maxLength:"4096"`
-	Release bool   `json:"release,omitempty"`
-	DryRun  bool   `json:"dryRun,omitempty"`
+	Deletions int    `json:"deletions,omitempty" minimum:"0" doc:"How many objects are deleted, if more than 20"`
+	Message   string `json:"message,omitempty" maxLength:"4096"`
+	Release   bool   `json:"release,omitempty"`
+	DryRun    bool   `json:"dryRun,omitempty"`
 }
 
 // RollbackBody is the body of POST /gateways/{namespace}/{name}/rollback.
 type RollbackBody struct {
-	To      int64     `json:"to" minimum:"1" doc:"The change after which all was as it is to be"`
-	Target  string    `json:"target,omitempty" doc:"Else \"default\""`
-	Message string    `json:"message,omitempty" maxLength:"4096"`
-	Hold    *HoldBody `json:"hold,omitempty" doc:"Hold the objects from then on, against pipelines"`
-	Release bool      `json:"release,omitempty"`
-	DryRun  bool      `json:"dryRun,omitempty"`
-	Shared  bool      `json:"shared,omitempty" doc:"Also objects that other Gateways use"`
+	To        int64     `json:"to" minimum:"1" doc:"The change after which all was as it is to be"`
+	Target    string    `json:"target,omitempty" doc:"Else \"default\""`
+	Deletions int       `json:"deletions,omitempty" minimum:"0" doc:"How many objects are deleted, if more than 20"`
+	Message   string    `json:"message,omitempty" maxLength:"4096"`
+	Hold      *HoldBody `json:"hold,omitempty" doc:"Hold the objects from then on, against pipelines"`
+	Release   bool      `json:"release,omitempty"`
+	DryRun    bool      `json:"dryRun,omitempty"`
+	Shared    bool      `json:"shared,omitempty" doc:"Also objects that other Gateways use"`
 }
 
 // Preview is what a draft would do in the proxies.
