@@ -232,3 +232,41 @@ func TestLedgerSurvives(t *testing.T) {
 		}
 	}
 }
+
+// TestLedgerRefusedForNow: what Cardea or a proxy refuses is told in their words, and is live when what was in the way
+// is gone.
+func TestLedgerRefusedForNow(t *testing.T) {
+	t.Parallel()
+	s := openLedger(t, filepath.Join(t.TempDir(), "ledger.db"), shop())
+	taken := s.hold(s.Address, 80)
+	s.has(s.run(2, "apply", ".", "--wait"), "change 1 is refused", "Gateway shop/web", "in use")
+	s.has(s.run(0, "status", "--pending"), "Gateway shop/web")
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, func() error { return s.ends(0, "wait", "1") })
+	s.expect("GET http://shop.example/ -> 200 blue")
+
+	// A backend that does not exist, and one day does.
+	s.write("route.yaml", routeFile("web", "shop.example", to("red")))
+	s.has(s.run(2, "apply", ".", "--wait"), "change 2 is refused", "red")
+	s.expect("GET http://shop.example/ -> 500")
+	s.write("red.yaml", serviceFile("red", "red"))
+	s.run(0, "apply", ".", "--wait")
+	Eventually(t, func() error { return s.ends(0, "wait", "2") })
+	s.expect("GET http://shop.example/ -> 200 red")
+
+	// A route that no Gateway takes.
+	s.write("other.yaml", strings.Replace(routeFile("other", "other.example", to("red")), "[{name: web}]", "[{name: none}]", 1))
+	s.has(s.run(2, "apply", ".", "--wait"), "is refused", "none")
+}
+
+// ends runs `cardea ledger`, and returns an error unless it ends with a code.
+func (s *ledgerStage) ends(code int, args ...string) error {
+	cmd := exec.Command(s.binary, append([]string{"ledger"}, args...)...)
+	cmd.Env = append(cmd.Environ(), "CARDEA_LEDGER="+s.url)
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != code {
+		return fmt.Errorf("cardea ledger %s: exit code %d\n%s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), out)
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Stage is how far a generation of an object got.
@@ -70,11 +71,28 @@ func (s Status) Failed(cluster, code string) bool {
 	return slices.ContainsFunc(s.Failures, func(f Failed) bool { return f.Cluster == cluster && f.Code == code })
 }
 
+// LastLive are the answers that each cluster, or standalone Cardea, gave last: all that it said together. What it said
+// before, also of other Gateways, does not count any more.
+func (s Status) LastLive() (list []Live) {
+	last := map[string]time.Time{}
+	for _, l := range s.Live {
+		if l.At.After(last[l.Cluster]) {
+			last[l.Cluster] = l.At
+		}
+	}
+	for _, l := range s.Live {
+		if l.At.Equal(last[l.Cluster]) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
 // answers are what proxies said of a generation. Live is what each cluster answered; of a target without clusters, what
 // one Cardea did.
 func (s Status) answers(generation int64) (live bool, refused []string) {
 	answered := map[string]bool{}
-	for _, l := range s.Live {
+	for _, l := range s.LastLive() {
 		switch {
 		case l.Generation < generation:
 		case l.Refused == "":

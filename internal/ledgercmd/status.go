@@ -178,7 +178,7 @@ func where(s ledger.Status, p ledger.Progress) string {
 			parts = append(parts, fmt.Sprintf("%s: generation %d", c.Cluster, c.Applied.Generation))
 		}
 	}
-	for _, live := range s.Live {
+	for _, live := range s.LastLive() {
 		if live.Generation == s.Generation && live.Gateway != "" {
 			parts = append(parts, fmt.Sprintf("%s: %s, %d proxies", live.Cluster, live.Gateway, live.Proxies))
 		}

@@ -113,7 +113,7 @@ func (v *watcher) take(s ledger.Status, in ledger.InCluster) *item {
 	if !known && in.Drift == "" {
 		// So after a start nothing is told that the ledger knows already.
 		i.told = told{uid: in.Applied.UID, sum: in.Applied.Result, generation: in.Observed,
-			answers: answeredBefore(s.Live, v.w.cfg.Cluster, in.Observed)}
+			answers: answeredBefore(s.LastLive(), v.w.cfg.Cluster, in.Observed)}
 	}
 	if i.applied.Generation <= in.Applied.Generation {
 		i.applied = *in.Applied

@@ -31,13 +31,13 @@ func outcome(c ledger.Change, list []ledger.Status, targets map[string]ledger.Ta
 		if !ok {
 			continue // deleted and gone
 		}
-		for _, l := range s.Live {
+		for _, l := range s.LastLive() {
 			if l.Generation == e.Generation && l.Refused != "" {
 				return stateRefused, e.Key.String() + ": " + l.Refused
 			}
 		}
 		acknowledged := false
-		for _, l := range s.Live {
+		for _, l := range s.LastLive() {
 			acknowledged = acknowledged || l.Generation >= e.Generation && l.Refused == ""
 		}
 		live = live && acknowledged
