@@ -257,7 +257,8 @@ func TestLedgerRefusedForNow(t *testing.T) {
 	s.expect("GET http://shop.example/ -> 200 red")
 
 	// A route that no Gateway takes.
-	s.write("other.yaml", strings.Replace(routeFile("other", "other.example", to("red")), "[{name: web}]", "[{name: none}]", 1))
+	lost := strings.Replace(routeFile("other", "other.example", to("red")), "[{name: web}]", "[{name: none}]", 1)
+	s.write("other.yaml", lost)
 	s.has(s.run(2, "apply", ".", "--wait"), "is refused", "none")
 }
 

@@ -37,7 +37,8 @@ func (o *options) tokenCommand() *cobra.Command {
 					if !k.Expires.IsZero() {
 						expires = at(k.Expires)
 					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, k.Subject, strings.Join(k.Groups, ","), k.Cluster, at(k.Made),
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(k.Name), plain(k.Subject),
+						plain(strings.Join(k.Groups, ",")), k.Cluster, at(k.Made),
 						expires)
 				}
 				return t.Flush()
@@ -70,16 +71,26 @@ func (o *options) createTokenCommand() *cobra.Command {
 			if (k.Subject == "") == (k.Cluster == "") {
 				return fmt.Errorf("state who the bearer is: --subject NAME, or --cluster NAME for a worker")
 			}
+			if expires < 0 {
+				return fmt.Errorf("--expires %v: want a duration that is not negative, such as 720h", expires)
+			}
 			if expires != 0 {
 				k.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
 			}
 			var token string
 			token, k.Hash = caller.Mint()
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				if err := l.SetToken(ctx, k, o.authorName()); err != nil {
+				known, err := l.Tokens(ctx)
+				if err == nil && slices.ContainsFunc(known, func(t ledger.Token) bool { return t.Name == k.Name }) {
+					err = fmt.Errorf("there is a token %s already: delete it first, or choose another name", k.Name)
+				}
+				if err == nil {
+					err = l.SetToken(ctx, k, o.authorName())
+				}
+				if err != nil {
 					return err
 				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
 				return err
 			})
 		},

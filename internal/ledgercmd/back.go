@@ -2,6 +2,7 @@ package ledgercmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -88,6 +89,9 @@ took away.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if to < 1 {
+				return fmt.Errorf("--to %d: want the number of a change, 1 or more", to)
+			}
 			var keys []ledger.Key
 			for _, name := range args[1:] {
 				key, err := o.keyOf(args[0], name)
@@ -129,6 +133,9 @@ func (o *options) holdCommand() *cobra.Command {
 		Example: `  cardea ledger hold httproute shop/web --why "incident 7" --for 2h`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.hold == "" || span < 0 {
+				return errors.New("state --why REASON, and --for as a duration that is not negative, such as 2h")
+			}
 			a.Draft.Hold = &ledger.Hold{By: o.authorName(), Why: a.hold}
 			if span > 0 {
 				a.Draft.Hold.Until = time.Now().Add(span).UTC().Truncate(time.Second)

@@ -89,7 +89,24 @@ everything; who asks the server may do what grants say.`,
 		o.proposeCommand(), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
 		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
 		o.verifyCommand(), o.migrateCommand(), o.backupCommand(), o.restoredCommand(), o.serveCommand())
+	strict(cmd)
 	return cmd
+}
+
+// strict has a command, and all below it, refuse words that are no subcommands of theirs.
+func strict(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		strict(c)
+	}
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%s has no command %q: see `%[1]s --help`", cmd.CommandPath(), args[0])
+			}
+			return cmd.Help()
+		}
+	}
 }
 
 // reads tells whether Cardea reads objects of a kind.

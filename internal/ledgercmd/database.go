@@ -20,6 +20,9 @@ func (o *options) withStore(
 	if url == "" {
 		return fmt.Errorf("name the ledger with --ledger or $%s", variable)
 	}
+	if isHTTP(url) {
+		return fmt.Errorf("%s needs the database itself: a file, or postgres://USER@HOST/DATABASE", cmd.CommandPath())
+	}
 	s, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Pending: pending})
 	if err != nil {
 		return err

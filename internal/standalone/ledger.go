@@ -45,6 +45,10 @@ type ledgerSource struct {
 }
 
 func openLedger(ctx context.Context, o Options, w *world.World) (*ledgerSource, error) {
+	if strings.HasPrefix(o.Ledger.URL, "http://") || strings.HasPrefix(o.Ledger.URL, "https://") {
+		return nil, errors.New("--ledger: proxies are served from the database itself: a file, or " +
+			"postgres://USER@HOST/DATABASE")
+	}
 	db, err := store.Open(ctx, store.Config{URL: o.Ledger.URL, KeyFile: o.Ledger.KeyFile, Log: o.logger()})
 	if err != nil {
 		return nil, err

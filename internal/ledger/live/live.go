@@ -5,8 +5,8 @@
 //
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
-// object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one of which
-// a proxy refused a part. A proxy that refused something of another object is not waited for. What was refused is looked
+// object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one of which a
+// proxy refused a part. A proxy that refused something of another object is not waited for. What was refused is looked
 // at again in each turn: when what was in its way is gone, it is live.
 //
 // It owns which generations are pending. It must never know databases or HTTP. Work is done per pending object and

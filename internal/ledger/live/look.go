@@ -134,8 +134,8 @@ func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
 	return words
 }
 
-// wrong says what is wrong with an object, as Cardea found it: why it is not accepted, or any error, because of which it
-// does not do what it states though proxies have it. What only waits, as for keys to be fetched, is not wrong.
+// wrong says what is wrong with an object, as Cardea found it: why it is not accepted, or any error, because of which
+// it does not do what it states though proxies have it. What only waits, as for keys to be fetched, is not wrong.
 func (l *look) wrong(ref model.ObjectRef, accepted bool) string {
 	var why []string
 	for _, f := range l.World.Reported(l.View, ref) {
