@@ -67,7 +67,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 			s.keys.path, s.keys.make = s.url+".key", true
 		}
 		if !c.Pending {
-			err = s.prepare(ctx, c.NoMigrate)
+			err = patiently(ctx, func() error { return s.prepare(ctx, c.NoMigrate) })
 		}
 	}
 	if err != nil {
