@@ -12,6 +12,7 @@ import (
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/model"
 )
 
 func (o *options) tokenCommand() *cobra.Command {
@@ -37,8 +38,8 @@ func (o *options) tokenCommand() *cobra.Command {
 					if !k.Expires.IsZero() {
 						expires = at(k.Expires)
 					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(k.Name), plain(k.Subject),
-						plain(strings.Join(k.Groups, ",")), k.Cluster, at(k.Made),
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", model.Plain(k.Name), model.Plain(k.Subject),
+						model.Plain(strings.Join(k.Groups, ",")), k.Cluster, at(k.Made),
 						expires)
 				}
 				return t.Flush()

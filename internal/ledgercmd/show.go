@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/model"
 )
 
 func (o *options) historyCommand() *cobra.Command {
@@ -83,8 +84,9 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 			stage = progress[i].Stage
 			what = fmt.Sprintf("%s, generation %d, revision %d", c.Edited[i].Did(), c.Edited[i].Generation, c.Edited[i].Revision)
 		}
-		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), plain(c.Author), verbOf(c), what, string(stage),
-			plain(c.Message)}, "\t"))
+		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), model.Plain(c.Author), verbOf(c),
+			what, string(stage),
+			model.Plain(c.Message)}, "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -159,7 +161,7 @@ func (o *options) showObject(w io.Writer, object ledger.Object) error {
 		_, err = fmt.Fprintf(w, "the content of %s in change %d is not kept any more\n", object.Key, object.Change)
 	default:
 		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s\n%s", object.Key, object.Generation,
-			object.Revision, object.Change, plain(object.Author), text)
+			object.Revision, object.Change, model.Plain(object.Author), text)
 	}
 	return err
 }
@@ -184,9 +186,9 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 		}{c, statuses})
 	}
 	stage, progress := ledger.ProgressOf(c, statuses)
-	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), plain(c.Author), at(c.At), stage)
+	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), model.Plain(c.Author), at(c.At), stage)
 	if c.Message != "" {
-		fmt.Fprintf(w, "  %s\n", plain(c.Message))
+		fmt.Fprintf(w, "  %s\n", model.Plain(c.Message))
 	}
 	if err := printOrigin(ctx, w, l.Ledger, c); err != nil {
 		return err
@@ -195,7 +197,7 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", e.Did(), e.Key, e.Generation, e.Revision,
 			progress[i].Stage)
 		for _, words := range progress[i].Words {
-			fmt.Fprintf(w, "  %s\n", plain(words))
+			fmt.Fprintf(w, "  %s\n", model.Plain(words))
 		}
 		text, err := difference(ctx, l.Ledger, e, c.Number)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/model"
 )
 
 // waiting are the flags of commands that wait for what proxies say.
@@ -102,7 +103,7 @@ func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, 
 		fmt.Fprintf(w, "change %d is %s\n", c.Number, stage)
 		for _, p := range list {
 			for _, words := range p.Words {
-				fmt.Fprintf(w, "  %s: %s\n", p.Key, plain(words))
+				fmt.Fprintf(w, "  %s: %s\n", p.Key, model.Plain(words))
 			}
 			if stage != ledger.IsRefused && !p.Decided() {
 				fmt.Fprintf(w, "  %s is %s\n", p.Key, p.Stage)
@@ -165,7 +166,7 @@ func (o *options) statusCommand() *cobra.Command {
 // where says in which clusters and Gateways an object is how far, in one line.
 func where(s ledger.Status, p ledger.Progress) string {
 	if len(p.Words) > 0 {
-		return plain(strings.Join(p.Words, "; "))
+		return model.Plain(strings.Join(p.Words, "; "))
 	}
 	var parts []string
 	for _, c := range s.Clusters {
@@ -184,7 +185,7 @@ func where(s ledger.Status, p ledger.Progress) string {
 		}
 	}
 	if s.Hold != nil {
-		parts = append(parts, plain("held by "+s.Hold.By))
+		parts = append(parts, model.Plain("held by "+s.Hold.By))
 	}
 	return strings.Join(parts, "; ")
 }

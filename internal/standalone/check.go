@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,7 +62,7 @@ func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error
 		parts := make([]string, 0, 4)
 		for _, part := range []string{f.Where, f.Object, f.Field, f.Message} {
 			if part != "" {
-				parts = append(parts, oneLine(part))
+				parts = append(parts, model.Plain(part))
 			}
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Severity, strings.Join(parts, ": ")); err != nil {
@@ -85,7 +84,7 @@ func readable(o Options) error {
 	}
 	var list []string
 	for _, p := range mistakes(folder.Problems()) {
-		list = append(list, oneLine(p.String()))
+		list = append(list, model.Plain(p.String()))
 	}
 	if len(list) == 0 {
 		return nil
@@ -111,20 +110,4 @@ func declaredBy(w *world.World, place where) (list []input.Content) {
 		}
 	})
 	return list
-}
-
-// oneLine escapes characters that can't be seen, such as a newline in a name, as Go does.
-func oneLine(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
 }

@@ -74,7 +74,7 @@ func (j *journal) tellGone(list []model.Finding) {
 }
 
 // line is a finding without its place in the folder, as check prints it.
-func line(f model.Finding) string { return oneLine(fmt.Sprintf("%s: %s", f.Object, f.Says())) }
+func line(f model.Finding) string { return model.Plain(fmt.Sprintf("%s: %s", f.Object, f.Says())) }
 
 func (j *journal) tellServing(list []served) {
 	for _, s := range list[:min(len(list), manyLines)] {

@@ -1,13 +1,13 @@
-package ledgercmd
+package model
 
 import (
 	"strconv"
 	"strings"
 )
 
-// plain is a text that somebody else wrote, as it may be shown in a terminal: characters that can't be seen, such as a
+// Plain is a text that somebody else wrote, as it may be shown in a terminal: characters that can't be seen, such as a
 // newline or what moves the cursor, are escaped as Go does.
-func plain(text string) string {
+func Plain(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return text
 	}
