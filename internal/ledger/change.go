@@ -129,6 +129,8 @@ type Object struct {
 	Verb       Verb      `json:"verb,omitempty"`
 	// Forgotten: the generation is known, its content is not kept any more.
 	Forgotten bool `json:"forgotten,omitempty"`
+	// LiveSince is when proxies acknowledged this generation first; zero: they never did.
+	LiveSince time.Time `json:"liveSince,omitzero"`
 	// Failures are what went wrong with this generation, the newest last. Only History answers them.
 	Failures []Failed `json:"failures,omitempty"`
 }

@@ -19,12 +19,22 @@ const (
 	Superseded Stage = "superseded" // a later generation took its place
 )
 
-// Progress is how far a generation of an object got, and in whose words it was refused.
+// Progress is how far a generation of an object got.
 type Progress struct {
 	Key
-	Generation int64    `json:"generation"`
-	Stage      Stage    `json:"stage"`
-	Words      []string `json:"words,omitempty"`
+	Generation int64     `json:"generation"`
+	Stage      Stage     `json:"stage"`
+	Words      []string  `json:"words,omitempty"`     // in which it was refused
+	Waits      []string  `json:"waits,omitempty"`     // what it waits for, if it is committed
+	LiveSince  time.Time `json:"liveSince,omitzero"` // when proxies acknowledged it first; zero: never
+}
+
+// String is the stage, and what is worth to be known of one that is over.
+func (p Progress) String() string {
+	if p.Stage == Superseded && !p.LiveSince.IsZero() {
+		return fmt.Sprintf("%s, was live since %s", p.Stage, p.LiveSince.UTC().Format("2006-01-02 15:04:05Z"))
+	}
+	return string(p.Stage)
 }
 
 // Decided tells whether nothing more is to be expected.
@@ -32,7 +42,7 @@ func (p Progress) Decided() bool { return p.Stage != Committed && p.Stage != IsA
 
 // Progress tells how far a generation of the object got.
 func (s Status) Progress(generation int64) Progress {
-	p := Progress{Key: s.Key, Generation: generation, Stage: Committed}
+	p := Progress{Key: s.Key, Generation: generation, Stage: Committed, LiveSince: s.LiveSince}
 	if max(s.Generation, s.Newest) > generation {
 		p.Stage = Superseded
 		for _, a := range s.Failures {
@@ -50,7 +60,7 @@ func (s Status) Progress(generation int64) Progress {
 			applied = false
 		}
 	}
-	live, refused := s.answers(generation)
+	live, refused, waits := s.answers(generation)
 	p.Words = append(p.Words, refused...)
 	switch {
 	case len(p.Words) > 0:
@@ -61,6 +71,8 @@ func (s Status) Progress(generation int64) Progress {
 		p.Stage = IsLive
 	case s.Server == Clusters && applied:
 		p.Stage = IsApplied
+	default:
+		p.Waits = waits
 	}
 	return p
 }
@@ -71,30 +83,71 @@ func (s Status) Failed(cluster, code string) bool {
 	return slices.ContainsFunc(s.Failures, func(f Failed) bool { return f.Cluster == cluster && f.Code == code })
 }
 
-// LastLive are the answers that each cluster, or standalone Cardea, gave last: all that it said together. What it said
-// before, also of other Gateways, does not count any more.
-func (s Status) LastLive() (list []Live) {
-	last := map[string]time.Time{}
+// awaited are the names of those whose answers count, and whether each of them has to answer: of a target that is
+// applied, its clusters; of another one, the Cardeas that read it. If none of these was seen lately, what was said last
+// is all that is known.
+func (s Status) awaited() (names []string, all bool) {
+	for _, c := range s.Clusters {
+		names = append(names, c.Cluster)
+	}
+	for _, r := range s.Readers {
+		if s.Server == Proxies && !r.Gone {
+			names = append(names, r.Name)
+		}
+	}
+	if all = len(names) > 0; all {
+		return names, all
+	}
 	for _, l := range s.Live {
+		names = append(names, l.Cluster)
+	}
+	return names, false
+}
+
+// LastLive are the answers that each cluster, or standalone Cardea, gave last: all that it said together. What it said
+// before, also of other Gateways, does not count any more; nor does what a Cardea said that does not read the target
+// any more, while others do.
+func (s Status) LastLive() (list []Live) {
+	list, _ = s.last()
+	return list
+}
+
+// last are the answers that count, and what those wait for who have none yet.
+func (s Status) last() (answers, waits []Live) {
+	last := map[string]time.Time{}
+	for _, l := range slices.Concat(s.Live, s.Waits) {
 		if l.At.After(last[l.Cluster]) {
 			last[l.Cluster] = l.At
 		}
 	}
+	names, _ := s.awaited()
+	counts := func(l Live) bool {
+		return l.At.Equal(last[l.Cluster]) && (s.Server == Clusters || slices.Contains(names, l.Cluster))
+	}
 	for _, l := range s.Live {
-		if l.At.Equal(last[l.Cluster]) {
-			list = append(list, l)
+		if counts(l) {
+			answers = append(answers, l)
 		}
 	}
-	return list
+	for _, l := range s.Waits {
+		if counts(l) {
+			waits = append(waits, l)
+		}
+	}
+	return answers, waits
 }
 
-// answers are what proxies said of a generation. Live is what each cluster answered; of a target without clusters, what
-// one Cardea did.
-func (s Status) answers(generation int64) (live bool, refused []string) {
-	answered := map[string]bool{}
-	for _, l := range s.LastLive() {
+// answers are what proxies said of a generation: whether all acknowledged it, their words if they refused it, and what
+// it waits for.
+func (s Status) answers(generation int64) (live bool, refused, waits []string) {
+	answered, known := map[string]bool{}, map[string]bool{}
+	last, waiting := s.last()
+	for _, l := range last {
+		if l.Generation < generation {
+			continue
+		}
+		known[l.Cluster] = true
 		switch {
-		case l.Generation < generation:
 		case l.Refused == "":
 			answered[l.Cluster] = true
 		case l.Gateway == "":
@@ -104,11 +157,22 @@ func (s Status) answers(generation int64) (live bool, refused []string) {
 		}
 	}
 	slices.Sort(refused)
-	live = len(answered) > 0
-	for _, c := range s.Clusters {
-		live = live && answered[c.Cluster]
+	for _, l := range waiting {
+		if l.Generation >= generation {
+			known[l.Cluster] = true
+			waits = append(waits, fmt.Sprintf("%s: %s", l.Cluster, l.Waits))
+		}
 	}
-	return live, refused
+	live = len(answered) > 0 && len(waits) == 0
+	names, all := s.awaited()
+	for _, name := range names {
+		live = live && (answered[name] || !all)
+		if all && !known[name] && s.Server == Proxies {
+			waits = append(waits, name+" has not answered")
+		}
+	}
+	slices.Sort(waits)
+	return live, refused, waits
 }
 
 // ProgressOf tells how far each object of a change got, by the status of its objects, and how far the change did: as

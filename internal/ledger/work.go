@@ -29,7 +29,29 @@ type Work interface {
 	Observe(ctx context.Context, cluster string, list []Observation) error
 	// Report takes what proxies said.
 	Report(ctx context.Context, list []Live) error
+	// Reads takes that a Cardea reads a target: when it starts, and every ReadsEvery. It answers who has the name: that
+	// one, or another instance that said so in the last NameKept.
+	Reads(ctx context.Context, r Reading) (Reading, error)
+	// Leaves takes that it does not read it any more.
+	Leaves(ctx context.Context, r Reading) error
 	Status(ctx context.Context, q StatusQuery) ([]Status, error)
+}
+
+// How often a Cardea says that it reads a target, how long nobody else gets its name after that, and how long it is
+// waited for. A Cardea that was killed is back before anything waits for a dead one.
+const (
+	ReadsEvery = 10 * time.Second
+	NameKept   = 15 * time.Second
+	WaitedFor  = time.Minute
+)
+
+// Reading is a Cardea that reads a target itself, and serves it to its proxies.
+type Reading struct {
+	Target   string    `json:"target"`
+	Name     string    `json:"name"`     // by which it reports (Live.Cluster); of a target, each has another one
+	Instance string    `json:"instance"` // another one after each start
+	Seen     time.Time `json:"seen,omitzero"`
+	Gone     bool      `json:"gone,omitempty"` // it was not seen for WaitedFor, and is not waited for
 }
 
 // ClaimQuery asks for work.
@@ -124,7 +146,9 @@ type Live struct {
 	Generation int64     `json:"generation"`
 	Proxies    int       `json:"proxies"`           // that acknowledged it
 	Refused    string    `json:"refused,omitempty"` // their words; "": they acknowledged it
-	At         time.Time `json:"at,omitzero"`
+	// Waits is what has to happen before they can say anything, in words: this is no answer then.
+	Waits string    `json:"waits,omitempty"`
+	At    time.Time `json:"at,omitzero"`
 }
 
 // StatusQuery selects objects; zero fields select all.
@@ -149,6 +173,9 @@ type Status struct {
 	Hold       *Hold       `json:"hold,omitempty"`
 	Clusters   []InCluster `json:"clusters,omitempty"` // of a target with clusters: each that serves it
 	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
+	Waits      []Live      `json:"waits,omitempty"`    // the newest of each Cardea whose proxies can't answer yet
+	Readers    []Reading   `json:"readers,omitempty"`  // who reads its target
+	LiveSince  time.Time   `json:"liveSince,omitzero"` // when this generation was acknowledged first; zero: never
 	Server     Server      `json:"server"`             // of its target
 	Failures   []Failed    `json:"failures,omitempty"` // what went wrong with this generation, the newest last
 }

@@ -162,3 +162,11 @@ func (e everybody) Report(ctx context.Context, list []ledger.Live) error {
 	}
 	return nil
 }
+
+func (e everybody) Reads(ctx context.Context, r ledger.Reading) (ledger.Reading, error) {
+	return e.worker(r.Name).Reads(ctx, r)
+}
+
+func (e everybody) Leaves(ctx context.Context, r ledger.Reading) error {
+	return e.worker(r.Name).Leaves(ctx, r)
+}

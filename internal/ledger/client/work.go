@@ -61,6 +61,17 @@ func (c *Client) Report(ctx context.Context, list []ledger.Live) error {
 	return c.call(ctx, post(map[string]any{"live": list}, "live"), nil)
 }
 
+// Reads implements ledger.Work. The token must be of a worker with the Cardea's name.
+func (c *Client) Reads(ctx context.Context, r ledger.Reading) (holder ledger.Reading, err error) {
+	err = c.call(ctx, put(wire.ReadingBody{Instance: r.Instance}, "clusters", r.Name, "reads", r.Target), &holder)
+	return holder, err
+}
+
+// Leaves implements ledger.Work.
+func (c *Client) Leaves(ctx context.Context, r ledger.Reading) error {
+	return c.call(ctx, remove("clusters", r.Name, "reads", r.Target).with("instance", r.Instance), nil)
+}
+
 // Status implements ledger.Work.
 func (c *Client) Status(ctx context.Context, q ledger.StatusQuery) ([]ledger.Status, error) {
 	var answer struct {

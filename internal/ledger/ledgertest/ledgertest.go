@@ -15,7 +15,7 @@ import (
 // each test has its own.
 func Test(t *testing.T, open func(t *testing.T) ledger.Ledger) {
 	for _, part := range []map[string]func(rig){
-		seed, traps, commits, reads, concurrent, works, registries, accesses, models, proposals,
+		seed, traps, commits, reads, concurrent, works, registries, accesses, models, proposals, readers,
 	} {
 		for name, test := range part {
 			t.Run(name, func(t *testing.T) {

@@ -26,6 +26,11 @@ func work(s *server, api huma.API) {
 		Summary: "Record observations", Metadata: only}, s.observe)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/live", Summary: "Report what proxies said",
 		Metadata: only}, s.live)
+	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/clusters/{cluster}/reads/{target}",
+		Summary: "Say that a Cardea reads target", Metadata: only,
+		Description: "Answers who has the name: another instance, if that said so lately."}, s.reads)
+	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/clusters/{cluster}/reads/{target}",
+		Summary: "Say that a Cardea reads target no more", Metadata: only}, s.leaves)
 }
 
 type claims struct {
@@ -127,6 +132,32 @@ func (s *server) live(ctx context.Context, in *struct {
 		}
 	}
 	return nil, s.Ledger.Report(ctx, list)
+}
+
+// reads takes that a standalone Cardea reads a target. What is live waits for it, so it must be one that it serves.
+func (s *server) reads(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+	Target  string `path:"target"`
+	Body    wire.ReadingBody
+}) (*struct{ Body ledger.Reading }, error) {
+	serves, err := s.serves(ctx, in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if !serves(in.Target) {
+		return nil, s.denied(ctx, working, ledger.Key{Target: in.Target},
+			"cluster "+in.Cluster+" does not serve target "+in.Target, "read a target that it serves")
+	}
+	holder, err := s.Ledger.Reads(ctx, ledger.Reading{Target: in.Target, Name: in.Cluster, Instance: in.Body.Instance})
+	return &struct{ Body ledger.Reading }{holder}, err
+}
+
+func (s *server) leaves(ctx context.Context, in *struct {
+	Cluster  string `path:"cluster"`
+	Target   string `path:"target"`
+	Instance string `query:"instance" required:"true"`
+}) (*none, error) {
+	return nil, s.Ledger.Leaves(ctx, ledger.Reading{Target: in.Target, Name: in.Cluster, Instance: in.Instance})
 }
 
 // serves tells which targets a cluster serves: those whose labels it has. A standalone Cardea that is not registered

@@ -82,7 +82,7 @@ func TestNextVersion(t *testing.T) {
 			ALTER TABLE objects ADD COLUMN owner text NOT NULL DEFAULT '';
 			CREATE INDEX changes_review ON changes (review);
 			`)}}
-		for _, name := range []string{"0001_ledger.sql", "0002_proposals.sql"} {
+		for _, name := range []string{"0001_ledger.sql", "0002_proposals.sql", "0003_readers.sql"} {
 			text, err := migrations.ReadFile(s.dialect.migrations + "/" + name)
 			if err != nil {
 				t.Fatal(err)

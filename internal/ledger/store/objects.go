@@ -31,7 +31,7 @@ const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = C
 // objectColumns are what scanObject reads. Who made a change that is not kept any more is not known.
 const objectColumns = `o.target, o.grp, o.kind, o.namespace, o.name, o.id, o.generation, o.hold, g.generation,
 	g.revision, g.hash, g.change, coalesce(c.at, 0), coalesce(c.author, ''), coalesce(c.message, ''), coalesce(c.verb, ''),
-	k.hash IS NOT NULL, o.created`
+	k.hash IS NOT NULL, o.created, g.live_since`
 
 // body is the content of the rows of objectColumns, which not every list wants.
 const (
@@ -47,16 +47,16 @@ type scanned struct {
 }
 
 func scanObject(rows *sql.Rows) (o scanned, err error) {
-	var newest, at, created int64
+	var newest, at, created, since int64
 	var hold sql.NullString
 	var has bool
 	err = rows.Scan(&o.Target, &o.Group, &o.Kind, &o.Namespace, &o.Name, &o.ID, &newest, &hold, &o.Generation,
-		&o.Revision, &o.Hash, &o.Change, &at, &o.Author, &o.Message, &o.Verb, &has, &created, &o.keyID,
-		&o.body)
+		&o.Revision, &o.Hash, &o.Change, &at, &o.Author, &o.Message, &o.Verb, &has, &created, &since,
+		&o.keyID, &o.body)
 	if err != nil {
 		return o, err
 	}
-	o.At, o.Created = fromMicros(at), fromMicros(created)
+	o.At, o.Created, o.LiveSince = fromMicros(at), fromMicros(created), fromMicros(since)
 	o.Forgotten = o.Hash != "" && !has
 	if o.Generation == newest {
 		o.Hold, err = decodeHold(hold)

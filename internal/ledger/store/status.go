@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -24,16 +22,19 @@ func (s *Store) Status(ctx context.Context, q ledger.StatusQuery) (list []ledger
 		if _, known := r.clusters[q.Cluster]; q.Cluster != "" && !known {
 			return noCluster(q.Cluster)
 		}
-		if list, err = statusObjects(t, q, r); err != nil || len(list) == 0 {
+		if list, err = statusObjects(t, q, r, h.now); err != nil || len(list) == 0 {
 			return err
 		}
-		return fillStatus(t, q, r, list)
+		if err := fillStatus(t, q, r, list); err != nil {
+			return err
+		}
+		return fillProxies(t, q, list, h.now)
 	})
 	return list, err
 }
 
 // statusObjects finds the objects that are asked for.
-func statusObjects(t tx, q ledger.StatusQuery, r *registry) (list []ledger.Status, err error) {
+func statusObjects(t tx, q ledger.StatusQuery, r *registry, now int64) (list []ledger.Status, err error) {
 	const newest = " JOIN generations g ON g.object = o.id AND g.generation = o.generation"
 	w, from := where{}, "objects o"+newest
 	if len(q.Keys) > 0 {
@@ -57,7 +58,7 @@ func statusObjects(t tx, q ledger.StatusQuery, r *registry) (list []ledger.Statu
 		w.is("(o.revision <> 0 OR EXISTS (SELECT 1 FROM work d WHERE d.object = o.id))")
 	}
 	if q.Pending {
-		pending(&w, q.Cluster, r)
+		pending(&w, q.Cluster, r, now)
 	}
 	limit := q.Limit
 	if limit <= 0 {
@@ -67,39 +68,20 @@ func statusObjects(t tx, q ledger.StatusQuery, r *registry) (list []ledger.Statu
 	err = t.each(func(rows *sql.Rows) error {
 		var o ledger.Status
 		var hold sql.NullString
-		var at int64
+		var at, since int64
 		err := rows.Scan(&o.Target, &o.Group, &o.Kind, &o.Namespace, &o.Name, &o.ID, &o.Generation, &o.Revision, &o.Change,
-			&at, &hold, &o.Newest)
+			&at, &hold, &o.Newest, &since)
 		if err != nil {
 			return err
 		}
-		o.At, o.Deleted = fromMicros(at), o.Revision == 0
+		o.At, o.Deleted, o.LiveSince = fromMicros(at), o.Revision == 0, fromMicros(since)
 		o.Hold, err = decodeHold(hold)
 		list = append(list, o)
 		return err
 	}, `SELECT o.target, o.grp, o.kind, o.namespace, o.name, o.id, e.generation, e.revision, e.change, coalesce(c.at, 0),
-		o.hold, o.generation FROM `+from+" LEFT JOIN changes c ON c.number = e.change"+w.text()+
+		o.hold, o.generation, e.live_since FROM `+from+" LEFT JOIN changes c ON c.number = e.change"+w.text()+
 		fmt.Sprintf(" ORDER BY o.target, o.namespace, o.kind, o.grp, o.name LIMIT $%d", len(w.args)), w.args...)
 	return list, err
-}
-
-// pending selects what is not applied in a cluster, or what no proxy acknowledged of targets that proxies read.
-func pending(w *where, cluster string, r *registry) {
-	var read []string
-	for name, target := range r.targets {
-		if target.Server == ledger.Proxies {
-			read = append(read, name)
-		}
-	}
-	applied := "EXISTS (SELECT 1 FROM work p WHERE p.object = o.id"
-	var args []any
-	if cluster != "" {
-		applied += " AND p.cluster = %s"
-		args = append(args, cluster)
-	}
-	w.is("("+applied+`) OR o.revision <> 0 AND o.target IN ({list %s}) AND NOT EXISTS
-		(SELECT 1 FROM live l WHERE l.object = o.id AND l.refused = 0 AND l.generation >= e.generation))`,
-		append(args, column(read).json())...)
 }
 
 const appliedOf = `SELECT a.object, a.cluster, a.generation, a.revision, a.uid, a.kube_generation, a.result, a.at,
@@ -171,10 +153,7 @@ func fillStatus(t tx, q ledger.StatusQuery, r *registry, list []ledger.Status) e
 	if err != nil {
 		return err
 	}
-	if err := fillFailures(t, byID, all); err != nil {
-		return err
-	}
-	return fillLive(t, q, byID, all)
+	return fillFailures(t, byID, all)
 }
 
 // fillFailures adds the tries that failed of the generation that is asked for.
@@ -191,28 +170,4 @@ func fillFailures(t tx, byID map[string]*ledger.Status, all string) error {
 		return err
 	}, `SELECT a.object, a.generation, a.cluster, a.gateway, a.code, a.message, a.times, a.at FROM {rows $1}
 		JOIN attempts a ON a.object = r.value->>0 ORDER BY a.object, a.at`, all)
-}
-
-// fillLive adds what the proxies of each Gateway said last.
-func fillLive(t tx, q ledger.StatusQuery, byID map[string]*ledger.Status, all string) error {
-	err := t.each(func(rows *sql.Rows) error {
-		var id string
-		var l ledger.Live
-		var at int64
-		err := rows.Scan(&id, &l.Cluster, &l.Gateway, &l.Generation, &l.Proxies, &l.Refused, &at)
-		l.At = fromMicros(at)
-		o := byID[id]
-		if l.Key = o.Key; q.Cluster != "" && q.Cluster != l.Cluster {
-			return err
-		}
-		i := slices.IndexFunc(o.Live, func(x ledger.Live) bool { return x.Cluster == l.Cluster && x.Gateway == l.Gateway })
-		if i < 0 {
-			o.Live = append(o.Live, l)
-		} else if x := o.Live[i]; cmp.Or(cmp.Compare(x.Generation, l.Generation), x.At.Compare(l.At)) < 0 {
-			o.Live[i] = l
-		}
-		return err
-	}, `SELECT l.object, l.cluster, l.gateway, l.generation, l.proxies, l.words, l.at FROM {rows $1}
-		JOIN live l ON l.object = r.value->>0 ORDER BY l.object, l.cluster, l.gateway`, all)
-	return err
 }

@@ -185,3 +185,8 @@ type DenialBody struct {
 	Object     string            `json:"object,omitempty"`
 	Request    string            `json:"request"`
 }
+
+// ReadingBody is the body of PUT /clusters/{cluster}/reads/{target}.
+type ReadingBody struct {
+	Instance string `json:"instance" minLength:"1" maxLength:"200" doc:"Another one after each start"`
+}
