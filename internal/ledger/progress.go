@@ -24,8 +24,8 @@ type Progress struct {
 	Key
 	Generation int64     `json:"generation"`
 	Stage      Stage     `json:"stage"`
-	Words      []string  `json:"words,omitempty"`     // in which it was refused
-	Waits      []string  `json:"waits,omitempty"`     // what it waits for, if it is committed
+	Words      []string  `json:"words,omitempty"`    // in which it was refused
+	Waits      []string  `json:"waits,omitempty"`    // what it waits for, if it is committed
 	LiveSince  time.Time `json:"liveSince,omitzero"` // when proxies acknowledged it first; zero: never
 }
 

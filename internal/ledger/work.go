@@ -141,11 +141,11 @@ type Observation struct {
 // Live is what the proxies of a Gateway said of a generation of an object.
 type Live struct {
 	Key
-	Cluster    string    `json:"cluster"` // or the name of a standalone Cardea
-	Gateway    string    `json:"gateway"` // "infra/edge"; "": of no Gateway in particular
-	Generation int64     `json:"generation"`
-	Proxies    int       `json:"proxies"`           // that acknowledged it
-	Refused    string    `json:"refused,omitempty"` // their words; "": they acknowledged it
+	Cluster    string `json:"cluster"` // or the name of a standalone Cardea
+	Gateway    string `json:"gateway"` // "infra/edge"; "": of no Gateway in particular
+	Generation int64  `json:"generation"`
+	Proxies    int    `json:"proxies"`           // that acknowledged it
+	Refused    string `json:"refused,omitempty"` // their words; "": they acknowledged it
 	// Waits is what has to happen before they can say anything, in words: this is no answer then.
 	Waits string    `json:"waits,omitempty"`
 	At    time.Time `json:"at,omitzero"`

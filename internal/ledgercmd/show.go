@@ -77,15 +77,15 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		if err != nil {
 			return err
 		}
-		stage, progress := ledger.ProgressOf(c, statuses)
-		what := objectsOf(c)
+		reached, progress := ledger.ProgressOf(c, statuses)
+		stage, what := string(reached), objectsOf(c)
 		if of != nil {
 			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
-			stage = progress[i].Stage
+			stage = progress[i].String()
 			what = fmt.Sprintf("%s, generation %d, revision %d", c.Edited[i].Did(), c.Edited[i].Generation, c.Edited[i].Revision)
 		}
 		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), model.Plain(c.Author), verbOf(c),
-			what, string(stage),
+			what, stage,
 			model.Plain(c.Message)}, "\t"))
 	}
 	if err := t.Flush(); err != nil {
@@ -160,8 +160,12 @@ func (o *options) showObject(w io.Writer, object ledger.Object) error {
 	case object.Forgotten:
 		_, err = fmt.Fprintf(w, "the content of %s in change %d is not kept any more\n", object.Key, object.Change)
 	default:
-		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s\n%s", object.Key, object.Generation,
-			object.Revision, object.Change, model.Plain(object.Author), text)
+		since := ""
+		if !object.LiveSince.IsZero() {
+			since = ", first live at " + at(object.LiveSince)
+		}
+		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s%s\n%s", object.Key, object.Generation,
+			object.Revision, object.Change, model.Plain(object.Author), since, text)
 	}
 	return err
 }
@@ -195,7 +199,7 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 	}
 	for i, e := range c.Edited {
 		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", e.Did(), e.Key, e.Generation, e.Revision,
-			progress[i].Stage)
+			progress[i])
 		for _, words := range progress[i].Words {
 			fmt.Fprintf(w, "  %s\n", model.Plain(words))
 		}

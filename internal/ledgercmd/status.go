@@ -3,6 +3,7 @@ package ledgercmd
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -108,6 +109,9 @@ func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, 
 			if stage != ledger.IsRefused && !p.Decided() {
 				fmt.Fprintf(w, "  %s is %s\n", p.Key, p.Stage)
 			}
+			for _, waits := range p.Waits {
+				fmt.Fprintf(w, "    %s\n", model.Plain(waits))
+			}
 		}
 	}
 	switch {
@@ -151,7 +155,10 @@ func (o *options) statusCommand() *cobra.Command {
 					p := s.Progress(s.Generation)
 					fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\n", s.Key, s.Generation, s.Revision, s.Change, p.Stage, where(s, p))
 				}
-				return t.Flush()
+				if err := t.Flush(); err != nil {
+					return err
+				}
+				return printGone(cmd.OutOrStdout(), list)
 			})
 		},
 	}
@@ -163,12 +170,33 @@ func (o *options) statusCommand() *cobra.Command {
 	return cmd
 }
 
+// printGone names Cardeas that read a target and died.
+func printGone(w io.Writer, list []ledger.Status) error {
+	told := map[ledger.Reading]bool{}
+	for _, s := range list {
+		for _, r := range s.Readers {
+			if !r.Gone || told[r] {
+				continue
+			}
+			told[r] = true
+			if _, err := fmt.Fprintf(w, "%s, which reads target %s, was not seen since %s, and is not waited for\n",
+				model.Plain(r.Name), r.Target, at(r.Seen)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // where says in which clusters and Gateways an object is how far, in one line.
 func where(s ledger.Status, p ledger.Progress) string {
 	if len(p.Words) > 0 {
 		return model.Plain(strings.Join(p.Words, "; "))
 	}
 	var parts []string
+	for _, waits := range p.Waits {
+		parts = append(parts, model.Plain(waits))
+	}
 	for _, c := range s.Clusters {
 		switch {
 		case c.Drift != "":

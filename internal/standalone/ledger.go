@@ -71,7 +71,8 @@ func openLedger(ctx context.Context, o Options, w *world.World) (*ledgerSource, 
 		Memory: memory.New(o.CacheDir, "ledger "+place(o.Ledger.URL)+" "+target, rules),
 		Log:    o.logger(), Fed: func(list []ledger.Object) { s.tracker.Fed(list) },
 	})
-	s.tracker = live.New(live.Config{World: w, Ledger: db, Cluster: name, Untaken: s.Untaken, Log: o.logger()})
+	s.tracker = live.New(live.Config{World: w, Ledger: db, Target: target, Cluster: name, Untaken: s.Untaken,
+		Log: o.logger()})
 	return s, nil
 }
 

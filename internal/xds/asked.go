@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -69,13 +70,23 @@ func (s *Server) Behind() map[model.ObjectRef]map[resource.Proxy]int {
 	return all
 }
 
-// behind costs what differs at a proxy, and what is offered in place of what the graph says. Two streams of a node, of
-// which one is about to end, count as one.
+// behind counts it. Two streams of a node, of which one is about to end, count as one.
 func (s *set) behind() map[resource.Proxy]int {
 	n := map[resource.Proxy]int{}
 	for st := range s.streams {
 		n[st.who()] += 0
-		differ := maps.Clone(s.apart) // what is in neither is accepted as the graph says
+		for range st.differing() {
+			n[st.who()]++
+		}
+	}
+	return n
+}
+
+// differing are the resources that the proxy uses and has not acknowledged as they are now. It costs what differs at
+// it, and what is offered in place of what the graph says.
+func (st *stream) differing() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		differ := maps.Clone(st.set.apart) // what is in neither is accepted as the graph says
 		for _, items := range st.items {
 			for _, it := range items {
 				if it.entry != nil {
@@ -84,12 +95,51 @@ func (s *set) behind() map[resource.Proxy]int {
 			}
 		}
 		for e := range differ {
-			if newest, uses := st.newest(e); uses && !newest {
-				n[st.who()]++
+			if newest, uses := st.newest(e); uses && !newest && !yield(e) {
+				return
 			}
 		}
 	}
-	return n
+}
+
+// Unanswered counts the resources that connected proxies use, and have neither acknowledged nor refused as they are
+// now. A refusal of which nobody knows what it is about is no answer.
+func (s *Server) Unanswered() map[model.ObjectRef]int {
+	s.mu.Lock()
+	all := make(map[model.ObjectRef]int, len(s.sets))
+	for gateway := range s.sets {
+		all[gateway] = 0
+	}
+	s.mu.Unlock()
+	for gateway := range all {
+		s.read(gateway, func(s *set) {
+			for st := range s.streams {
+				for e := range st.differing() {
+					if !st.refuses(e) {
+						all[gateway]++
+					}
+				}
+			}
+		})
+	}
+	return all
+}
+
+// refuses tells whether a resource was refused for good as it is now, and the proxy keeps what it has.
+func (st *stream) refuses(e *entry) bool {
+	it := st.items[e.name.Type][e.name.Name]
+	switch {
+	case it != nil && it.state == unbound:
+		return true
+	case e.state != rejected || it != nil && (it.state == pending || it.state == sent):
+		return false
+	}
+	for _, f := range fragmentsOf(e.current) {
+		if st.set.isRejected(f) {
+			return true
+		}
+	}
+	return false
 }
 
 // Offered is what a Gateway's proxies are offered of a resource in place of what the graph says, nil if they are

@@ -6,12 +6,13 @@
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
 // object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one of which a
-// proxy refused a part. A proxy that refused something of another object is not waited for. What was refused is looked
-// at again in each turn: when what was in its way is gone, it is live.
+// proxy refused a part. What a proxy refused of another object is answered, too. A Gateway without proxies is waited
+// for, and the ledger is told so. What was refused, or waits for proxies, is looked at again in each turn: when what was
+// in its way is gone, it is live.
 //
-// It owns which generations are pending. It must never know databases or HTTP. Work is done per pending object and
-// turn, and none while nothing is pending. Fed may be called from any goroutine; Run is the one that looks. Start
-// reading at Tracker.look.
+// It owns which generations are pending, and that this Cardea has its name in the ledger: nothing is told before that.
+// It must never know databases or HTTP. Work is done per pending object and turn, and none while nothing is pending.
+// Fed may be called from any goroutine; Run is the one that looks. Start reading at Tracker.look.
 package live
 
 import (
@@ -25,21 +26,21 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/world"
 )
 
 // Proxies is what knows how far proxies are: xds.Server.
 type Proxies interface {
 	Seen() flow.Rev
-	Behind() map[model.ObjectRef]map[resource.Proxy]int
+	Unanswered() map[model.ObjectRef]int
 }
 
 // Config of a Tracker.
 type Config struct {
 	World   *world.World
 	Ledger  ledger.Work
-	Cluster string // the name by which this Cardea reports
+	Target  string // which this Cardea reads
+	Cluster string // the name by which it reports
 	Proxies Proxies
 	// Untaken says why an object's newest version did not go into the graph; "" if it did, or is about to.
 	Untaken func(model.ObjectRef) string
@@ -52,19 +53,20 @@ type Tracker struct {
 
 	mu      sync.Mutex
 	pending map[model.ObjectRef]ledger.Object
-	refused map[model.ObjectRef]refusal // are looked at again in each turn: what was in their way may be gone
-	fresh   chan struct{}               // capacity 1: something is pending that was not
+	held    map[model.ObjectRef]holdUp // are looked at again in each turn: what was in their way may be gone
+	fresh   chan struct{}              // capacity 1: something is pending that was not
+	began   time.Time                  // when Run did
 }
 
-// refusal is an object of which something was refused, and what the ledger was told of it.
-type refusal struct {
+// holdUp is an object of which something was refused, or that waits for proxies, and what the ledger was told of it.
+type holdUp struct {
 	ledger.Object
 	rows []ledger.Live
 }
 
 // New makes a Tracker.
 func New(c Config) *Tracker {
-	return &Tracker{Config: c, pending: map[model.ObjectRef]ledger.Object{}, refused: map[model.ObjectRef]refusal{},
+	return &Tracker{Config: c, pending: map[model.ObjectRef]ledger.Object{}, held: map[model.ObjectRef]holdUp{},
 		fresh: make(chan struct{}, 1)}
 }
 
@@ -74,7 +76,7 @@ func (t *Tracker) Fed(list []ledger.Object) {
 	for _, o := range list {
 		ref := model.Ref(model.KindOf(o.Group, o.Kind), o.Namespace, o.Name)
 		t.pending[ref] = o
-		delete(t.refused, ref)
+		delete(t.held, ref)
 	}
 	t.mu.Unlock()
 	select {
@@ -91,10 +93,18 @@ const (
 	many = 100
 	// reported is how many rows are reported at once: others write, too.
 	reported = 1000
+	// arriving is how long after a start it is not told that proxies are missing: they are about to connect.
+	arriving = 3 * time.Second
 )
 
-// Run looks after each turn until ctx is done.
+// Run looks after each turn until ctx is done. The error says that another Cardea has its name.
 func (t *Tracker) Run(ctx context.Context) error {
+	end, err := t.read(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	defer end()
+	t.began = time.Now()
 	turns := make(chan struct{}, 1)
 	go func() {
 		for range t.World.Graph.Watch(ctx) {
@@ -119,25 +129,27 @@ func (t *Tracker) Run(ctx context.Context) error {
 			continue
 		}
 		again = nil
-		if left := t.round(ctx); left > 0 {
-			pause := min(settling*time.Duration(left/many), time.Second)
-			again, next = time.After(max(pause, settling)), time.Now().Add(pause)
+		left, all := t.round(ctx)
+		pause := min(settling*time.Duration(all/many), time.Second)
+		next = time.Now().Add(pause)
+		if left > 0 {
+			again = time.After(max(pause, settling))
 		}
 	}
 }
 
-// round looks at what is pending, and in a turn at what was refused, and reports what is news. It returns how many
-// objects are pending then.
-func (t *Tracker) round(ctx context.Context) (left int) {
+// round looks at what is pending, and at what is held up, and reports what is news. It returns how many objects are
+// pending then, and how many it looked at.
+func (t *Tracker) round(ctx context.Context) (left, all int) {
 	t.mu.Lock()
 	asked := maps.Clone(t.pending)
-	for ref, r := range t.refused {
-		asked[ref] = r.Object
+	for ref, h := range t.held {
+		asked[ref] = h.Object
 	}
-	told := maps.Clone(t.refused)
+	told := maps.Clone(t.held)
 	t.mu.Unlock()
 	if len(asked) == 0 {
-		return 0
+		return 0, 0
 	}
 	decided := t.look(asked)
 	var list []ledger.Live
@@ -147,16 +159,16 @@ func (t *Tracker) round(ctx context.Context) (left int) {
 		}
 		// All of an object is told at once: what is told of it later counts instead.
 		if len(list)+len(rows) > reported && !t.tell(ctx, list) {
-			return len(asked)
+			return len(asked), len(asked)
 		} else if len(list)+len(rows) > reported {
 			list = nil
 		}
 		list = append(list, rows...)
 	}
 	if !t.tell(ctx, list) {
-		return len(asked)
+		return len(asked), len(asked)
 	}
-	return t.note(asked, decided)
+	return t.note(asked, decided), len(asked)
 }
 
 // tell tells the ledger. false: it does not answer.
@@ -181,9 +193,15 @@ func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[mode
 			continue // a newer one came meanwhile
 		}
 		delete(t.pending, ref)
-		delete(t.refused, ref)
-		if slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Refused != "" }) {
-			t.refused[ref] = refusal{o, rows}
+		delete(t.held, ref)
+		if slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Refused != "" || l.Waits != "" }) {
+			t.held[ref] = holdUp{o, rows}
+		}
+	}
+	for ref, h := range t.held {
+		if _, is := decided[ref]; !is && asked[ref].Generation == h.Generation {
+			delete(t.held, ref)
+			t.pending[ref] = h.Object // proxies are about to answer, which need not make a turn
 		}
 	}
 	if len(decided) > many {
@@ -200,7 +218,7 @@ func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.Object
 		l.gather()
 		for ref, o := range asked {
 			rows, done := l.of(ref, o)
-			if !done {
+			if !done || t.arriving(rows) {
 				continue
 			}
 			for i := range rows {
@@ -210,4 +228,9 @@ func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.Object
 		}
 	})
 	return decided
+}
+
+// arriving tells whether all that an object waits for is proxies that are about to connect.
+func (t *Tracker) arriving(rows []ledger.Live) bool {
+	return time.Since(t.began) < arriving && slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Waits != "" })
 }

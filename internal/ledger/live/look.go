@@ -17,9 +17,14 @@ type look struct {
 	flow.View
 	gateways []model.ObjectRef
 	sections map[model.ObjectRef][]model.ListenerKey // of Gateways; nil until somebody asks
-	asked    bool                                    // whether settled and proxies are known
-	settled  bool                                    // all proxies have acknowledged all there is, or refused it
-	proxies  int                                     // of those
+	taken    bool                                    // the proxies' server has taken all that the View shows
+	at       map[model.ObjectRef]atGateway           // nil until somebody asks
+}
+
+// atGateway is how far the proxies of a Gateway are with all that there is for them.
+type atGateway struct {
+	proxies int  // that are connected
+	settled bool // they have acknowledged all of it, or refused it
 }
 
 func (l *look) gather() {
@@ -28,33 +33,53 @@ func (l *look) gather() {
 	}
 }
 
-// everything asks whether all proxies have acknowledged all there is. It looks at all that they have, so only objects
-// that are no routes ask for it, once a look.
-func (l *look) everything() bool {
-	if l.asked {
-		return l.settled
+// everywhere looks at all that the proxies of each Gateway have, so only objects that are no routes ask for it, once a
+// look. Proxies that read files acknowledge nothing, and are not waited for.
+func (l *look) everywhere() map[model.ObjectRef]atGateway {
+	if l.at != nil {
+		return l.at
 	}
-	l.asked = true
-	blocked := map[model.ObjectRef]bool{}
-	for key := range flow.All(l.View, l.World.Feedback.Refused.Collection()) {
-		blocked[key.Gateway] = true
-	}
-	l.settled = l.Proxies.Seen() >= l.Rev() // else what is behind is of an earlier turn
-	behind := l.Proxies.Behind()
+	l.at = map[model.ObjectRef]atGateway{}
+	l.taken = l.Proxies.Seen() >= l.Rev() // else what is unanswered is of an earlier turn
+	unanswered := l.Proxies.Unanswered()
 	for gateway, g := range flow.All(l.View, l.World.Plan.Gateways) {
-		if blocked[gateway] || g.DataPlane.ReadsFiles() {
+		if g.DataPlane.ReadsFiles() {
 			continue
 		}
 		p, _ := flow.Get(l.View, l.World.Feedback.Proxies.Collection(), gateway)
-		l.proxies += p.Connected
-		if p.Connected == 0 || p.Acknowledged < p.Connected {
-			l.settled = false
+		l.at[gateway] = atGateway{p.Connected, l.taken && p.Acknowledged == p.Connected && unanswered[gateway] == 0}
+	}
+	return l.at
+}
+
+// everything is what all proxies said of all that there is: done if they acknowledged or refused it. Of a Gateway, only
+// its own proxies are asked. What waits for proxies to connect is told, too.
+func (l *look) everything(ref model.ObjectRef) (rows []ledger.Live, done bool) {
+	proxies, waits := 0, []string(nil)
+	for gateway, at := range l.everywhere() {
+		if ref.Kind() == model.KindGateway && gateway != ref {
+			continue
 		}
-		for _, n := range behind[gateway] {
-			l.settled = l.settled && n == 0
+		proxies += at.proxies
+		if at.proxies == 0 {
+			waits = append(waits, noProxy(gateway))
+		} else if !at.settled {
+			return nil, false
 		}
 	}
-	return l.settled
+	switch {
+	case !l.taken:
+		return nil, false
+	case len(waits) > 0:
+		slices.Sort(waits)
+		return []ledger.Live{{Waits: strings.Join(waits, "; ")}}, true
+	}
+	return []ledger.Live{{Proxies: proxies}}, true
+}
+
+// noProxy says what is waited for.
+func noProxy(gateway model.ObjectRef) string {
+	return "Gateway " + gateway.NamespacedName() + " has no connected proxy"
 }
 
 // of tells what became of an object; done is false if that is not known yet.
@@ -92,10 +117,7 @@ func (l *look) answers(ref model.ObjectRef) (rows []ledger.Live, done bool) {
 	if rows := l.refused(ref); len(rows) > 0 {
 		return rows, true
 	}
-	if !l.everything() {
-		return nil, false
-	}
-	return []ledger.Live{{Proxies: l.proxies}}, true
+	return l.everything(ref)
 }
 
 // refused are the Gateways whose proxies refused an object that is no route, as it is now, in their words.
@@ -158,23 +180,41 @@ func (l *look) route(ref model.ObjectRef, route model.Route) (rows []ledger.Live
 	for gateway := range gateways {
 		standing, found := flow.Get(l.View, l.World.Outputs.Routes, resource.RouteKey{Gateway: gateway, Route: ref})
 		p, _ := flow.Get(l.View, l.World.Feedback.Proxies.Collection(), gateway)
-		row := ledger.Live{Gateway: gateway.NamespacedName(), Proxies: p.Connected}
+		row, waits := ledger.Live{Gateway: gateway.NamespacedName(), Proxies: p.Connected}, false
 		for _, place := range standing.Places {
 			for _, rule := range place.Rules {
 				if rule.Refused != "" {
 					row.Refused = rule.Refused
 				} else if !rule.Acknowledged {
-					return nil, false
+					waits = true
 				}
 			}
 		}
-		if !found || p.Connected == 0 && !l.readsFiles(gateway) {
+		switch {
+		case p.Connected == 0 && !l.readsFiles(gateway):
+			row = ledger.Live{Gateway: row.Gateway, Waits: noProxy(gateway)}
+		case !found || waits:
 			return nil, false
 		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b ledger.Live) int { return strings.Compare(a.Gateway, b.Gateway) })
-	return rows, true
+	return oneWait(rows), true
+}
+
+// oneWait joins rows that wait: a Cardea says in one what an object waits for.
+func oneWait(rows []ledger.Live) []ledger.Live {
+	var words []string
+	rows = slices.DeleteFunc(rows, func(l ledger.Live) bool {
+		if l.Waits != "" {
+			words = append(words, l.Waits)
+		}
+		return l.Waits != ""
+	})
+	if len(words) > 0 {
+		rows = append(rows, ledger.Live{Waits: strings.Join(words, "; ")})
+	}
+	return rows
 }
 
 func (l *look) readsFiles(gateway model.ObjectRef) bool {
