@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -23,6 +24,7 @@ type ledgerStage struct {
 	*stage
 	url    string
 	binary string
+	name   string // of the Cardea; "": "here"
 }
 
 // openLedger serves a ledger, which is empty.
@@ -42,7 +44,7 @@ func (s *ledgerStage) serve(change ...func(*standalone.Options)) {
 	s.t.Helper()
 	dir := s.Dir
 	s.start(append(change, func(o *standalone.Options) {
-		o.Dir, o.Ledger = "", standalone.LedgerOptions{URL: s.url, Name: "here"}
+		o.Dir, o.Ledger = "", standalone.LedgerOptions{URL: s.url, Name: cmp.Or(s.name, "here")}
 	})...)
 	s.Dir = dir
 	s.Ready(s.t)

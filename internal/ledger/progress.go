@@ -98,7 +98,7 @@ func (s Status) awaited() (names []string, all bool) {
 	if all = len(names) > 0; all {
 		return names, all
 	}
-	for _, l := range s.Live {
+	for _, l := range slices.Concat(s.Live, s.Waits) {
 		names = append(names, l.Cluster)
 	}
 	return names, false

@@ -19,36 +19,85 @@ type answer struct {
 	Refused string // its words; "": it serves
 }
 
-// answersOf is what an object's status says about its newest spec, as text; "": not all has been said yet. Of a kind
-// that nobody answers for, that it is there is the answer.
-func answersOf(o *unstructured.Unstructured, awaited bool) string {
-	if !awaited {
+// answersOf is what an object's status says about its newest spec, as text; "": not all has been said yet. A refusal is
+// told at once. Of a kind that nobody answers for, that it is there is the answer.
+func answersOf(o *unstructured.Unstructured, kind schema.GroupKind, awaits func(schema.GroupKind) bool) string {
+	if !awaits(kind) {
 		return textOf([]answer{{}})
 	}
 	status, _ := o.Object["status"].(map[string]any)
-	var list []answer
-	add := func(gateway string, conditions any) bool {
-		words, decided := decided(conditions, o.GetGeneration(), gateway == own(o))
-		list = append(list, answer{gateway, words})
-		return decided
-	}
 	parts, field := status["parents"], "parentRef"
 	if status["ancestors"] != nil {
 		parts, field = status["ancestors"], "ancestorRef"
 	}
 	entries, _ := parts.([]any)
-	own := own(o)
-	if status["conditions"] == nil && len(entries) == 0 || status["conditions"] != nil && !add(own, status["conditions"]) {
-		return ""
+	var list []answer
+	open, refused := status["conditions"] == nil && len(entries) == 0, false
+	add := func(gateway string, conditions any) {
+		words, is := decided(conditions, o.GetGeneration(), gateway == own(o))
+		if open, refused = open || !is, refused || words != ""; is {
+			list = append(list, answer{gateway, words})
+		}
 	}
+	if status["conditions"] != nil {
+		add(own(o), status["conditions"])
+	}
+	missing, states := parents(o, awaits)
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
 		ref, _ := entry[field].(map[string]any)
-		if !add(named(ref, o.GetNamespace()), entry["conditions"]) {
-			return ""
+		if field == "parentRef" && states && !missing.take(parentOf(ref, o.GetNamespace())) {
+			continue // the spec does not name it any more, or nobody waits for its answer
 		}
+		add(named(ref, o.GetNamespace()), entry["conditions"])
+	}
+	if !refused && (open || len(missing.left) > 0) {
+		return ""
 	}
 	return textOf(list)
+}
+
+// parent is what a parentRef names.
+type parent struct {
+	kind                     schema.GroupKind
+	namespace, name, section string
+	port                     int64
+}
+
+// parentSet are the parents of a spec, and those of them that have no entry in the status yet.
+type parentSet struct{ all, left map[parent]bool }
+
+func (s parentSet) take(p parent) bool {
+	delete(s.left, p)
+	return s.all[p]
+}
+
+// parents are those that a route's spec names, of kinds for which controllers answer; states is false if it is no route.
+func parents(o *unstructured.Unstructured, awaits func(schema.GroupKind) bool) (set parentSet, states bool) {
+	refs, states, _ := unstructured.NestedSlice(o.Object, "spec", "parentRefs")
+	set = parentSet{map[parent]bool{}, map[parent]bool{}}
+	for _, r := range refs {
+		ref, _ := r.(map[string]any)
+		if p := parentOf(ref, o.GetNamespace()); awaits(p.kind) {
+			set.all[p], set.left[p] = true, true
+		}
+	}
+	return set, states
+}
+
+// parentOf is what a parentRef names, with its defaults.
+func parentOf(ref map[string]any, namespace string) (p parent) {
+	text := func(field string) string {
+		s, _ := ref[field].(string)
+		return s
+	}
+	p.kind = schema.GroupKind{Group: model.KindGateway.Group(), Kind: cmp.Or(text("kind"), model.KindGateway.String())}
+	if stated, is := ref["group"].(string); is {
+		p.kind.Group = stated
+	}
+	p.namespace, p.name, p.section = cmp.Or(text("namespace"), namespace), text("name"), text("sectionName")
+	p.port, _ = ref["port"].(int64)
+	return p
 }
 
 // own is how a Gateway's own conditions are named; "" of other kinds.

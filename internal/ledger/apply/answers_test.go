@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -13,6 +15,16 @@ func TestAnswersOfStatus(t *testing.T) {
 	const route = "apiVersion: g/v1\nkind: HTTPRoute\nmetadata: {name: web, namespace: shop, generation: 2}\n"
 	parent := func(conditions string) string {
 		return route + "status: {parents: [{parentRef: {name: edge, namespace: infra}, conditions: [" + conditions + "]}]}"
+	}
+	const refuses = "{type: Accepted, status: 'False', reason: Nope, observedGeneration: 2}"
+	// parents is a route with parentRefs; each entry of its status is a parentRef and a condition.
+	parents := func(refs string, entries ...string) string {
+		text := route + "spec: {parentRefs: [" + refs + "]}\nstatus:\n  parents:\n"
+		for _, e := range entries {
+			ref, condition, _ := strings.Cut(e, "}: ")
+			text += "  - {parentRef: " + ref + "}, conditions: [" + condition + "]}\n"
+		}
+		return text
 	}
 	const accepted = "{type: Accepted, status: 'True', observedGeneration: 2}"
 	for name, c := range map[string]struct {
@@ -37,6 +49,21 @@ func TestAnswersOfStatus(t *testing.T) {
 			"conditions: [" + accepted + "]}, {parentRef: {name: edge, sectionName: b}, " +
 			"conditions: [{type: Accepted, status: 'False', " +
 			"reason: Nope, observedGeneration: 2}]}]}", true, `[{"Gateway":"shop/edge","Refused":"Nope"}]`},
+		"the controller of another parent has not answered": {parents("{name: edge}, {name: inner, namespace: infra}",
+			"{name: edge}: "+accepted), true, ""},
+		"one parent refuses, the other has not answered": {parents("{name: edge}, {name: inner}",
+			"{name: edge}: "+refuses), true, `[{"Gateway":"shop/edge","Refused":"Nope"}]`},
+		"one parent refuses, another one serves": {parents("{name: edge}, {name: inner}",
+			"{name: edge}: "+accepted, "{name: inner}: "+refuses), true,
+			`[{"Gateway":"shop/edge","Refused":""},{"Gateway":"shop/inner","Refused":"Nope"}]`},
+		"two listeners, one is answered": {parents("{name: edge, sectionName: a}, {name: edge, sectionName: b}",
+			"{name: edge, sectionName: a}: "+accepted), true, ""},
+		"a parent of a kind for which nobody answers": {parents("{name: edge}, {name: web, kind: Service, group: ''}",
+			"{group: gateway.networking.k8s.io, kind: Gateway, name: edge, namespace: shop}: "+accepted), true,
+			`[{"Gateway":"shop/edge","Refused":""}]`},
+		"a parent that the spec does not name any more": {parents("{name: edge}", "{name: edge}: "+accepted,
+			"{name: inner}: {type: Accepted, status: 'True', observedGeneration: 1}"), true,
+			`[{"Gateway":"shop/edge","Refused":""}]`},
 		"a Gateway has to be programmed": {"apiVersion: g/v1\nkind: Gateway\n" +
 			"metadata: {name: edge, namespace: infra, generation: 1}\n" +
 			"status: {conditions: [{type: Accepted, status: 'True', observedGeneration: 1}]}", true, ""},
@@ -58,7 +85,8 @@ func TestAnswersOfStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := answersOf(&o, c.awaited); got != c.want {
+		awaits := func(k schema.GroupKind) bool { return c.awaited && k.Kind != "Service" }
+		if got := answersOf(&o, o.GroupVersionKind().GroupKind(), awaits); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}

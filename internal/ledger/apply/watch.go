@@ -177,7 +177,7 @@ func (s *sights) sight(o *unstructured.Unstructured) sight {
 	}
 	s.mu.Unlock()
 	if v := ourVersion(o); (known || seen.id != "") && (v == "" || v == o.GetAPIVersion()) {
-		seen.answers = answersOf(o, s.w.cfg.awaits(s.of.kind))
+		seen.answers = answersOf(o, s.of.kind, s.w.cfg.awaits)
 		if seen.sum = sum(o, s.exact); known && seen.sum != result {
 			seen.whole = whole(o)
 		}

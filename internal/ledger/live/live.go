@@ -64,6 +64,11 @@ type holdUp struct {
 	rows []ledger.Live
 }
 
+// waits tells whether it waits for proxies that are not there.
+func (h holdUp) waits() bool {
+	return slices.ContainsFunc(h.rows, func(l ledger.Live) bool { return l.Waits != "" })
+}
+
 // New makes a Tracker.
 func New(c Config) *Tracker {
 	return &Tracker{Config: c, pending: map[model.ObjectRef]ledger.Object{}, held: map[model.ObjectRef]holdUp{},
@@ -165,6 +170,12 @@ func (t *Tracker) round(ctx context.Context) (left, all int) {
 		}
 		list = append(list, rows...)
 	}
+	for ref, h := range told {
+		if _, is := decided[ref]; !is && h.waits() {
+			list = append(list, ledger.Live{Key: h.Key, Cluster: t.Cluster, Generation: h.Generation,
+				Waits: "proxies have not answered"})
+		}
+	}
 	if !t.tell(ctx, list) {
 		return len(asked), len(asked)
 	}
@@ -194,8 +205,9 @@ func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[mode
 		}
 		delete(t.pending, ref)
 		delete(t.held, ref)
-		if slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Refused != "" || l.Waits != "" }) {
-			t.held[ref] = holdUp{o, rows}
+		h := holdUp{o, rows}
+		if h.waits() || slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Refused != "" }) {
+			t.held[ref] = h
 		}
 	}
 	for ref, h := range t.held {
@@ -218,7 +230,7 @@ func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.Object
 		l.gather()
 		for ref, o := range asked {
 			rows, done := l.of(ref, o)
-			if !done || t.arriving(rows) {
+			if !done || (holdUp{o, rows}).waits() && time.Since(t.began) < arriving {
 				continue
 			}
 			for i := range rows {
@@ -228,9 +240,4 @@ func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.Object
 		}
 	})
 	return decided
-}
-
-// arriving tells whether all that an object waits for is proxies that are about to connect.
-func (t *Tracker) arriving(rows []ledger.Live) bool {
-	return time.Since(t.began) < arriving && slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Waits != "" })
 }
