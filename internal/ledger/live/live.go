@@ -5,13 +5,13 @@
 //
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
-// object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one of which a
-// proxy refused a part. What a proxy refused of another object is answered, too. A Gateway without proxies is waited
+// object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one whose change
+// brought errors of others (brought.go), and one of which a proxy refused a part. What a proxy refused of another object is answered, too. A Gateway without proxies is waited
 // for, and the ledger is told so. What was refused, or waits for proxies, is looked at again in each turn: when what was
 // in its way is gone, it is live.
 //
 // It owns which generations are pending, and that this Cardea has its name in the ledger: nothing is told before that.
-// It must never know databases or HTTP. Work is done per pending object and turn, and none while nothing is pending.
+// It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
 // Fed may be called from any goroutine; Run is the one that looks. Start reading at Tracker.look.
 package live
 
@@ -56,6 +56,8 @@ type Tracker struct {
 	held    map[model.ObjectRef]holdUp // are looked at again in each turn: what was in their way may be gone
 	fresh   chan struct{}              // capacity 1: something is pending that was not
 	began   time.Time                  // when Run did
+
+	looked
 }
 
 // holdUp is an object of which something was refused, or that waits for proxies, and what the ledger was told of it.
@@ -72,7 +74,7 @@ func (h holdUp) waits() bool {
 // New makes a Tracker.
 func New(c Config) *Tracker {
 	return &Tracker{Config: c, pending: map[model.ObjectRef]ledger.Object{}, held: map[model.ObjectRef]holdUp{},
-		fresh: make(chan struct{}, 1)}
+		fresh: make(chan struct{}, 1), looked: looked{errors: c.World.FollowFindings(), brought: map[int64][]model.Finding{}}}
 }
 
 // Fed takes that objects went into the graph.
@@ -109,6 +111,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	defer t.errors.Stop()
 	t.began = time.Now()
 	turns := make(chan struct{}, 1)
 	go func() {
@@ -153,10 +156,10 @@ func (t *Tracker) round(ctx context.Context) (left, all int) {
 	}
 	told := maps.Clone(t.held)
 	t.mu.Unlock()
+	decided := t.look(asked)
 	if len(asked) == 0 {
 		return 0, 0
 	}
-	decided := t.look(asked)
 	var list []ledger.Live
 	for ref, rows := range decided {
 		if slices.Equal(rows, told[ref].rows) {
@@ -222,22 +225,37 @@ func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[mode
 	return len(t.pending)
 }
 
-// look decides about objects in one View: what is to be reported of those that are live or refused.
+// look decides about objects in one View: what is to be reported of those that are live, refused or wait for proxies.
 func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.ObjectRef][]ledger.Live {
-	decided := map[model.ObjectRef][]ledger.Live{}
-	t.World.Graph.View(func(v flow.View) {
-		l := &look{Tracker: t, View: v}
-		l.gather()
-		for ref, o := range asked {
-			rows, done := l.of(ref, o)
-			if !done || (holdUp{o, rows}).waits() && time.Since(t.began) < arriving {
-				continue
+	for {
+		decided := map[model.ObjectRef][]ledger.Live{}
+		var news []model.Finding
+		var from flow.Rev
+		t.World.Graph.View(func(v flow.View) {
+			if news, from = t.news(v); len(news) == 0 && len(asked) > 0 {
+				t.decide(v, asked, decided)
 			}
-			for i := range rows {
-				rows[i].Key, rows[i].Cluster, rows[i].Generation = o.Key, t.Cluster, o.Generation
-			}
-			decided[ref] = rows
+		})
+		if len(news) == 0 {
+			return decided
 		}
-	})
-	return decided
+		t.blame(t.World.Graph, news, from)
+	}
+}
+
+func (t *Tracker) decide(v flow.View, asked map[model.ObjectRef]ledger.Object,
+	decided map[model.ObjectRef][]ledger.Live) {
+	l := &look{Tracker: t, View: v, objects: asked}
+	l.gather()
+	l.forget()
+	for ref, o := range asked {
+		rows, done := l.of(ref, o)
+		if !done || (holdUp{o, rows}).waits() && time.Since(t.began) < arriving {
+			continue
+		}
+		for i := range rows {
+			rows[i].Key, rows[i].Cluster, rows[i].Generation = o.Key, t.Cluster, o.Generation
+		}
+		decided[ref] = rows
+	}
 }

@@ -157,18 +157,36 @@ func (r *rig) is(kind, name string, want ledger.Stage, words ...string) {
 	r.tracker.round(r.t.Context())
 	list, err := r.store.Status(r.t.Context(), ledger.StatusQuery{})
 	r.must(err)
-	i := slices.IndexFunc(list, func(s ledger.Status) bool { return s.Kind == kind && s.Name == name })
-	if i < 0 {
+	list = slices.DeleteFunc(list, func(s ledger.Status) bool { return s.Kind != kind || s.Name != name })
+	if len(list) != 1 {
 		r.t.Fatalf("there is no %s %s", kind, name)
 	}
-	p := list[i].Progress(list[i].Generation)
+	r.compare(list[0], want, words)
+}
+
+// changeIs wants it of the object of a kind that a change edited.
+func (r *rig) changeIs(number int64, kind string, want ledger.Stage, words ...string) {
+	r.t.Helper()
+	r.tracker.round(r.t.Context())
+	list, err := r.store.Status(r.t.Context(), ledger.StatusQuery{Change: number})
+	r.must(err)
+	list = slices.DeleteFunc(list, func(s ledger.Status) bool { return s.Kind != kind })
+	if len(list) != 1 {
+		r.t.Fatalf("change %d has no %s", number, kind)
+	}
+	r.compare(list[0], want, words)
+}
+
+func (r *rig) compare(s ledger.Status, want ledger.Stage, words []string) {
+	r.t.Helper()
+	p := s.Progress(s.Generation)
 	got := strings.Join(slices.Concat(p.Words, p.Waits), "; ")
 	if p.Stage != want || len(words) == 0 && got != "" {
-		r.t.Fatalf("%s %s is %s (%s), want %s", kind, name, p.Stage, got, want)
+		r.t.Fatalf("%s is %s (%s), want %s", s.Key, p.Stage, got, want)
 	}
 	for _, w := range words {
 		if !strings.Contains(got, w) {
-			r.t.Fatalf("%s %s is %s (%s), want the words %q", kind, name, p.Stage, got, w)
+			r.t.Fatalf("%s is %s (%s), want the words %q", s.Key, p.Stage, got, w)
 		}
 	}
 }
@@ -260,6 +278,20 @@ func TestLive(t *testing.T) {
 			r.commit(strings.Replace(route("a"), "name: edge", "name: edge, sectionName: none", 1))
 			r.is("HTTPRoute", "web", ledger.IsRefused, "here: not accepted: ", "none")
 		},
+		"a change that breaks what others state": func(r *rig) {
+			r.commit("-" + service)
+			r.acknowledge()
+			r.changeIs(2, "Service", ledger.IsRefused, "here: HTTPRoute shop/web: ", "Service shop/app does not exist")
+			r.commit(service)
+			r.acknowledge()
+			r.changeIs(3, "Service", ledger.IsLive)
+
+			// A change that edits what it breaks is refused there.
+			r.commit("-"+service, route("a", "b"))
+			r.acknowledge()
+			r.changeIs(4, "HTTPRoute", ledger.IsRefused, "Service shop/app does not exist")
+			r.changeIs(4, "Service", ledger.IsLive)
+		},
 		"an object that is deleted": func(r *rig) {
 			r.proxies.unanswered = map[model.ObjectRef]int{edge: 1}
 			r.commit("-"+route("a"), gateway("edge", 80))
@@ -268,12 +300,7 @@ func TestLive(t *testing.T) {
 				r.t.Fatalf("%d objects are pending", n)
 			}
 			r.proxies.unanswered = nil
-			r.tracker.round(r.t.Context())
-			statuses, err := r.store.Status(r.t.Context(), ledger.StatusQuery{Change: 2})
-			r.must(err)
-			if p := statuses[0].Progress(2); p.Stage != ledger.IsLive || r.pending() != 0 {
-				r.t.Fatalf("it is %+v", p)
-			}
+			r.changeIs(2, "HTTPRoute", ledger.IsLive)
 		},
 		"a Namespace that was there by itself, and one that still is": func(r *rig) {
 			const namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"

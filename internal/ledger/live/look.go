@@ -15,6 +15,7 @@ import (
 type look struct {
 	*Tracker
 	flow.View
+	objects  map[model.ObjectRef]ledger.Object // that are asked for
 	gateways []model.ObjectRef
 	sections map[model.ObjectRef][]model.ListenerKey // of Gateways; nil until somebody asks
 	taken    bool                                    // the proxies' server has taken all that the View shows
@@ -102,7 +103,7 @@ func (l *look) of(ref model.ObjectRef, o ledger.Object) (rows []ledger.Live, don
 	if rows, done = l.answers(ref); !done {
 		return nil, false
 	}
-	if why := l.wrong(ref, false); why != "" {
+	if why := cmp.Or(l.wrong(ref, false), l.broke(o)); why != "" {
 		rows = slices.DeleteFunc(rows, func(l ledger.Live) bool { return l.Gateway == "" && l.Refused == "" })
 		rows = append(rows, ledger.Live{Refused: why})
 	}
@@ -157,13 +158,12 @@ func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
 }
 
 // wrong says what is wrong with an object, as Cardea found it: why it is not accepted, or any error, because of which
-// it does not do what it states though proxies have it. What only waits, as for keys to be fetched, is not wrong.
+// it does not do what it states though proxies have it.
 func (l *look) wrong(ref model.ObjectRef, accepted bool) string {
 	var why []string
 	for _, f := range l.World.Reported(l.View, ref) {
-		if f.Object == ref && f.Severity == model.Error && (!accepted || f.Condition == "Accepted") &&
-			!strings.HasSuffix(f.Reason, "Pending") {
-			why = append(why, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
+		if f.Object == ref && isWrong(f) && (!accepted || f.Condition == "Accepted") {
+			why = append(why, f.Says())
 		}
 	}
 	return strings.Join(why, "; ")
