@@ -28,7 +28,7 @@ func twoCardeas(t *testing.T, url string) {
 
 	refused := here.run(2, "apply", ".", "--wait")
 	here.has(refused, "change 1 is refused", "there: Gateway shop/web", "in use")
-	if strings.Contains(refused, "here: ") {
+	if strings.Contains(refused, " here: ") {
 		t.Errorf("here refused it, too:\n%s", refused)
 	}
 	if err := taken.Close(); err != nil {

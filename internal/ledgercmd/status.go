@@ -108,9 +108,9 @@ func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, 
 			}
 			if stage != ledger.IsRefused && !p.Decided() {
 				fmt.Fprintf(w, "  %s is %s\n", p.Key, p.Stage)
-			}
-			for _, waits := range p.Waits {
-				fmt.Fprintf(w, "    %s\n", model.Plain(waits))
+				for _, waits := range p.Waits {
+					fmt.Fprintf(w, "    %s\n", model.Plain(waits))
+				}
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/schema"
+	"cardea.dev/cardea/internal/testcert"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -292,6 +295,24 @@ func TestLive(t *testing.T) {
 			r.changeIs(4, "HTTPRoute", ledger.IsRefused, "Service shop/app does not exist")
 			r.changeIs(4, "Service", ledger.IsLive)
 		},
+		"a Secret without which a listener is closed": func(r *rig) {
+			pair := testcert.Self("shop.example")
+			secret := func(key []byte) string {
+				return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: tls, namespace: shop}, "+
+					"type: kubernetes.io/tls, stringData: {tls.crt: %q, tls.key: %q}}", pair.Certificate, key)
+			}
+			secure := strings.NewReplacer("listeners: [", "listeners: [{name: https, port: 443, protocol: HTTPS, "+
+				"tls: {certificateRefs: [{name: tls}]}}, ").Replace(gateway("edge", 80))
+			r.commit(secret(pair.PrivateKey), secure)
+			r.acknowledge()
+			r.is("Secret", "tls", ledger.IsLive)
+			r.commit(secret([]byte("none")))
+			r.acknowledge()
+			r.is("Secret", "tls", ledger.IsRefused, "here: Gateway shop/edge: spec.listeners[0]")
+			r.commit(secret(pair.PrivateKey))
+			r.acknowledge()
+			r.is("Secret", "tls", ledger.IsLive)
+		},
 		"an object that is deleted": func(r *rig) {
 			r.proxies.unanswered = map[model.ObjectRef]int{edge: 1}
 			r.commit("-"+route("a"), gateway("edge", 80))
@@ -355,4 +376,46 @@ func (r *rig) pending() int {
 	r.tracker.mu.Lock()
 	defer r.tracker.mu.Unlock()
 	return len(r.tracker.pending)
+}
+
+// TestNameIsOneCardeas: a Cardea whose name another one has ends with an error, and gets it when that one left.
+func TestNameIsOneCardeas(t *testing.T) {
+	r := newRig(t)
+	other := ledger.Reading{Target: ledger.DefaultTarget, Name: "here", Instance: "other"}
+	reads := func(want string) {
+		t.Helper()
+		if holder, err := r.store.Reads(t.Context(), other); err != nil || holder.Instance != want {
+			t.Fatalf("the name is of %+v, %v", holder, err)
+		}
+	}
+	reads("other")
+	r.commit(class)
+	ended := make(chan error)
+	go func() { ended <- r.tracker.Run(t.Context()) }()
+	var err error
+	for err == nil {
+		select {
+		case err = <-ended:
+		default:
+			reads("other") // it is alive
+		}
+	}
+	if e, is := errors.AsType[*ledger.Error](err); !is || e.Code != ledger.Conflict || e.Field != "--ledger-name" {
+		t.Fatalf("the error is %v", err)
+	}
+	r.must(r.store.Leaves(t.Context(), other))
+	ctx, stop := context.WithCancel(t.Context())
+	again := New(r.tracker.Config)
+	go func() { ended <- again.Run(ctx) }()
+	for read := false; !read; {
+		list, err := r.store.Status(t.Context(), ledger.StatusQuery{})
+		r.must(err)
+		read = len(list[0].Readers) == 1
+	}
+	if holder, err := r.store.Reads(t.Context(), other); err != nil || holder.Instance == "other" {
+		t.Fatalf("the name is of %+v, %v", holder, err)
+	}
+	stop()
+	r.must(<-ended)
+	reads("other")
 }

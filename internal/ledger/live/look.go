@@ -97,13 +97,13 @@ func (l *look) of(ref model.ObjectRef, o ledger.Object) (rows []ledger.Live, don
 		}
 		return nil, false // the graph is about to have it
 	}
-	if why := l.wrong(ref, true); why != "" {
+	if why := l.wrong(ref, "Accepted", nil); why != "" {
 		return []ledger.Live{{Refused: "not accepted: " + why}}, true
 	}
 	if rows, done = l.answers(ref); !done {
 		return nil, false
 	}
-	if why := cmp.Or(l.wrong(ref, false), l.broke(o)); why != "" {
+	if why := cmp.Or(l.wrong(ref, "", rows), l.broke(o)); why != "" {
 		rows = slices.DeleteFunc(rows, func(l ledger.Live) bool { return l.Gateway == "" && l.Refused == "" })
 		rows = append(rows, ledger.Live{Refused: why})
 	}
@@ -158,11 +158,13 @@ func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
 }
 
 // wrong says what is wrong with an object, as Cardea found it: why it is not accepted, or any error, because of which
-// it does not do what it states though proxies have it.
-func (l *look) wrong(ref model.ObjectRef, accepted bool) string {
+// it does not do what it states though proxies have it. What rows tell in a proxy's words is not told again.
+func (l *look) wrong(ref model.ObjectRef, condition string, rows []ledger.Live) string {
 	var why []string
 	for _, f := range l.World.Reported(l.View, ref) {
-		if f.Object == ref && isWrong(f) && (!accepted || f.Condition == "Accepted") {
+		told := func(l ledger.Live) bool { return l.Refused != "" && strings.Contains(f.Message, l.Refused) }
+		if f.Object == ref && isWrong(f) && (condition == "" || f.Condition == condition) &&
+			!slices.ContainsFunc(rows, told) {
 			why = append(why, f.Says())
 		}
 	}
