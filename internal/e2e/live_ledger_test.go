@@ -127,7 +127,8 @@ func changeAndGoBack(t *testing.T, url string) {
 	// Nobody changes what is held; a gateway goes back as a whole.
 	s.write("route.yaml", routeFile("web", "store.example", to("green")))
 	s.run(0, "apply", ".", "--wait")
-	s.run(0, "delete", "service", "shop/green", "-m", "unused", "--wait")
+	s.has(s.run(2, "delete", "service", "shop/green", "-m", "unused", "--wait"), "is refused",
+		"Service shop/green: here: HTTPRoute shop/web: spec.rules[0]", "Service shop/green does not exist")
 	s.expect("GET http://store.example/ -> 500")
 	s.has(s.run(0, "rollback", "gateway", "shop/web", "--to", "3", "--hold", "incident 7", "--wait"), "change 8 is live")
 	s.expect("GET http://shop.example/ -> 200 blue\nGET http://store.example/ -> 404")

@@ -112,17 +112,20 @@ func (s *Server) Unanswered() map[model.ObjectRef]int {
 	}
 	s.mu.Unlock()
 	for gateway := range all {
-		s.read(gateway, func(s *set) {
-			for st := range s.streams {
-				for e := range st.differing() {
-					if !st.refuses(e) {
-						all[gateway]++
-					}
-				}
-			}
-		})
+		s.read(gateway, func(s *set) { all[gateway] = s.unanswered() })
 	}
 	return all
+}
+
+func (s *set) unanswered() (n int) {
+	for st := range s.streams {
+		for e := range st.differing() {
+			if !st.refuses(e) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // refuses tells whether a resource was refused for good as it is now, and the proxy keeps what it has.

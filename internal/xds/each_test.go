@@ -153,3 +153,30 @@ func TestAskedInAView(t *testing.T) {
 		c.ack(c.wants("Endpoints +c001"))
 	}
 }
+
+// TestUnanswered: a proxy that refused a resource has answered, if it is known whose content it refused.
+func TestUnanswered(t *testing.T) {
+	c := newCore()
+	for _, step := range []struct {
+		command string
+		want    int
+	}{
+		{"turn\n  Listener l=1 needs=Routes/t binds=:80\n  Routes t=1 parts=h1:1\n  Cluster c=1 parts=c:1", 0},
+		{"connect p", 0},
+		{"p asks Cluster", 1},
+		{"p asks Listener", 2},
+		{"p asks Routes t", 3},
+		{"p acks 1 2 3", 0},
+		{"turn\n  Cluster c=2 parts=c:2", 1},
+		{"p nacks 4 no", 0}, // the cluster is rejected as a whole
+		{"turn\n  Routes t=2 parts=h1:1,h2:2,h3:3", 1},
+		{"p nacks 5 no", 1}, // the table is on trial
+		{"turn\n  Routes t=3 parts=h1:1", 1},
+		{"turn\n  Cluster c=3 parts=c:3", 2},
+	} {
+		c.run(t, strings.Split(step.command, "\n"))
+		if got := c.set.unanswered(); got != step.want {
+			t.Fatalf("after %q: %d, want %d", step.command, got, step.want)
+		}
+	}
+}
