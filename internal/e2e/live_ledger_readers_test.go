@@ -67,7 +67,8 @@ func twoCardeas(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	here.write("route.yaml", routeFile("web", "shop.example", to("green")))
-	here.has(here.run(1, "apply", ".", "--wait", "--timeout", "1s"), "HTTPRoute shop/web is committed", "silent has not answered")
+	here.has(here.run(1, "apply", ".", "--wait", "--timeout", "1s"),
+		"HTTPRoute shop/web is committed", "silent has not answered")
 	here.expect("GET http://shop.example/ -> 200 green")
 	if err := db.Leaves(t.Context(), silent); err != nil {
 		t.Fatal(err)

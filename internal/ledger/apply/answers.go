@@ -72,7 +72,8 @@ func (s parentSet) take(p parent) bool {
 	return s.all[p]
 }
 
-// parents are those that a route's spec names, of kinds for which controllers answer; states is false if it is no route.
+// parents are those that a route's spec names, of kinds for which controllers answer; states is false if it is no
+// route.
 func parents(o *unstructured.Unstructured, awaits func(schema.GroupKind) bool) (set parentSet, states bool) {
 	refs, states, _ := unstructured.NestedSlice(o.Object, "spec", "parentRefs")
 	set = parentSet{map[parent]bool{}, map[parent]bool{}}

@@ -6,9 +6,9 @@
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
 // object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one whose change
-// brought errors of others (brought.go), and one of which a proxy refused a part. What a proxy refused of another object is answered, too. A Gateway without proxies is waited
-// for, and the ledger is told so. What was refused, or waits for proxies, is looked at again in each turn: when what was
-// in its way is gone, it is live.
+// brought errors of others (brought.go), and one of which a proxy refused a part. What a proxy refused of another
+// object is an answer, too. A Gateway without proxies is waited for, and the ledger is told so. What was refused, or
+// waits for proxies, is looked at again in each turn: when what was in its way is gone, it is live.
 //
 // It owns which generations are pending, and that this Cardea has its name in the ledger: nothing is told before that.
 // It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.

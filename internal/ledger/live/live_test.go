@@ -212,8 +212,8 @@ func gateway(name string, port int) string {
 func route(paths ...string) string {
 	var rules []string
 	for _, p := range paths {
-		rules = append(rules, fmt.Sprintf("{name: r%s, matches: [{path: {value: /%s}}], backendRefs: [{name: app, port: 80}]}",
-			p, p))
+		rules = append(rules, fmt.Sprintf(
+			"{name: r%s, matches: [{path: {value: /%s}}], backendRefs: [{name: app, port: 80}]}", p, p))
 	}
 	return `{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop},
 		spec: {parentRefs: [{name: edge}], rules: [` + strings.Join(rules, ", ") + `]}}`

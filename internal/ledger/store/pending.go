@@ -22,8 +22,8 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM waits n WHERE n.object = l.object AND n.cluster = l.cluster AND n.at >= l.at)))`
 )
 
-// pending selects what is not applied in a cluster, what proxies refused, and, of targets that proxies read, what is not
-// live: as ledger.Status.Progress decides it.
+// pending selects what is not applied in a cluster, what proxies refused, and, of targets that proxies read, what is
+// not live: as ledger.Status.Progress decides it.
 func pending(w *where, cluster string, r *registry, now int64) {
 	var proxies []string
 	for name, target := range r.targets {
