@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -137,16 +134,4 @@ func (s *Store) backupInto(ctx context.Context, path string) error {
 	}
 	_, err = db.ExecContext(ctx, "VACUUM INTO ?1", path)
 	return errors.Join(err, db.Close())
-}
-
-// NewEpoch says that the ledger was restored from a backup: who has seen numbers above its newest one, or follows it,
-// has to read everything again.
-func (s *Store) NewEpoch(ctx context.Context) error {
-	return s.change(ctx, func(t tx) error {
-		if _, err := readHead(t, true); err != nil {
-			return err
-		}
-		_, err := t.exec("UPDATE head SET epoch = $1 WHERE id = 1", strings.ReplaceAll(uuid.NewString(), "-", ""))
-		return err
-	})
 }
