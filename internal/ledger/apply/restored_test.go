@@ -3,12 +3,15 @@ package apply
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
@@ -171,14 +174,40 @@ func TestMarkerIsWrittenSeldom(t *testing.T) {
 	}
 	stop()
 	last := s.commit(removal)
-	s.run()
+	var writes written
+	s.run(writes.count)
 	for _, e := range removal.Edits {
 		s.forgotten(e.Key)
+	}
+	if n := writes.Load(); n != 1 {
+		t.Errorf("%d writes", n)
 	}
 	want := fmt.Sprintf(`{"epoch":%q,"change":%d,"digest":%q}`, head.Epoch, last.Number, last.Digest)
 	if seen := s.marker()[ledger.IDOf(head.Epoch)]; seen != want {
 		t.Errorf("the cluster has seen %s, want %s", seen, want)
 	}
+}
+
+// written counts the requests of a worker that write the marker.
+type written struct {
+	atomic.Int64
+	http.RoundTripper
+}
+
+func (w *written) count(c *Config) {
+	c.REST = rest.CopyConfig(c.REST)
+	c.REST.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		w.RoundTripper = next
+		return w
+	})
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *written) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"+markerNamespace+"/configmaps") && r.Method != http.MethodGet {
+		w.Add(1)
+	}
+	return w.RoundTripper.RoundTrip(r)
 }
 
 // marker is what the cluster has seen of ledgers.
