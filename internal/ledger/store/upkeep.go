@@ -119,7 +119,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		return &ledger.Error{Code: ledger.Invalid, Object: path, Message: "can't be made: " + err.Error(),
 			Fix: "name a file that is not there yet", Cause: err}
 	}
-	err = s.backupInto(ctx, path)
+	err = s.identified(func() error { return s.backupInto(ctx, path) })
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
 		return errors.Join(explain(fmt.Errorf("back up the ledger: %w", err)), os.Remove(path))
