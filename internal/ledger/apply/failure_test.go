@@ -182,8 +182,8 @@ func TestKindIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestAccessIsWaitedFor: what the worker may not write is applied when it may. Access to a namespace and to the marker is
-// enough, also to watch.
+// TestAccessIsWaitedFor: what the worker may not write is applied when it may. Access to a namespace and to the marker
+// is enough, also to watch.
 func TestAccessIsWaitedFor(t *testing.T) {
 	s := newStage(t)
 	who := "worker-of-" + s.namespace
