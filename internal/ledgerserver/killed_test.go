@@ -41,8 +41,8 @@ var steps = []struct {
 }
 
 // TestKilled: whatever step `cardea ledger serve` is killed at while clients make changes, what it acknowledged is
-// kept, what it did not is there as a whole or not at all, and a repeated request is one change. Numbers have no gap. In
-// the end the cluster has what the ledger has, and each object was written once.
+// kept, what it did not is there as a whole or not at all, and a repeated request is one change. Numbers have no gap.
+// In the end the cluster has what the ledger has, and each object was written once.
 func TestKilled(t *testing.T) {
 	testcluster.Require(t)
 	cluster := testcluster.Start(t, testcluster.Options{})
