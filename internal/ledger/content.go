@@ -19,6 +19,7 @@ const (
 	GenerationAnnotation = AnnotationPrefix + "generation"
 	RevisionAnnotation   = AnnotationPrefix + "revision"
 	ChangeAnnotation     = AnnotationPrefix + "change"
+	EpochAnnotation      = AnnotationPrefix + "epoch" // of the ledger when it was written: see Head
 	AuthorAnnotation     = AnnotationPrefix + "author"
 	MessageAnnotation    = AnnotationPrefix + "message"
 )

@@ -49,7 +49,7 @@ type Head struct {
 	Change    int64  `json:"change"`    // the newest; 0: there is none yet
 	Compacted int64  `json:"compacted"` // what was before this change can't be asked for any more
 	Digest    string `json:"digest"`    // of the newest change
-	// Epoch is another one after each restore of a backup: numbers of another epoch mean other changes.
+	// Epoch is another one after each restore of a backup: numbers of another epoch mean other changes. See NextEpoch.
 	Epoch string `json:"epoch"`
 }
 

@@ -11,8 +11,8 @@ import (
 //	                  |----Fail-----> due later
 //	                  '--(silence)--> due when the lease ends
 //
-// A lease is a time in the future at which the object is due again, by the database's clock: a worker that never
-// answers needs no janitor. What it says later counts for nothing (Record answers false).
+// A lease is a time in the future at which the object is due again, by the database's clock: so nothing has to look for
+// workers that never answer. What one says later counts for nothing (Record answers false).
 type Work interface {
 	// Claim takes objects that are due in a cluster, lower ranks of a change first. An object waits for those of a lower
 	// rank of the same change unless they failed.
@@ -58,8 +58,9 @@ type Reading struct {
 type ClaimQuery struct {
 	Cluster string        `json:"cluster"`
 	Worker  string        `json:"worker"`
-	Max     int           `json:"max"`   // objects; 0: 32
-	Lease   time.Duration `json:"lease"` // 0: 10 s
+	Max     int           `json:"max"`            // objects; 0: 32
+	Lease   time.Duration `json:"lease"`          // 0: 10 s
+	Seen    []Seen        `json:"seen,omitempty"` // what the cluster knows of ledgers: of each one
 }
 
 // Claim is an object that a worker is to apply.
@@ -71,6 +72,9 @@ type Claim struct {
 	Applied  *Applied  `json:"applied,omitempty"`
 	Target   Target    `json:"policy"` // Key has its name
 	Until    time.Time `json:"until,omitzero"`
+	Head     Head      `json:"head"` // of the ledger
+	// Ahead: the cluster has seen changes that the ledger does not have, since it was restored from an older backup.
+	Ahead bool `json:"ahead,omitempty"`
 }
 
 // Applied is what is known of an object in a cluster since it was applied last.

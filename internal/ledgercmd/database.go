@@ -83,9 +83,9 @@ func (o *options) restoredCommand() *cobra.Command {
 		Short: "Say that a restored backup counts from now on",
 		Long: `Say that a restored backup counts from now on, though proxies and clusters have seen later changes than it has.
 
-Without it, who has seen a later change takes nothing from the ledger: what is served stays. Afterwards proxies serve
-what the ledger has. Clusters are left alone where they are ahead, until "cardea ledger serve --from-ledger" applies to
-them, too.`,
+Without it, who has seen a later change takes nothing from the ledger: what is served stays, and nothing is applied to
+clusters that have seen one. Afterwards proxies serve what the ledger has, and clusters get it. Objects that the backup
+does not know stay in clusters; delete those by hand.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withStore(cmd, false, func(ctx context.Context, s *store.Store) error {

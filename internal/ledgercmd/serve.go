@@ -106,8 +106,6 @@ front of it has TLS.`,
 	f.StringVar(&s.Worker, "worker", "",
 		"name of this process among those that apply to clusters (default: host and pid)")
 	f.BoolVar(&noWorkers, "no-workers", false, "apply nothing to clusters; only answer")
-	f.BoolVar(&s.FromLedger, "from-ledger", false,
-		"apply also where a cluster is ahead of the ledger: after an older backup was restored")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	complete(cmd, "listen", ledgerserver.DefaultAddr)
 	complete(cmd, "log-format", "text", "json")

@@ -41,8 +41,6 @@ type Options struct {
 
 	// Worker names this process among those that apply to clusters; "": it applies nothing.
 	Worker string
-	// FromLedger has workers apply where a cluster is ahead of the ledger: after a restore.
-	FromLedger bool
 
 	Log      *slog.Logger
 	OnListen func(addr string) // is called with the API's address; nil: not called

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,6 +133,43 @@ func TestServe(t *testing.T) {
 	defer stranger.Close()
 	if _, err := stranger.Head(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody vouches for: %v", err)
+	}
+}
+
+// TestReplacedFile: a server whose file was replaced answers so, to reads, commits and probes, and not from the file
+// that it had.
+func TestReplacedFile(t *testing.T) {
+	url, authority, file := start(t)
+	db, err := store.Open(t.Context(), store.Config{URL: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	token, hash := caller.Mint()
+	backup := file + ".backup"
+	err = errors.Join(db.SetToken(t.Context(), ledger.Token{Name: "a", Subject: "alice", Hash: hash}, "test"),
+		db.SetGrant(t.Context(), ledger.Grant{Name: "all", Subjects: []string{"alice"},
+			Permissions: []ledger.Permission{"*"}}, "test"), db.Backup(t.Context(), backup), os.Rename(backup, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := client.New(client.Config{URL: url, Token: token, CAFile: authority})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	_, read := asked.Head(t.Context())
+	_, commit := asked.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{{Delete: true,
+		Key: ledger.Key{Kind: "Namespace", Name: "shop"}}}})
+	for _, err := range []error{read, commit} {
+		if ledger.CodeOf(err) != ledger.Unavailable || !strings.Contains(err.Error(), "was replaced") {
+			t.Errorf("the answer is %v", err)
+		}
+	}
+	answer := httptest.NewRecorder()
+	probes(db, newMetrics()).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "was replaced") {
+		t.Errorf("it is ready: %d %s", answer.Code, answer.Body)
 	}
 }
 

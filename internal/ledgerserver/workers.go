@@ -113,7 +113,7 @@ func (w *workers) work(ctx context.Context, c ledger.Cluster) error {
 	}
 	worker, err := apply.New(apply.Config{
 		Work: w.db, Targets: w.db.Targets, Changes: w.db, REST: kube.Once(config), Cluster: c.Name,
-		Worker: w.options.Worker, FromLedger: w.options.FromLedger, Metrics: w.metrics,
+		Worker: w.options.Worker, Metrics: w.metrics,
 		Log: w.options.Log.With("cluster", c.Name), Catalog: w.options.Catalog,
 		Adopt: func(ctx context.Context, d ledger.Draft) error {
 			d.Direct = true // what needs approvals is only told

@@ -60,16 +60,17 @@ func (w *Worker) claims(ctx context.Context) {
 
 // claim takes at most so much work, and starts it. It answers how much there was.
 func (w *Worker) claim(ctx context.Context, most int, start func(handle func())) int {
+	seen, unseen := w.marker.read(ctx)
 	asked := time.Now() // the lease began later than this
 	list, err := w.cfg.Work.Claim(ctx, ledger.ClaimQuery{Cluster: w.cfg.Cluster, Worker: w.cfg.Worker, Max: most,
-		Lease: w.cfg.Lease})
+		Lease: w.cfg.Lease, Seen: seen})
 	if err != nil && ctx.Err() == nil {
 		w.cfg.Log.Warn("no work can be claimed", "error", err)
 	}
 	w.cfg.Metrics.claims.WithLabelValues(w.cfg.Cluster).Add(float64(len(list)))
 	for _, c := range list {
 		// What was begun is finished, though ctx ends: nobody else may do it before the lease ends.
-		start(func() { w.handle(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease)) })
+		start(func() { w.handle(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease), unseen) })
 	}
 	return len(list)
 }

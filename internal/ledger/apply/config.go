@@ -28,9 +28,6 @@ type Config struct {
 	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kube.Once)
 	Cluster string       // its name in the ledger
 	Worker  string       // another name for each process
-	// FromLedger: where the cluster has a later generation of an object than the ledger, the ledger counts. Without it,
-	// such an object is left alone: the ledger may have been restored from an older copy.
-	FromLedger bool
 	// Catalog has the kinds of which controllers say in the status whether an object serves: until they do, it is not
 	// live. nil: there are none.
 	Catalog *kind.Catalog
@@ -84,6 +81,7 @@ func (c *Config) defaults() error {
 type Worker struct {
 	cfg     Config
 	api     *api
+	marker  marker
 	blocked blocked
 	watcher *watcher
 	wake    chan struct{} // work may be due
@@ -99,7 +97,7 @@ func New(c Config) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server of %s: %w", c.Cluster, err)
 	}
-	w := &Worker{cfg: c, api: api, wake: make(chan struct{}, 1), down: make(chan struct{}, 1)}
+	w := &Worker{cfg: c, api: api, marker: marker{api: api}, wake: make(chan struct{}, 1), down: make(chan struct{}, 1)}
 	w.blocked.keys = map[ledger.Key]block{}
 	w.watcher = newWatcher(w)
 	return w, nil

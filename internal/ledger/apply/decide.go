@@ -12,7 +12,7 @@ import (
 // Codes of failures that no API server answers.
 const (
 	codeExists      = "Exists"          // an object that is not the ledger's
-	codeAhead       = "ClusterIsAhead"  // the cluster has a later generation than the ledger
+	codeAhead       = "ClusterIsAhead"  // the cluster has later changes than the ledger
 	codeUnknownKind = "UnknownKind"     // the cluster has no such kind
 	codeScope       = "WrongScope"      // a namespace is missing, or one too many
 	codeTimeout     = "Timeout"         // the API server did not answer in time
@@ -42,15 +42,13 @@ type decision struct {
 	permanent     bool
 }
 
-// decider knows what decisions depend on, beside the claim and the object.
-type decider struct {
-	exact      bool // see exactKind
-	fromLedger bool // the ledger counts where the cluster is ahead
-}
+// restored ends the words of why nothing is applied to a cluster that is ahead.
+const restored = " than the ledger has: it was restored from an older backup; nothing is applied until " +
+	"`cardea ledger restored` says that it counts"
 
 // decide is what is to be done about a claim, by the object as it is in the cluster; nil: it is not there. want is the
-// content with its marks; nil of a deleted object.
-func (d decider) decide(c ledger.Claim, want map[string]any, live *unstructured.Unstructured) decision {
+// content with its marks; nil of a deleted object. exact: see exactKind.
+func decide(c ledger.Claim, want map[string]any, live *unstructured.Unstructured, exact bool) decision {
 	switch {
 	case live == nil && c.IsDeleted():
 		return decision{move: doGone}
@@ -60,12 +58,10 @@ func (d decider) decide(c ledger.Claim, want map[string]any, live *unstructured.
 	id := live.GetAnnotations()[ledger.ObjectAnnotation]
 	applied := c.Applied != nil && c.Applied.UID != "" && c.Applied.UID == string(live.GetUID())
 	ours := id == c.ID || applied && id == ""
-	ahead := generationOf(live)
 	switch {
-	case id == c.ID && ahead > c.Generation && !d.fromLedger:
-		return decision{doRefuse, codeAhead, fmt.Sprintf("the cluster has generation %d of it, the ledger only %d: the "+
-			"ledger was restored from an older copy; nothing is applied until it is said which of them counts", ahead,
-			c.Generation), true}
+	case id == c.ID && isAhead(live, c):
+		return decision{doRefuse, codeAhead, fmt.Sprintf("the cluster has generation %d of change %d", generationOf(live),
+			numberOf(live, ledger.ChangeAnnotation)) + ", a later one" + restored, true}
 	case c.IsDeleted() && !ours:
 		return decision{move: doGone}
 	case live.GetDeletionTimestamp() != nil && (ours || !c.IsDeleted()):
@@ -75,15 +71,15 @@ func (d decider) decide(c ledger.Claim, want map[string]any, live *unstructured.
 	case c.IsDeleted():
 		return decision{move: doRemove}
 	case !ours:
-		return d.existing(c, live)
-	case holds(live, want, d.exact):
+		return decideExisting(c, live)
+	case holds(live, keepEpoch(want, live), exact):
 		return decision{move: doKeep}
 	}
 	return decision{move: doWrite}
 }
 
-// existing decides about an object that the ledger has not made.
-func (d decider) existing(c ledger.Claim, live *unstructured.Unstructured) decision {
+// decideExisting decides about an object that the ledger has not made.
+func decideExisting(c ledger.Claim, live *unstructured.Unstructured) decision {
 	owner := ownerOf(live)
 	switch {
 	case c.Target.Existing == ledger.ExistingOverwrite:

@@ -64,9 +64,12 @@ func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
 	o := ledger.Observation{Object: s.status.ID, UID: now.uid, ResourceVersion: now.version, Generation: now.generation,
 		Result: now.sum, Drift: words, By: by}
 	did := "reported"
-	switch s.target.Drift {
-	case ledger.DriftReport:
-	case ledger.DriftAdopt:
+	switch {
+	case now.id == s.status.ID && now.generation > s.status.Newest:
+		// That is not somebody's change but the ledger's own, which was restored since. Whether it counts, the claim asks.
+		o.Correct = true
+	case s.target.Drift == ledger.DriftReport:
+	case s.target.Drift == ledger.DriftAdopt:
 		if v.w.cfg.Adopt != nil && !now.gone && now.uid == s.in.Applied.UID {
 			did = "adopted"
 			if err := v.adopt(ctx, s, by); err != nil {

@@ -182,14 +182,11 @@ func TestKindIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestAccessIsWaitedFor: what the worker may not write is applied when it may. Access to a namespace is enough, also to
-// watch.
+// TestAccessIsWaitedFor: what the worker may not write is applied when it may. Access to a namespace and to the marker
+// is enough, also to watch.
 func TestAccessIsWaitedFor(t *testing.T) {
 	s := newStage(t)
 	who := "worker-of-" + s.namespace
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "worker"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{""}, Resources: []string{"configmaps"},
-		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}}}}
 	s.run(func(c *Config) {
 		c.REST = rest.CopyConfig(s.cluster.Config)
 		c.REST.Impersonate.UserName = who
@@ -197,20 +194,34 @@ func TestAccessIsWaitedFor(t *testing.T) {
 	})
 	k := s.edit(configText).Key
 	s.put(configText)
-	if f := s.fails(k, "Forbidden"); !f.Permanent || !strings.Contains(f.Message, who) {
+	if f := s.fails(k, "Forbidden"); !strings.Contains(f.Message, who) || !strings.Contains(f.Message, markerName) {
 		t.Errorf("the failure is %+v", f)
 	}
-	_, err := s.cluster.Client.RbacV1().Roles(s.namespace).Create(t.Context(), role, metav1.CreateOptions{})
-	s.must(err)
-	_, err = s.cluster.Client.RbacV1().RoleBindings(s.namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "worker"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: who}},
-		RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "worker"}}, metav1.CreateOptions{})
-	s.must(err)
+	s.allow(who, markerNamespace, "get", "create", "patch")
+	s.becomes(k, func(_ ledger.Status, in ledger.InCluster) bool {
+		return in.Applied.Permanent && in.Applied.Code == "Forbidden" && strings.Contains(in.Applied.Message, who)
+	})
+	s.allow(who, s.namespace, "get", "list", "watch", "create", "patch", "delete")
 	s.synced(k)
 	s.merge(k, "somebody", `{"data":{"color":"green"}}`)
 	s.isThere(k, func(o *unstructured.Unstructured) bool { return field(o, "data", "color") == "red" })
 	s.must(s.place(k).Delete(t.Context(), k.Name, deleteNow))
 	s.isThere(k, func(o *unstructured.Unstructured) bool { return generationOf(o) == 1 })
+	s.delete(k)
+	s.forgotten(k)
+}
+
+// allow lets a user do something with the ConfigMaps of a namespace.
+func (s *stage) allow(who, namespace string, verbs ...string) {
+	s.t.Helper()
+	roles, meta := s.cluster.Client.RbacV1(), metav1.ObjectMeta{Name: who}
+	_, err := roles.Roles(namespace).Create(s.t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs}}}, metav1.CreateOptions{})
+	s.must(err)
+	_, err = roles.RoleBindings(namespace).Create(s.t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
+		Subjects: []rbacv1.Subject{{Kind: "User", Name: who}}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: who}},
+		metav1.CreateOptions{})
+	s.must(err)
 }
 
 // TestNamespaceMustFitTheKind: one that is missing or too many is said as such.
@@ -233,7 +244,7 @@ func TestNamespaceMustFitTheKind(t *testing.T) {
 // until it is told that the ledger counts.
 func TestClusterThatIsAheadIsLeftAlone(t *testing.T) {
 	s := newStage(t)
-	stop := s.run()
+	s.run()
 	k := s.edit(configText).Key
 	s.put(configText)
 	s.synced(k)
@@ -254,10 +265,7 @@ func TestClusterThatIsAheadIsLeftAlone(t *testing.T) {
 		t.Errorf("the object is %v", o.Object)
 	}
 	s.put(strings.ReplaceAll(configText, "red", "blue"))
-	stop()
-	s.run(func(c *Config) { c.FromLedger = true })
-	_, err := s.Retry(t.Context(), clusterName, nil)
-	s.must(err)
+	s.must(s.NewEpoch(t.Context()))
 	s.synced(k)
 	marked(t, s.live(k), 4, 2, 4)
 }

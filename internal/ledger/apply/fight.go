@@ -10,7 +10,7 @@ const (
 	fightMost   = 10 * time.Minute //
 )
 
-// fight is the recent corrections of one object. Its zero value is peace.
+// fight is the recent corrections of one object. Its zero value: there were none.
 type fight struct {
 	by     string // the field manager that made it differ each time
 	rounds []time.Time

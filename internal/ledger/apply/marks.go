@@ -13,15 +13,16 @@ import (
 // isMark tells whether an annotation is one of the ledger's.
 func isMark(annotation string) bool { return strings.HasPrefix(annotation, ledger.AnnotationPrefix) }
 
-// marksOf are the annotations of an object in a generation.
-func marksOf(o ledger.Object) map[string]any {
+// marksOf are the annotations of an object in a generation, in an epoch of its ledger; "": it is not known.
+func marksOf(o ledger.Object, epoch string) map[string]any {
 	marks := map[string]any{
 		ledger.ObjectAnnotation:     o.ID,
 		ledger.GenerationAnnotation: strconv.FormatInt(o.Generation, 10),
 		ledger.RevisionAnnotation:   strconv.FormatInt(o.Revision, 10),
 		ledger.ChangeAnnotation:     strconv.FormatInt(o.Change, 10),
 	}
-	for mark, text := range map[string]string{ledger.AuthorAnnotation: o.Author, ledger.MessageAnnotation: o.Message} {
+	for mark, text := range map[string]string{ledger.AuthorAnnotation: o.Author, ledger.MessageAnnotation: o.Message,
+		ledger.EpochAnnotation: epoch} {
 		if text != "" {
 			marks[mark] = strings.ToValidUTF8(text[:min(len(text), longestMark)], "")
 		}
@@ -33,13 +34,40 @@ func marksOf(o ledger.Object) map[string]any {
 const longestMark = 1024
 
 // generationOf is the generation that an object's annotation names; 0: none.
-func generationOf(object metav1.Object) int64 {
-	n, _ := strconv.ParseInt(object.GetAnnotations()[ledger.GenerationAnnotation], 10, 64)
+func generationOf(object metav1.Object) int64 { return numberOf(object, ledger.GenerationAnnotation) }
+
+func numberOf(object metav1.Object, annotation string) int64 {
+	n, _ := strconv.ParseInt(object.GetAnnotations()[annotation], 10, 64)
 	return n
 }
 
+// isAhead tells whether an object was written in a later generation than a claim's, by the same ledger: it was
+// restored from an older backup since. In another epoch numbers mean other changes.
+func isAhead(live metav1.Object, c ledger.Claim) bool {
+	epoch := live.GetAnnotations()[ledger.EpochAnnotation]
+	return ledger.IsLater(epoch, c.Head.Epoch) || epoch == c.Head.Epoch &&
+		(generationOf(live) > c.Generation || numberOf(live, ledger.ChangeAnnotation) > c.Change)
+}
+
+// keepEpoch is what is stated, with the epoch in which the object was written: a new epoch alone is no reason to write
+// all objects.
+func keepEpoch(stated map[string]any, live metav1.Object) map[string]any {
+	epoch := live.GetAnnotations()[ledger.EpochAnnotation]
+	if epoch == "" {
+		return stated
+	}
+	stated = copied(stated)
+	meta, _ := stated["metadata"].(map[string]any)
+	meta = copied(meta)
+	notes, _ := meta["annotations"].(map[string]any)
+	notes = copied(notes)
+	notes[ledger.EpochAnnotation] = epoch
+	meta["annotations"], stated["metadata"] = notes, meta
+	return stated
+}
+
 // stated is a content with the marks of its generation, as it is sent.
-func stated(o ledger.Object) (map[string]any, error) {
+func stated(o ledger.Object, epoch string) (map[string]any, error) {
 	object, err := o.Content.Object()
 	if err != nil {
 		return nil, err
@@ -54,7 +82,7 @@ func stated(o ledger.Object) (map[string]any, error) {
 		notes = map[string]any{}
 		meta["annotations"] = notes
 	}
-	for name, value := range marksOf(o) {
+	for name, value := range marksOf(o, epoch) {
 		notes[name] = value
 	}
 	return object, nil

@@ -22,8 +22,9 @@ type job struct {
 	c    ledger.Claim
 	at   object
 	want map[string]any // nil: the object is to be deleted
-	d    decider
-	safe time.Time // no write may begin later
+	safe time.Time      // no write may begin later
+	// exact: see exactKind.
+	exact bool
 }
 
 // done is what became of a job.
@@ -32,14 +33,17 @@ type done struct {
 	object *unstructured.Unstructured // as the API server has it now; nil: it is gone, or none of ours
 }
 
-// handle does a claim and tells the ledger.
-func (w *Worker) handle(ctx context.Context, c ledger.Claim, until time.Time) {
+// handle does a claim and tells the ledger. err: it can't be done.
+func (w *Worker) handle(ctx context.Context, c ledger.Claim, until time.Time, err error) {
 	reached("claimed")
 	release := w.watcher.hold(c.Key, c.ID)
 	defer release()
 	leased, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	result, err := w.do(leased, c, until.Add(-w.cfg.Lease/3))
+	var result done
+	if err == nil {
+		result, err = w.do(leased, c, until.Add(-w.cfg.Lease/3))
+	}
 	if err != nil && leased.Err() != nil {
 		err = errors.Join(errLate, err)
 	}
@@ -67,6 +71,9 @@ func (f *failure) Error() string { return f.message }
 
 // do does what a claim asks for. If the object changes between read and write, it is read again.
 func (w *Worker) do(ctx context.Context, c ledger.Claim, safe time.Time) (done, error) {
+	if c.Ahead {
+		return done{}, &failure{failed{codeAhead, "the cluster has seen later changes" + restored, true, time_}}
+	}
 	j, err := w.job(ctx, c, safe)
 	if err != nil {
 		return w.withoutKind(ctx, c, err)
@@ -97,9 +104,9 @@ func (w *Worker) withoutKind(ctx context.Context, c ledger.Claim, err error) (do
 // job finds out where the object of a claim is, and what it should be.
 func (w *Worker) job(ctx context.Context, c ledger.Claim, safe time.Time) (*job, error) {
 	kind, version := schema.GroupKind{Group: c.Group, Kind: c.Kind}, ""
-	j := &job{w: w, c: c, safe: safe, d: decider{exact: exactKind(kind), fromLedger: w.cfg.FromLedger}}
+	j := &job{w: w, c: c, safe: safe, exact: exactKind(kind)}
 	if !c.IsDeleted() {
-		want, err := stated(c.Object)
+		want, err := stated(c.Object, c.Head.Epoch)
 		if err != nil {
 			return nil, &failure{failed{codeUnreadable, err.Error(), true, time_}}
 		}
@@ -138,7 +145,12 @@ func (j *job) step(ctx context.Context) (done, error) {
 		return done{}, err
 	}
 	reached("read")
-	decision := j.d.decide(j.c, j.want, live)
+	if j.c.IsDeleted() {
+		if err := j.w.marker.raise(ctx, j.c); err != nil {
+			return done{}, err
+		}
+	}
+	decision := decide(j.c, j.want, live, j.exact)
 	if decision.move != doKeep && decision.move != doGone && !time.Now().Before(j.safe) {
 		return done{}, errLate
 	}
@@ -158,7 +170,7 @@ func (j *job) step(ctx context.Context) (done, error) {
 }
 
 func (j *job) write(ctx context.Context, live *unstructured.Unstructured) (done, error) {
-	if live != nil && j.d.exact && len(foreign(live)) > 0 {
+	if live != nil && j.exact && len(foreign(live)) > 0 {
 		patch, err := takeOver(live)
 		if err != nil {
 			return done{}, err

@@ -18,20 +18,7 @@ import (
 // does: it applies, sees and corrects drift, retries, and deletes, at once.
 func TestPulledWork(t *testing.T) {
 	s := newStage(t)
-	token, hash := caller.Mint()
-	s.must(s.SetToken(t.Context(), ledger.Token{Name: "east", Cluster: clusterName, Hash: hash}, "test"))
-	handler, err := rest.New(rest.Config{Ledger: s.Store, Callers: caller.New(caller.Config{Access: s.Store})})
-	s.must(err)
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	c, err := client.New(client.Config{URL: server.URL, Token: token})
-	s.must(err)
-	t.Cleanup(c.Close)
-	worker := c.Worker(clusterName)
-	s.run(func(c *Config) {
-		c.Work, c.Targets, c.Changes, c.News = worker, worker.Targets, nil, worker.News
-		c.Poll = time.Hour
-	})
+	s.run(s.pulls(), func(c *Config) { c.Poll = time.Hour })
 	k := s.edit(configText).Key
 	s.put(configText)
 	s.synced(k)
@@ -51,5 +38,23 @@ func TestPulledWork(t *testing.T) {
 	s.must(err)
 	if len(list) != 0 {
 		t.Errorf("it asked for what it may not: %+v", list)
+	}
+}
+
+// pulls has a worker ask the ledger over HTTP, with the token of its cluster.
+func (s *stage) pulls() func(*Config) {
+	s.t.Helper()
+	token, hash := caller.Mint()
+	s.must(s.SetToken(s.t.Context(), ledger.Token{Name: "east", Cluster: clusterName, Hash: hash}, "test"))
+	handler, err := rest.New(rest.Config{Ledger: s.Store, Callers: caller.New(caller.Config{Access: s.Store})})
+	s.must(err)
+	server := httptest.NewServer(handler)
+	s.t.Cleanup(server.Close)
+	c, err := client.New(client.Config{URL: server.URL, Token: token})
+	s.must(err)
+	s.t.Cleanup(c.Close)
+	worker := c.Worker(clusterName)
+	return func(c *Config) {
+		c.Work, c.Targets, c.Changes, c.News = worker, worker.Targets, nil, worker.News
 	}
 }

@@ -173,7 +173,7 @@ spec: {cpu: 500m, count: 2, list: [{name: b, more: 1}, {name: a, v: 3}], plain: 
 }
 
 // TestFight: five corrections a minute are none; then each waits twice as long, up to ten minutes; another manager, or
-// peace, begins anew.
+// a quiet time, begins anew.
 func TestFight(t *testing.T) {
 	var f fight
 	now := time.Now()

@@ -89,7 +89,7 @@ func (v *watcher) wanted(ctx context.Context, s subject) map[string]any {
 	if err != nil || len(o.Content) == 0 || o.Generation != s.in.Applied.Generation {
 		return nil
 	}
-	want, err := stated(o)
+	want, err := stated(o, "")
 	if err != nil {
 		return nil
 	}

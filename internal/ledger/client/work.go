@@ -14,12 +14,12 @@ func (c *Client) Claim(ctx context.Context, q ledger.ClaimQuery) ([]ledger.Claim
 		Claims []wire.Claim `json:"claims"`
 	}
 	seconds := int((q.Lease + time.Second - 1) / time.Second)
-	err := c.call(ctx, post(wire.ClaimBody{Worker: q.Worker, Max: q.Max, LeaseSeconds: seconds}, "clusters", q.Cluster,
-		"claims"), &answer)
+	err := c.call(ctx, post(wire.ClaimBody{Worker: q.Worker, Max: q.Max, LeaseSeconds: seconds, Seen: q.Seen}, "clusters",
+		q.Cluster, "claims"), &answer)
 	list := make([]ledger.Claim, 0, len(answer.Claims))
 	for _, w := range answer.Claims {
 		list = append(list, ledger.Claim{Object: w.Object, Cluster: q.Cluster, Lease: w.Lease, Attempts: w.Attempts,
-			Applied: w.Applied, Target: w.Target, Until: w.Until})
+			Applied: w.Applied, Target: w.Target, Until: w.Until, Head: w.Head, Ahead: w.Ahead})
 	}
 	return list, err
 }

@@ -7,9 +7,11 @@
 // Objects of one change need not wait for each other, as they do where they are written one by one (package arrival).
 //
 // An object that this program's schemas do not take, since another version took it, is a Problem: what served before
-// goes on, and what stands in for it closes what it protected. While the ledger can't be read, everything stays as it
-// is. If its history is another one than what was read (a backup was restored), nothing is taken until the ledger has
-// another epoch, which tells that somebody decided so.
+// goes on. In place of a policy that protects something, one that closes it is taken. While the ledger can't be read,
+// everything stays as it is. If its history is another one than what was read (a backup was restored), nothing is taken
+// until the ledger has another epoch, which tells that somebody decided so.
+//
+// Who is behind by several changes reads what they edited at once.
 //
 // It must never know databases, HTTP or what objects mean. Run is the one goroutine that reads; Problems, Loaded and
 // Change may be called from any. Start reading at Feed.Run.

@@ -127,14 +127,14 @@ func (f *Feed) follow(ctx context.Context) error {
 		return err
 	}
 	f.complain(nil)
-	for change, err := range f.Ledger.Watch(ctx, f.head.Change) {
+	for changes, err := range burst(ctx, f.Ledger, f.head.Change) {
 		if ledger.CodeOf(err) == ledger.Compacted {
 			return f.snapshot(ctx, head)
 		}
 		if err != nil {
 			return err
 		}
-		if err := f.take(ctx, change); err != nil {
+		if err := f.take(ctx, changes); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,13 @@ package feed
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"cardea.dev/cardea/internal/implied"
@@ -58,6 +61,53 @@ func TestChangesInOrder(t *testing.T) {
 	}
 	if len(numbers) != int(head.Change) || !slices.IsSorted(numbers) || len(slices.Compact(numbers)) != int(head.Change) {
 		t.Errorf("the changes came as %v, want 1 to %d", numbers, head.Change)
+	}
+}
+
+// counting counts how often objects are read.
+type counting struct {
+	ledger.Reader
+	reads atomic.Int64
+}
+
+// Objects implements ledger.Reader.
+func (c *counting) Objects(ctx context.Context, q ledger.ObjectsQuery) (ledger.Objects, error) {
+	c.reads.Add(1)
+	return c.Reader.Objects(ctx, q)
+}
+
+// Who is behind by many changes reads what they edited together, and yet takes one after the other; an object that was
+// edited twice is taken twice.
+func TestBurst(t *testing.T) {
+	r := newRig(t)
+	reader := &counting{Reader: r.store}
+	r.feed.Ledger = reader
+	stop := r.run()
+	r.taken(r.commit(route("web", "one")))
+	stop()
+	before, fed := reader.reads.Load(), len(r.fed())
+	const changes = 60
+	for i := range changes {
+		r.commit(service("s" + strconv.Itoa(i)))
+	}
+	r.commit(route("web", "two"))
+	last := r.commit(route("web", "three"))
+	r.run()
+	r.taken(last)
+	if n := reader.reads.Load() - before; n > changes/2 {
+		t.Errorf("%d reads for %d changes", n, changes)
+	}
+	var numbers, want []int64
+	for i := range changes + 2 {
+		want = append(want, int64(i+2))
+	}
+	for _, list := range r.fed()[fed:] {
+		for _, o := range list {
+			numbers = append(numbers, o.Change)
+		}
+	}
+	if !slices.Equal(numbers, want) {
+		t.Errorf("the changes came as %v", numbers)
 	}
 }
 

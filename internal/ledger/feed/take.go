@@ -71,28 +71,34 @@ func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
 	return nil
 }
 
-// take takes one change.
-func (f *Feed) take(ctx context.Context, change ledger.Change) error {
+// take takes changes of a burst: what they edited is read at once, and each is a batch of its own.
+func (f *Feed) take(ctx context.Context, changes []ledger.Change) error {
 	var keys []ledger.Key
-	for _, e := range change.Edited {
-		if e.Target == f.Target {
-			keys = append(keys, e.Key)
+	for _, change := range changes {
+		for _, e := range change.Edited {
+			if e.Target == f.Target {
+				keys = append(keys, e.Key)
+			}
 		}
 	}
-	var list []*arrived
+	made := map[int64][]*arrived{} // by change
 	if len(keys) > 0 {
-		page, err := f.Ledger.Objects(ctx,
-			ledger.ObjectsQuery{Keys: keys, At: change.Number, Contents: true, Deleted: true, Limit: len(keys)})
+		page, err := f.Ledger.Objects(ctx, ledger.ObjectsQuery{Keys: keys, At: changes[len(changes)-1].Number,
+			Contents: true, Deleted: true, Limit: len(keys)})
 		if err != nil {
 			return err
 		}
 		for _, o := range page.Objects {
-			list = append(list, &arrived{Object: o, ref: refOf(o.Key)})
+			made[o.Change] = append(made[o.Change], &arrived{Object: o, ref: refOf(o.Key)})
 		}
-		f.read(list, newPools())
-		f.apply(fmt.Sprintf("change %d", change.Number), list)
 	}
-	f.head.Change, f.head.Digest = change.Number, change.Digest
+	for _, change := range changes {
+		if list := made[change.Number]; len(list) > 0 {
+			f.read(list, newPools())
+			f.apply(fmt.Sprintf("change %d", change.Number), list)
+		}
+		f.head.Change, f.head.Digest = change.Number, change.Digest
+	}
 	return nil
 }
 

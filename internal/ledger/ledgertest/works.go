@@ -31,6 +31,33 @@ var works = map[string]func(rig){
 			r.record(c)
 		}
 	},
+	"a cluster that has seen what the ledger does not have is ahead": func(r rig) {
+		r.clusters("apps", "east")
+		r.must(put(in("apps", "ConfigMap", "web"), "v1"))
+		before := r.head()
+		r.must(put(in("apps", "ConfigMap", "web"), "v2"))
+		head := r.head()
+		later := ledger.NextEpoch(head.Epoch, 1)
+		for i, c := range []struct {
+			seen  ledger.Seen
+			ahead bool
+		}{
+			{ledger.Seen{Epoch: head.Epoch, Change: head.Change, Digest: head.Digest}, false},
+			{ledger.Seen{Epoch: head.Epoch, Change: before.Change, Digest: before.Digest}, false},
+			{ledger.Seen{Epoch: head.Epoch, Change: head.Change + 1, Digest: "of another history"}, true},
+			{ledger.Seen{Epoch: head.Epoch, Change: before.Change, Digest: "of another history"}, true},
+			{ledger.Seen{Epoch: later, Change: 1, Digest: "of a later epoch"}, true},
+			{ledger.Seen{Epoch: "another", Change: head.Change + 1, Digest: "of another ledger"}, false},
+		} {
+			list := r.claimed(ledger.ClaimQuery{Cluster: "east", Seen: []ledger.Seen{c.seen}})
+			if len(list) != 1 || list[0].Ahead != c.ahead || list[0].Head != head {
+				r.t.Fatalf("claim %d is %+v", i, list)
+			}
+			r.fail(list[0], false)
+			_, err := r.Retry(r.ctx, "east", nil)
+			r.ok(err)
+		}
+	},
 	"a failed backend does not stop its change for ever": func(r rig) {
 		r.clusters("apps", "east")
 		service, route := in("apps", "Service", "web"), in("apps", "HTTPRoute", "web")

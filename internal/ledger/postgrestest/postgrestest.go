@@ -55,6 +55,12 @@ func New(t testing.TB) (url string) {
 	return s.URL(name)
 }
 
+// Programs is the folder of PostgreSQL's programs. Tests are skipped as those of New are.
+func Programs(t testing.TB) string {
+	t.Helper()
+	return need(t)
+}
+
 // Start starts a server of the test's own, which it may kill. It ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()

@@ -45,7 +45,7 @@ func (s *server) claim(ctx context.Context, in *struct {
 	Body    wire.ClaimBody
 }) (*claims, error) {
 	list, err := s.Ledger.Claim(ctx, ledger.ClaimQuery{Cluster: in.Cluster, Worker: in.Body.Worker, Max: in.Body.Max,
-		Lease: time.Duration(in.Body.LeaseSeconds) * time.Second})
+		Lease: time.Duration(in.Body.LeaseSeconds) * time.Second, Seen: in.Body.Seen})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *server) claim(ctx context.Context, in *struct {
 	out.Body.Claims = []wire.Claim{}
 	for _, c := range list {
 		out.Body.Claims = append(out.Body.Claims, wire.Claim{Object: c.Object, Lease: c.Lease, Attempts: c.Attempts,
-			Applied: c.Applied, Target: c.Target, Until: c.Until})
+			Applied: c.Applied, Target: c.Target, Until: c.Until, Head: c.Head, Ahead: c.Ahead})
 	}
 	return out, nil
 }

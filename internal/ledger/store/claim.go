@@ -55,6 +55,8 @@ type claimer struct {
 	lease int64
 
 	now   int64
+	head  ledger.Head
+	ahead bool
 	reg   *registry
 	taken []claimed
 	list  []scanned
@@ -168,6 +170,10 @@ func (c *claimer) read(t tx) error {
 	if err != nil {
 		return err
 	}
+	c.head = ledger.Head{Change: h.change, Compacted: h.compacted, Digest: h.digest, Epoch: h.epoch}
+	if c.ahead, err = isBehind(t, c.head, c.q.Seen); err != nil {
+		return err
+	}
 	c.list, c.known = nil, map[string]*ledger.Applied{}
 	err = t.each(func(rows *sql.Rows) error {
 		o, err := scanObject(rows)
@@ -211,7 +217,7 @@ func (c *claimer) open(ctx context.Context) (claims []ledger.Claim, err error) {
 		}
 		claims = append(claims, ledger.Claim{Object: o.Object, Cluster: c.q.Cluster, Lease: c.lease,
 			Attempts: attempts[o.ID], Applied: c.known[o.ID], Target: c.reg.targets[o.Target],
-			Until: fromMicros(c.now + c.q.Lease.Microseconds())})
+			Until: fromMicros(c.now + c.q.Lease.Microseconds()), Head: c.head, Ahead: c.ahead})
 	}
 	return claims, nil
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -209,5 +210,55 @@ func TestGivesUp(t *testing.T) {
 	}
 	if h := headOf(t, s); h.Change != 1 {
 		t.Fatalf("the head is %+v", h)
+	}
+}
+
+// TestReplaced: a file that is replaced or goes away while it is open is neither read nor written any more, and who
+// watches it is told. A commit that was acknowledged is in the file that the path names.
+func TestReplaced(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(path, backup string) error
+		says string
+	}{
+		"by a rename": {func(path, backup string) error { return os.Rename(backup, path) }, "was replaced"},
+		"by a copy": {func(path, backup string) error {
+			text, err := os.ReadFile(backup)
+			return errors.Join(err, os.Remove(path), os.WriteFile(path, text, 0o600))
+		}, "was replaced"},
+		"deleted": {func(path, _ string) error { return os.Remove(path) }, "was deleted"},
+		"its folder is moved": {func(path, _ string) error {
+			return os.Rename(filepath.Dir(path), filepath.Dir(path)+"-old")
+		}, "was deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			path, backup := filepath.Join(folder, "of", "ledger.db"), filepath.Join(folder, "backup.db")
+			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s := openFile(t, path)
+			commit(t, s, edit("web", "v1"))
+			if err := s.Backup(t.Context(), backup); err != nil {
+				t.Fatal(err)
+			}
+			commit(t, s, edit("web", "v2"))
+			watched := make(chan error, 1)
+			go func() {
+				for _, err := range s.Watch(t.Context(), 2) {
+					watched <- err
+				}
+			}()
+			if err := c.do(path, backup); err != nil {
+				t.Fatal(err)
+			}
+			_, headErr := s.Head(t.Context())
+			_, readErr := s.Changes(t.Context(), ledger.ChangesQuery{})
+			_, commitErr := s.Commit(t.Context(), ledger.Draft{Author: "alice", Edits: []ledger.Edit{edit("web", "v3")}})
+			for i, err := range []error{headErr, readErr, commitErr, s.Backup(t.Context(), backup+"2"), <-watched} {
+				if ledger.CodeOf(err) != ledger.Unavailable || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("answer %d is %v", i, err)
+				}
+			}
+		})
 	}
 }

@@ -26,7 +26,9 @@ func readHead(t tx, locked bool) (h head, err error) {
 
 // Head answers where the ledger is.
 func (s *Store) Head(ctx context.Context) (answer ledger.Head, err error) {
-	err = explain(s.reads.QueryRowContext(ctx, `SELECT change, compacted, digest, epoch FROM head`).Scan(
-		&answer.Change, &answer.Compacted, &answer.Digest, &answer.Epoch))
+	err = s.identified(func() error {
+		return explain(s.reads.QueryRowContext(ctx, `SELECT change, compacted, digest, epoch FROM head`).Scan(
+			&answer.Change, &answer.Compacted, &answer.Digest, &answer.Epoch))
+	})
 	return answer, err
 }

@@ -131,7 +131,8 @@ func (s *Store) listenFile(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if e.Name == s.url+walSuffix && e.Has(fsnotify.Chmod) {
+			isReplaced := e.Name == s.url && !e.Has(fsnotify.Write) && !e.Has(fsnotify.Chmod)
+			if isReplaced || e.Name == s.url+walSuffix && e.Has(fsnotify.Chmod) {
 				s.hints.give()
 			}
 		case _, ok := <-w.Errors:

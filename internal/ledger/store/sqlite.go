@@ -35,7 +35,8 @@ func (s *Store) connectFile(path string) error {
 		return &ledger.Error{Code: ledger.Unavailable, Object: path, Message: "the file can't be opened: " + err.Error(),
 			Fix: "name a file in a folder that may be written", Cause: err}
 	}
-	if err := file.Close(); err != nil {
+	s.file, err = file.Stat()
+	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	if s.writes, err = sql.Open("sqlite", fileName(path)+filePragmas+"&_txlock=immediate"); err != nil {

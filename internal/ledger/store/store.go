@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,9 +32,10 @@ type Config struct {
 // Store is a ledger in a database.
 type Store struct {
 	dialect *dialect
-	writes  *sql.DB // of SQLite, one connection
-	reads   *sql.DB // the same as writes in PostgreSQL
-	url     string  // path, or URL
+	writes  *sql.DB     // of SQLite, one connection
+	reads   *sql.DB     // the same as writes in PostgreSQL
+	url     string      // path, or URL
+	file    os.FileInfo // that was opened; nil: it is no file
 	log     *slog.Logger
 	keys    *keyring
 	hints   hints

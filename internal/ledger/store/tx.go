@@ -43,7 +43,7 @@ func retry(ctx context.Context, do func() error) (err error) {
 
 // change runs a transaction that writes. It may run do several times.
 func (s *Store) change(ctx context.Context, do func(tx) error) error {
-	return retry(ctx, func() error { return s.changeOnce(ctx, do) })
+	return s.identified(func() error { return retry(ctx, func() error { return s.changeOnce(ctx, do) }) })
 }
 
 func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
@@ -80,13 +80,15 @@ func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
 
 // view runs a transaction that reads one state. It may run do several times.
 func (s *Store) view(ctx context.Context, do func(tx) error) error {
-	return retry(ctx, func() error {
-		t, err := s.reads.BeginTx(ctx, s.dialect.snapshot())
-		if err != nil {
-			return err
-		}
-		defer func() { _ = t.Rollback() }() // nothing was written
-		return do(s.begun(ctx, t, nil))
+	return s.identified(func() error {
+		return retry(ctx, func() error {
+			t, err := s.reads.BeginTx(ctx, s.dialect.snapshot())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = t.Rollback() }() // nothing was written
+			return do(s.begun(ctx, t, nil))
+		})
 	})
 }
 

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -122,7 +119,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		return &ledger.Error{Code: ledger.Invalid, Object: path, Message: "can't be made: " + err.Error(),
 			Fix: "name a file that is not there yet", Cause: err}
 	}
-	err = s.backupInto(ctx, path)
+	err = s.identified(func() error { return s.backupInto(ctx, path) })
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
 		return errors.Join(explain(fmt.Errorf("back up the ledger: %w", err)), os.Remove(path))
@@ -137,16 +134,4 @@ func (s *Store) backupInto(ctx context.Context, path string) error {
 	}
 	_, err = db.ExecContext(ctx, "VACUUM INTO ?1", path)
 	return errors.Join(err, db.Close())
-}
-
-// NewEpoch says that the ledger was restored from a backup: who has seen numbers above its newest one, or follows it,
-// has to read everything again.
-func (s *Store) NewEpoch(ctx context.Context) error {
-	return s.change(ctx, func(t tx) error {
-		if _, err := readHead(t, true); err != nil {
-			return err
-		}
-		_, err := t.exec("UPDATE head SET epoch = $1 WHERE id = 1", strings.ReplaceAll(uuid.NewString(), "-", ""))
-		return err
-	})
 }

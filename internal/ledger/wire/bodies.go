@@ -146,6 +146,8 @@ type ClaimBody struct {
 	Worker       string `json:"worker"`
 	Max          int    `json:"max,omitempty" minimum:"0" maximum:"1000"`
 	LeaseSeconds int    `json:"leaseSeconds,omitempty" minimum:"0" maximum:"3600"`
+	// Seen is what the cluster knows of ledgers.
+	Seen []ledger.Seen `json:"seen,omitempty" maxItems:"1000"`
 }
 
 // Claim is an object that a worker is to apply. Secrets travel with their values here, and only here.
@@ -156,6 +158,8 @@ type Claim struct {
 	Applied  *ledger.Applied `json:"applied,omitempty"`
 	Target   ledger.Target   `json:"target"`
 	Until    time.Time       `json:"until,omitzero"`
+	Head     ledger.Head     `json:"head"`
+	Ahead    bool            `json:"ahead,omitempty" doc:"The cluster has seen changes that the ledger does not have"`
 }
 
 // Token is a token as an administrator sees it.
