@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,13 +83,7 @@ func TestNextVersion(t *testing.T) {
 			ALTER TABLE objects ADD COLUMN owner text NOT NULL DEFAULT '';
 			CREATE INDEX changes_review ON changes (review);
 			`)}}
-		for _, name := range []string{"0001_ledger.sql", "0002_proposals.sql"} {
-			text, err := migrations.ReadFile(s.dialect.migrations + "/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			next[name] = &fstest.MapFile{Data: text}
-		}
+		maps.Copy(next, allMigrations(t, s))
 		p, err := s.provider(next)
 		if err != nil {
 			t.Fatal(err)

@@ -27,7 +27,18 @@ func (s *Store) Status(ctx context.Context, q ledger.StatusQuery) (list []ledger
 		if list, err = statusObjects(t, q, r); err != nil || len(list) == 0 {
 			return err
 		}
-		return fillStatus(t, q, r, list)
+		if err := fillStatus(t, q, r, list); err != nil {
+			return err
+		}
+		opener := resultOpener{store: s, t: t}
+		for _, o := range list {
+			for _, c := range o.Clusters {
+				if err := opener.open(o.ID, c.Applied); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	return list, err
 }
