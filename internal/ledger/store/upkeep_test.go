@@ -212,6 +212,27 @@ func TestCompactDenials(t *testing.T) {
 	})
 }
 
+// TestUpkeepOnce: of several programs, one does the upkeep of an hour.
+func TestUpkeepOnce(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s, other := open(t, Config{URL: url, KeyFile: keyFile}), open(t, Config{URL: url, KeyFile: keyFile})
+		does := func(s *Store, want bool) {
+			t.Helper()
+			if done, err := s.upkeep(t.Context(), Keep{}); done != want || err != nil {
+				t.Errorf("upkeep = %v, %v", done, err)
+			}
+		}
+		does(s, true)
+		does(other, false)
+		does(s, false)
+		if _, err := s.writes.ExecContext(t.Context(), "UPDATE head SET upkeep = upkeep - 3600000000"); err != nil {
+			t.Fatal(err)
+		}
+		does(other, true)
+		does(s, false)
+	})
+}
+
 // TestVerify: what was written by something else is told.
 func TestVerify(t *testing.T) {
 	for what, statement := range map[string]string{
