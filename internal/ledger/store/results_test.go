@@ -104,13 +104,18 @@ func TestResultsMigrated(t *testing.T) {
 		if _, err := p.Up(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		apps(t, s)
+		run := func(statement string) {
+			t.Helper()
+			if _, err := s.writes.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run(`INSERT INTO targets VALUES ('apps', '{"name":"apps","server":"Clusters"}', '', 0)`)
+		run(`INSERT INTO clusters VALUES ('east', '{"name":"east"}', '', 0, 0)`)
 		hidden := inApps("Secret", "tls")
 		commit(t, s, hidden, inApps("ConfigMap", "web"))
 		applyAll(t, s, "new")
-		if _, err := s.writes.ExecContext(t.Context(), "UPDATE applied SET result = 'plain'"); err != nil {
-			t.Fatal(err)
-		}
+		run("UPDATE applied SET result = 'plain'")
 		if got := answered(t, s, hidden.Key); got != "plain" {
 			t.Errorf("of an older program the status has %q", got)
 		}

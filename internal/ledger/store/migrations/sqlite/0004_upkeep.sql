@@ -15,3 +15,10 @@ DROP INDEX work_due;
 
 -- When the last upkeep began: several programs do it once.
 ALTER TABLE head ADD COLUMN upkeep bigint NOT NULL DEFAULT 0;
+
+-- Who set or deleted targets, clusters, tokens and grants.
+CREATE TABLE registry_log (
+  number bigint PRIMARY KEY, at bigint NOT NULL, by_whom text NOT NULL, object text NOT NULL,
+  value text NOT NULL, digest text NOT NULL) WITHOUT ROWID;
+ALTER TABLE head ADD COLUMN registry_entry bigint NOT NULL DEFAULT 0;
+ALTER TABLE head ADD COLUMN registry_digest text NOT NULL DEFAULT '';
