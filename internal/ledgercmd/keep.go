@@ -102,9 +102,9 @@ func (o *options) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nothing but the ledger wrote its history",
-		Long: `Compute all digests anew: of changes, contents, denied attempts and the registry's log. What was changed in the database by hand
-does not fit any more, and is named. The digest of the newest change is printed: note it elsewhere, and who
-rewrites all of the history is found out, too.
+		Long: `Compute all digests anew: of changes, contents, denied attempts and the registry's log. What was changed
+in the database by hand does not fit any more, and is named. The digest of the newest change is printed: note it
+elsewhere, and who rewrites all of the history is found out, too.
 
 Exit codes: 0 if everything fits, 2 if not.`,
 		Args: cobra.NoArgs,

@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// TestCompactProposals: proposals that ended long ago go, with their contents, but not before the change that one became.
-// Those that wait stay.
+// TestCompactProposals: proposals that ended long ago go, with their contents, but not before the change that one
+// became. Those that wait stay.
 func TestCompactProposals(t *testing.T) {
 	databases(t, func(t *testing.T, url, keyFile string) {
 		s := open(t, Config{URL: url, KeyFile: keyFile})

@@ -68,7 +68,7 @@ func fill(t *testing.T, s *Store, folder string) {
 	if h := headOf(t, s); h.Change != kept.Number || h.Digest != kept.Digest {
 		t.Fatalf("the head is %+v, %d were acknowledged", h, kept.Number)
 	}
-	missing := ledger.Key{Target: ledger.DefaultTarget, Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprint("api-", kept.Number)}
+	missing := edit(fmt.Sprint("api-", kept.Number), "").Key
 	if o, err := s.Object(t.Context(), missing, 0); ledger.CodeOf(err) != ledger.NotFound {
 		t.Fatalf("of the refused change there is %+v, %v", o, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// note adds to the registry's log that somebody set an object of it to a value, or deleted it (nil). It locks head. What
-// is noted stays: there are few such edits, and who let whom do what is asked years later.
+// note adds to the registry's log that somebody set an object of it to a value, or deleted it (nil). It locks head.
+// What is noted stays: there are few such edits, and who let whom do what is asked years later.
 func note(t tx, by, object string, value any) error {
 	e := ledger.RegistryEntry{By: clean(by), Object: object}
 	if value != nil {
@@ -19,15 +19,15 @@ func note(t tx, by, object string, value any) error {
 	}
 	var before string
 	var now int64
-	err := t.row("SELECT registry_entry + 1, registry_digest, {now} FROM head WHERE id = 1 {lock}").Scan(&e.Number, &before,
-		&now)
+	err := t.row("SELECT registry_entry + 1, registry_digest, {now} FROM head WHERE id = 1 {lock}").Scan(&e.Number,
+		&before, &now)
 	if err != nil {
 		return err
 	}
 	e.At = fromMicros(now)
 	e.Digest = chainEntry(before, e)
-	_, err = t.exec(`INSERT INTO registry_log (number, at, by_whom, object, value, digest) VALUES ($1, $2, $3, $4, $5, $6)`,
-		e.Number, now, e.By, e.Object, string(e.Value), e.Digest)
+	_, err = t.exec(`INSERT INTO registry_log (number, at, by_whom, object, value, digest)
+		VALUES ($1, $2, $3, $4, $5, $6)`, e.Number, now, e.By, e.Object, string(e.Value), e.Digest)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ import (
 // database could try out likely values. So it is kept sealed, with AES-256-GCM under a key that is derived from the key
 // of hashes: that one never changes, so no result has to be sealed anew.
 
-// sealedResult is what a sealed result begins with. Programs of the version before write plain ones, which are read, too.
+// sealedResult is what a sealed result begins with. Programs of the version before write plain ones, which are read,
+// too.
 const sealedResult = "sealed:"
 
 // sealResult is the result of a Secret as its row has it.

@@ -87,7 +87,8 @@ func TestResultsSealed(t *testing.T) {
 	})
 }
 
-// TestResultsMigrated: plain results of Secrets that an older program wrote go, and these Secrets are applied once more.
+// TestResultsMigrated: plain results of Secrets that an older program wrote go, and these Secrets are applied once
+// more.
 func TestResultsMigrated(t *testing.T) {
 	databases(t, func(t *testing.T, url, keyFile string) {
 		s := open(t, Config{URL: url, KeyFile: keyFile, Pending: true})

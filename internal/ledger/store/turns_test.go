@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// TestClaimPassesOver: what waits costs a claim nothing: it asks the same of the database behind 200 routes that wait as
-// behind 2,000.
+// TestClaimPassesOver: what waits costs a claim nothing: it asks the same of the database behind 200 routes that wait
+// as behind 2,000.
 func TestClaimPassesOver(t *testing.T) {
 	databases(t, func(t *testing.T, url, keyFile string) {
 		s := open(t, Config{URL: url, KeyFile: keyFile})
