@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,9 @@ type Access interface {
 	// Deny notes that somebody was not let do something. Denials are chained as changes are.
 	Deny(ctx context.Context, d Denial) error
 	Denials(ctx context.Context, q Page) ([]Denial, error)
-	// Verify computes all digests anew: of changes, contents and denials.
+	// RegistryLog lists who set or deleted targets, clusters, tokens and grants, the newest first.
+	RegistryLog(ctx context.Context, q Page) ([]RegistryEntry, error)
+	// Verify computes all digests anew: of changes, contents, denials and the registry's log.
 	Verify(ctx context.Context) (Verification, error)
 }
 
@@ -104,12 +107,23 @@ type Denial struct {
 	Digest     string     `json:"digest"`
 }
 
+// RegistryEntry is an edit of the registry. Entries are chained as changes are, and never removed.
+type RegistryEntry struct {
+	Number int64           `json:"number"`
+	At     time.Time       `json:"at"`
+	By     string          `json:"by"`
+	Object string          `json:"object"`          // "Target prod", "Cluster east", "Token ci", "Grant writers"
+	Value  json.RawMessage `json:"value,omitempty"` // that it was set to; none: it was deleted
+	Digest string          `json:"digest"`
+}
+
 // Verification is what Verify found.
 type Verification struct {
 	Changes  int64  `json:"changes"` // whose digests were computed
 	Contents int64  `json:"contents"`
 	Denials  int64  `json:"denials"`
-	Digest   string `json:"digest"` // of the newest change: to be compared with one that was noted elsewhere
+	Registry int64  `json:"registry"` // entries of the registry's log
+	Digest   string `json:"digest"`   // of the newest change: to be compared with one that was noted elsewhere
 	// Wrong says what is not as the ledger wrote it; empty: nothing.
 	Wrong []string `json:"wrong,omitempty"`
 }

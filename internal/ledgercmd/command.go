@@ -88,7 +88,8 @@ everything; who asks the server may do what grants say.`,
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
 		o.proposeCommand(), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
 		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
-		o.verifyCommand(), o.migrateCommand(), o.backupCommand(), o.restoredCommand(), o.serveCommand())
+		o.registryLogCommand(), o.verifyCommand(), o.migrateCommand(), o.backupCommand(), o.restoredCommand(),
+		o.serveCommand())
 	strict(cmd)
 	return cmd
 }

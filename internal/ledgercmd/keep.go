@@ -102,9 +102,9 @@ func (o *options) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nothing but the ledger wrote its history",
-		Long: `Compute all digests anew: of changes, contents and denied attempts. What was changed in the database by hand
-does not fit any more, and is named. The digest of the newest change is printed: note it elsewhere, and who
-rewrites all of the history is found out, too.
+		Long: `Compute all digests anew: of changes, contents, denied attempts and the registry's log. What was changed
+in the database by hand does not fit any more, and is named. The digest of the newest change is printed: note it
+elsewhere, and who rewrites all of the history is found out, too.
 
 Exit codes: 0 if everything fits, 2 if not.`,
 		Args: cobra.NoArgs,
@@ -120,8 +120,8 @@ Exit codes: 0 if everything fits, 2 if not.`,
 					for _, wrong := range v.Wrong {
 						fmt.Fprintln(cmd.OutOrStdout(), "wrong: "+wrong)
 					}
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d changes, %d contents, %d denied attempts; the newest digest is %s\n",
-						v.Changes, v.Contents, v.Denials, v.Digest)
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d changes, %d contents, %d denied attempts, %d edits of the registry; "+
+						"the newest digest is %s\n", v.Changes, v.Contents, v.Denials, v.Registry, v.Digest)
 				}
 				if err == nil && len(v.Wrong) > 0 {
 					err = o.Exit(nil, 2)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/feed"
@@ -137,10 +139,15 @@ func changed(number int64) string {
 	return fmt.Sprintf("change %d", number)
 }
 
-// track tells the ledger what is live, until ctx is done.
+// track tells the ledger what is live, and removes what is old from it, until ctx is done.
 func (s *ledgerSource) track(proxies live.Proxies) func(context.Context) error {
 	s.tracker.Proxies = proxies
-	return s.tracker.Run
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return s.tracker.Run(ctx) })
+		group.Go(func() error { return s.store.Run(ctx, store.Keep{}) })
+		return group.Wait()
+	}
 }
 
 // leftOut says that objects are left out of an answer.

@@ -117,6 +117,15 @@ func (c *Client) Denials(ctx context.Context, q ledger.Page) ([]ledger.Denial, e
 	return answer.Denials, err
 }
 
+// RegistryLog implements ledger.Access.
+func (c *Client) RegistryLog(ctx context.Context, q ledger.Page) ([]ledger.RegistryEntry, error) {
+	var answer struct {
+		Entries []ledger.RegistryEntry `json:"entries"`
+	}
+	err := c.call(ctx, get("registry-log").with("limit", q.Limit).with("after", q.After), &answer)
+	return answer.Entries, err
+}
+
 // Verify implements ledger.Access.
 func (c *Client) Verify(ctx context.Context) (v ledger.Verification, err error) {
 	return v, c.call(ctx, get("verify"), &v)

@@ -146,6 +146,10 @@ func (e everybody) Denials(ctx context.Context, q ledger.Page) ([]ledger.Denial,
 	return e.reader().Denials(ctx, q)
 }
 
+func (e everybody) RegistryLog(ctx context.Context, q ledger.Page) ([]ledger.RegistryEntry, error) {
+	return e.reader().RegistryLog(ctx, q)
+}
+
 func (e everybody) Verify(ctx context.Context) (ledger.Verification, error) {
 	return e.reader().Verify(ctx)
 }

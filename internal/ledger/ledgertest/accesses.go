@@ -2,6 +2,8 @@ package ledgertest
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -44,6 +46,47 @@ var accesses = map[string]func(rig){
 		r.ok(r.DeleteGrant(r.ctx, "writers", "alice"))
 		r.code(r.DeleteGrant(r.ctx, "writers", "alice"), ledger.NotFound)
 		r.code(r.SetGrant(r.ctx, ledger.Grant{Name: "empty"}, "alice"), ledger.Invalid)
+	},
+	"the registry's log says who edited it": func(r rig) {
+		began, err := r.RegistryLog(r.ctx, ledger.Page{Limit: 1})
+		r.ok(err)
+		after := int64(0) // that of the rig's own edits
+		if len(began) > 0 {
+			after = began[0].Number
+		}
+		r.ok(r.SetGrant(r.ctx, ledger.Grant{Name: "writers", Subjects: []string{"bob"},
+			Permissions: []ledger.Permission{ledger.MayWrite}}, "alice"))
+		r.ok(r.SetToken(r.ctx, ledger.Token{Name: "ci", Subject: "ci", Hash: "secrethash"}, "alice"))
+		r.ok(r.SetTarget(r.ctx, ledger.Target{Name: "prod", Server: ledger.Clusters}, "alice"))
+		r.ok(r.SetCluster(r.ctx, ledger.Cluster{Name: "east"}, "alice"))
+		r.ok(r.DeleteToken(r.ctx, "ci", "alice"))
+		r.ok(r.DeleteGrant(r.ctx, "writers", "alice"))
+		r.ok(r.DeleteCluster(r.ctx, "east", "alice"))
+		r.code(r.DeleteCluster(r.ctx, "east", "alice"), ledger.NotFound) // is not noted
+		list, err := r.RegistryLog(r.ctx, ledger.Page{Limit: 7})
+		r.ok(err)
+		var said []string
+		for i, e := range list {
+			if e.Number != after+7-int64(i) || e.By != "alice" || e.At.IsZero() || e.Digest == "" ||
+				strings.Contains(string(e.Value), "secrethash") {
+				r.t.Errorf("entry %d is %+v", i, e)
+			}
+			word := "deleted "
+			if e.Value != nil {
+				word = "set "
+			}
+			said = append(said, word+e.Object)
+		}
+		want := []string{"deleted Cluster east", "deleted Grant writers", "deleted Token ci", "set Cluster east",
+			"set Target prod", "set Token ci", "set Grant writers"}
+		if !slices.Equal(said, want) || !strings.Contains(string(list[6].Value), `"bob"`) {
+			r.t.Errorf("the log says %v", said)
+		}
+		v, err := r.Verify(r.ctx)
+		r.ok(err)
+		if len(v.Wrong) != 0 || v.Registry != after+7 {
+			r.t.Errorf("the verification is %+v", v)
+		}
 	},
 	"denials are chained, and verified with the changes": func(r rig) {
 		for i := range 5 {

@@ -28,6 +28,8 @@ func access(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/denials", Summary: "List denials"}, s.listDenials)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/denials", Summary: "Note denial",
 		Description: "For a program that decides by this ledger who may do what."}, s.postDenial)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/registry-log", Summary: "List edits of registry",
+		Description: "Who set or deleted targets, clusters, tokens and grants."}, s.listRegistryLog)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/verify", Summary: "Verify",
 		Description: "Computes all digests anew."}, s.verify)
 }
@@ -184,6 +186,25 @@ func (s *server) postDenial(ctx context.Context, in *struct{ Body wire.DenialBod
 	b := in.Body
 	return nil, s.Ledger.Deny(ctx, ledger.Denial{Subject: b.Subject, Permission: b.Permission, Object: b.Object,
 		Request: b.Request})
+}
+
+type registryLog struct {
+	Body struct {
+		Entries []ledger.RegistryEntry `json:"entries"`
+	}
+}
+
+func (s *server) listRegistryLog(ctx context.Context, in *struct {
+	Limit int   `query:"limit" minimum:"0" maximum:"1000"`
+	After int64 `query:"after" minimum:"0" doc:"The last number of the page before"`
+}) (*registryLog, error) {
+	if err := s.admin(ctx); err != nil {
+		return nil, err
+	}
+	list, err := s.Ledger.RegistryLog(ctx, ledger.Page{Limit: in.Limit, After: in.After})
+	out := &registryLog{}
+	out.Body.Entries = list
+	return out, err
 }
 
 type verification struct{ Body ledger.Verification }

@@ -66,8 +66,8 @@ func TestDocumentNamesAllEndpointsAndIsOpen(t *testing.T) {
 		"get /targets", "put /targets/{target}", "get /clusters", "get /clusters/{cluster}", "put /clusters/{cluster}",
 		"delete /clusters/{cluster}", "post /clusters/{cluster}/claims", "post /clusters/{cluster}/results",
 		"post /clusters/{cluster}/failures", "post /clusters/{cluster}/observations", "post /live", "get /tokens",
-		"get /grants", "get /denials", "get /verify", "get /head", "post /proposals", "get /proposals",
-		"get /proposals/{number}", "post /proposals/{number}/approve", "post /proposals/{number}/reject",
+		"get /grants", "get /denials", "get /registry-log", "get /verify", "get /head", "post /proposals",
+		"get /proposals", "get /proposals/{number}", "post /proposals/{number}/approve", "post /proposals/{number}/reject",
 		"post /proposals/{number}/withdraw", "post /proposals/{number}/preview", "post /proposals/{number}/commit"} {
 		if !slices.Contains(all, want) {
 			t.Errorf("the document has no %s", want)

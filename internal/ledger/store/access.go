@@ -49,6 +49,9 @@ func (s *Store) SetToken(ctx context.Context, k ledger.Token, by string) error {
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
+		if err := note(t, by, "Token "+k.Name, k); err != nil {
+			return err
+		}
 		_, err = t.exec(`INSERT INTO tokens (name, hash, body, expires, by_whom, at) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (name) DO UPDATE SET hash = excluded.hash, body = excluded.body, expires = excluded.expires,
 			by_whom = excluded.by_whom, at = excluded.at`, k.Name, k.Hash, encode(k), toMicros(k.Expires), by, now)
@@ -57,8 +60,8 @@ func (s *Store) SetToken(ctx context.Context, k ledger.Token, by string) error {
 }
 
 // DeleteToken deletes a token.
-func (s *Store) DeleteToken(ctx context.Context, name, _ string) error {
-	return s.remove(ctx, "Token", "tokens", name)
+func (s *Store) DeleteToken(ctx context.Context, name, by string) error {
+	return s.remove(ctx, "Token", "tokens", name, by)
 }
 
 // Grants lists the grants, by name.
@@ -76,6 +79,9 @@ func (s *Store) SetGrant(ctx context.Context, g ledger.Grant, by string) error {
 		if err != nil {
 			return err
 		}
+		if err := note(t, by, "Grant "+g.Name, g); err != nil {
+			return err
+		}
 		_, err = t.exec(`INSERT INTO grants (name, body, by_whom, at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (name) DO UPDATE SET body = excluded.body, by_whom = excluded.by_whom, at = excluded.at`,
 			g.Name, encode(g), by, now)
@@ -84,12 +90,15 @@ func (s *Store) SetGrant(ctx context.Context, g ledger.Grant, by string) error {
 }
 
 // DeleteGrant deletes a grant.
-func (s *Store) DeleteGrant(ctx context.Context, name, _ string) error {
-	return s.remove(ctx, "Grant", "grants", name)
+func (s *Store) DeleteGrant(ctx context.Context, name, by string) error {
+	return s.remove(ctx, "Grant", "grants", name, by)
 }
 
-func (s *Store) remove(ctx context.Context, kind, table, name string) error {
+func (s *Store) remove(ctx context.Context, kind, table, name, by string) error {
 	return s.change(ctx, func(t tx) error {
+		if err := note(t, by, kind+" "+name, nil); err != nil {
+			return err
+		}
 		n, err := t.exec("DELETE FROM "+table+" WHERE name = $1", name)
 		if err == nil && n == 0 {
 			return &ledger.Error{Code: ledger.NotFound, Object: kind + " " + name, Message: "is not in the ledger"}

@@ -153,3 +153,30 @@ func BenchmarkPage(b *testing.B) {
 		})
 	})
 }
+
+// BenchmarkClaimWaiting claims one object behind a change whose 5,000 routes wait for its Gateway.
+func BenchmarkClaimWaiting(b *testing.B) {
+	onDatabases(b, func(b *testing.B, s *Store) {
+		dirty(b, s, 0)
+		behind(b, s, "edge", 4999)
+		var took []time.Duration
+		b.ResetTimer()
+		for i := 0; b.Loop(); i++ {
+			b.StopTimer()
+			e := edit(fmt.Sprint("last-", i), "v1")
+			e.Target = "apps"
+			if _, err := s.Commit(b.Context(), ledger.Draft{Edits: []ledger.Edit{e}}); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			start := time.Now()
+			list, err := s.Claim(b.Context(), ledger.ClaimQuery{Cluster: "east", Worker: "w", Lease: time.Hour})
+			took = append(took, time.Since(start))
+			if err != nil || len(list) != 1 {
+				b.Fatal(len(list), err)
+			}
+		}
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	})
+}

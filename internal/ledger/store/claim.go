@@ -97,42 +97,23 @@ func (c *claimer) take(t tx) error {
 			paused = append(paused, name)
 		}
 	}
-	for window := 4 * c.q.Max; ; window *= 8 {
+	// All of the window may wait for lower ranks: then it begins again where something doesn't.
+	for from, more := (turn{}), true; more; {
 		err := t.each(func(rows *sql.Rows) error {
 			var row claimed
 			err := rows.Scan(&row.object, &row.attempts)
 			c.taken = append(c.taken, row)
 			return err
-		}, claimStatement(t.dialect), c.q.Cluster, c.now, column(paused).json(), window, c.q.Max,
-			c.now+c.q.Lease.Microseconds(), c.lease, c.q.Worker)
+		}, claimStatement(t.dialect), c.q.Cluster, c.now, column(paused).json(), 4*c.q.Max, c.q.Max,
+			c.now+c.q.Lease.Microseconds(), c.lease, c.q.Worker, from.due, from.change)
 		if err != nil || len(c.taken) > 0 {
 			return err
 		}
-		// All of the window may wait for lower ranks: then look further.
-		var due int
-		err = t.row(`SELECT count(*) FROM (SELECT 1 FROM work WHERE cluster = $1 AND due <= $2 LIMIT $3) AS d`,
-			c.q.Cluster, c.now, window).Scan(&due)
-		if err != nil || due < window {
+		if from, more, err = c.next(t, from, paused); err != nil {
 			return err
 		}
 	}
-}
-
-// claimStatement takes the first rows that are due and wait for nothing. Both parts of it use an index: without the
-// window, the barrier would be quadratic.
-func claimStatement(d *dialect) string {
-	const window = `WITH first AS MATERIALIZED (SELECT cluster, object, change, rank, due FROM work
-		WHERE cluster = $1 AND due <= $2 AND target NOT IN ({list $3}) ORDER BY due, rank LIMIT $4),
-		picked AS (SELECT w.cluster, w.object FROM first f JOIN work w ON w.cluster = f.cluster AND w.object = f.object
-		WHERE w.due <= $2 AND NOT EXISTS (SELECT 1 FROM work b
-			WHERE b.cluster = f.cluster AND b.change = f.change AND b.rank < f.rank AND b.failed = 0)
-		ORDER BY f.due, f.rank LIMIT $5 {skip})
-		UPDATE work SET due = $6, lease = $7, worker = $8, attempts = attempts + 1, silent = silent + 1 `
-	if d.name == "postgres" {
-		return window + `FROM picked p WHERE work.cluster = p.cluster AND work.object = p.object
-			RETURNING work.object, work.attempts`
-	}
-	return window + `WHERE (cluster, object) IN (SELECT cluster, object FROM picked) RETURNING object, attempts`
+	return nil
 }
 
 // giveUp makes claims that were never answered a permanent failure. The plus has the databases take the index of those
@@ -184,7 +165,7 @@ func (c *claimer) read(t tx) error {
 	if err != nil {
 		return err
 	}
-	return t.each(func(rows *sql.Rows) error {
+	err = t.each(func(rows *sql.Rows) error {
 		var id, cluster string
 		a, err := scanApplied(rows, &id, &cluster)
 		if cluster == c.q.Cluster {
@@ -192,6 +173,13 @@ func (c *claimer) read(t tx) error {
 		}
 		return err
 	}, appliedOf, column(ids).json())
+	opener := resultOpener{store: c.store, t: t}
+	for id, a := range c.known {
+		if err == nil {
+			err = opener.open(id, a)
+		}
+	}
+	return err
 }
 
 // open opens the contents, in the order in which they are to be applied. A Secret that can't be opened is a failure of

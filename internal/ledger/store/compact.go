@@ -30,6 +30,7 @@ const compactPage = 1000
 //	generations that were over by then go, and changes that no generation is of
 //	contents go that no generation is to have any more: its row stays, and is Forgotten
 //	requests, failures and denials go by their age
+//	proposals go by the age of their end, and not before the change that one became
 //
 // It works in short transactions, and may end at any of them: the next one goes on.
 func (s *Store) Compact(ctx context.Context, k Keep) error {
@@ -47,7 +48,7 @@ func (s *Store) Compact(ctx context.Context, k Keep) error {
 
 func (s *Store) compact(ctx context.Context, c *compaction) error {
 	for _, step := range []func(context.Context) error{c.moveHead, c.oldGenerations, c.oldChanges, c.manyGenerations,
-		c.unusedContents, c.byAge, c.oldDenials} {
+		c.unusedContents, c.byAge, c.oldDenials, c.oldProposals} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("compact the ledger: %w", err)
 		}
@@ -138,21 +139,34 @@ func (c *compaction) oldChanges(ctx context.Context) error {
 		AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.change = changes.number)`)
 }
 
-// manyGenerations marks generations that are not to keep a content, beyond the newest of each object.
+// manyGenerations marks generations that are not to keep a content, beyond the newest of each object: page by page of
+// the objects, and of a page some generations at a time.
 func (c *compaction) manyGenerations(ctx context.Context) error {
-	for marked := int64(1); marked > 0; {
-		err := c.locked(ctx, func(t tx, _ head) (err error) {
-			marked, err = t.exec(`UPDATE generations SET kept = 0 WHERE (object, generation) IN (
+	after, last := "", ""
+	for more := true; more; {
+		err := c.locked(ctx, func(t tx, _ head) error {
+			var id sql.NullString
+			err := t.row(`SELECT max(id) FROM (SELECT id FROM objects WHERE id > $1 ORDER BY id LIMIT $2) AS p`, after,
+				compactPage).Scan(&id)
+			if last, more = id.String, id.Valid; err != nil || !more {
+				return err
+			}
+			marked, err := t.exec(`UPDATE generations SET kept = 0 WHERE (object, generation) IN (
 				SELECT g.object, g.generation FROM objects o JOIN generations g ON g.object = o.id
 				AND g.generation <= o.generation - CASE WHEN o.kind = 'Secret' AND o.grp = '' THEN CAST($1 AS bigint)
 				ELSE CAST($2 AS bigint) END
-				WHERE g.kept = 1 AND o.generation > CAST($3 AS bigint) AND `+unprotected+` LIMIT $4)`,
-				c.keep.Secrets, c.keep.Generations, min(c.keep.Secrets, c.keep.Generations), compactPage)
+				WHERE g.kept = 1 AND o.id > $5 AND o.id <= $6 AND o.generation > CAST($3 AS bigint)
+				AND `+unprotected+` LIMIT $4)`,
+				c.keep.Secrets, c.keep.Generations, min(c.keep.Secrets, c.keep.Generations), compactPage, after, last)
+			if marked == compactPage {
+				last = after // there may be more of them
+			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
+		after = last
 	}
 	return nil
 }

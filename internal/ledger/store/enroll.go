@@ -17,6 +17,9 @@ func (s *Store) SetTarget(ctx context.Context, target ledger.Target, by string) 
 	}
 	return s.enroll(ctx, func(t tx, r *registry, now int64) error {
 		r.targets[target.Name] = target
+		if err := note(t, by, "Target "+target.Name, target); err != nil {
+			return err
+		}
 		_, err := t.exec(`INSERT INTO targets (name, body, by_whom, at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (name) DO UPDATE SET body = excluded.body, by_whom = excluded.by_whom, at = excluded.at`,
 			target.Name, encode(target), by, now)
@@ -59,6 +62,9 @@ func (s *Store) SetCluster(ctx context.Context, c ledger.Cluster, by string) err
 		r.clusters[c.Name] = c
 		kept := c
 		kept.Seen = fromMicros(0) // has a column
+		if err := note(t, by, "Cluster "+c.Name, kept); err != nil {
+			return err
+		}
 		_, err := t.exec(`INSERT INTO clusters (name, body, by_whom, at, seen) VALUES ($1, $2, $3, $4, 0)
 			ON CONFLICT (name) DO UPDATE SET body = excluded.body, by_whom = excluded.by_whom, at = excluded.at`,
 			c.Name, encode(kept), by, now)
@@ -67,12 +73,15 @@ func (s *Store) SetCluster(ctx context.Context, c ledger.Cluster, by string) err
 }
 
 // DeleteCluster forgets a cluster. The objects stay in it.
-func (s *Store) DeleteCluster(ctx context.Context, name, _ string) error {
+func (s *Store) DeleteCluster(ctx context.Context, name, by string) error {
 	return s.enroll(ctx, func(t tx, r *registry, _ int64) error {
 		if _, ok := r.clusters[name]; !ok {
 			return noCluster(name)
 		}
 		delete(r.clusters, name)
+		if err := note(t, by, "Cluster "+name, nil); err != nil {
+			return err
+		}
 		_, err := t.exec(`DELETE FROM clusters WHERE name = $1`, name)
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,13 +84,7 @@ func TestNextVersion(t *testing.T) {
 			ALTER TABLE objects ADD COLUMN owner text NOT NULL DEFAULT '';
 			CREATE INDEX changes_review ON changes (review);
 			`)}}
-		for _, name := range []string{"0001_ledger.sql", "0002_proposals.sql", "0003_readers.sql"} {
-			text, err := migrations.ReadFile(s.dialect.migrations + "/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			next[name] = &fstest.MapFile{Data: text}
-		}
+		maps.Copy(next, allMigrations(t, s))
 		p, err := s.provider(next)
 		if err != nil {
 			t.Fatal(err)

@@ -64,9 +64,11 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 }
 
 const (
+	// The result of a Secret is left out: nobody reads it again, and likely values could be tried out with it.
 	upsertObserved = `INSERT INTO observed (object, cluster, uid, resource_version, generation, result, drift, by_whom, at)
-		SELECT o.id, CAST($1 AS text), r.value->>1, r.value->>2, CAST(r.value->>3 AS bigint), r.value->>4, r.value->>5,
-		r.value->>6, CAST($3 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE o.target IN ({list $4})
+		SELECT o.id, CAST($1 AS text), r.value->>1, r.value->>2, CAST(r.value->>3 AS bigint),
+		CASE WHEN o.kind = 'Secret' AND o.grp = '' THEN '' ELSE r.value->>4 END, r.value->>5, r.value->>6,
+		CAST($3 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE o.target IN ({list $4})
 		ON CONFLICT (object, cluster) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
 		generation = excluded.generation, result = excluded.result, drift = excluded.drift, by_whom = excluded.by_whom,
 		at = excluded.at`

@@ -22,12 +22,14 @@ const (
 type leased struct {
 	generation, again int64
 	failed            int
+	secret            bool // the object is one
 }
 
 // find finds the row of a lease, and locks it; false: it is another's by now.
 func find(t tx, object, cluster string, lease int64) (row leased, ok bool, err error) {
-	err = t.row(`SELECT generation, failed, again FROM work WHERE cluster = $1 AND object = $2 AND lease = $3 {lock}`,
-		cluster, object, lease).Scan(&row.generation, &row.failed, &row.again)
+	err = t.row(`SELECT generation, failed, again, EXISTS (SELECT 1 FROM objects o WHERE o.id = work.object
+		AND o.kind = 'Secret' AND o.grp = '') FROM work WHERE cluster = $1 AND object = $2 AND lease = $3 {lock}`,
+		cluster, object, lease).Scan(&row.generation, &row.failed, &row.again, &row.secret)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, false, nil
 	}
@@ -46,6 +48,12 @@ func (s *Store) Record(ctx context.Context, r ledger.Result) (recorded bool, err
 		now, err := clock(t)
 		if err != nil {
 			return err
+		}
+		r := r // do may run again
+		if row.secret {
+			if r.Result, err = s.sealResult(t, r.Object, r.Result); err != nil {
+				return err
+			}
 		}
 		if r.Gone {
 			err = forget(t, r.Object, r.Cluster)

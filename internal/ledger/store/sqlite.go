@@ -39,11 +39,12 @@ func (s *Store) connectFile(path string) error {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
-	if s.writes, err = sql.Open("sqlite", fileName(path)+filePragmas+"&_txlock=immediate"); err != nil {
+	name := fileName(path) + filePragmas
+	if s.writes, err = sql.Open("sqlite", name+"&_pragma=cache_size(-32768)&_txlock=immediate"); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	s.writes.SetMaxOpenConns(1)
-	if s.reads, err = sql.Open("sqlite", fileName(path)+filePragmas+"&_pragma=query_only(1)"); err != nil {
+	if s.reads, err = sql.Open("sqlite", name+"&_pragma=cache_size(-16384)&_pragma=query_only(1)"); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	s.reads.SetMaxOpenConns(fileReaders)
@@ -52,9 +53,10 @@ func (s *Store) connectFile(path string) error {
 	return nil
 }
 
-// filePragmas are what each connection begins with. With synchronous(FULL), what was committed is on the disk.
+// filePragmas are what each connection begins with. With synchronous(FULL), what was committed is on the disk. Each
+// connection has a cache of its own, whose size in KiB is stated where it is opened: a program has up to five of them.
 const filePragmas = "?_pragma=busy_timeout(25000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
-	"&_pragma=cache_size(-65536)&_pragma=temp_store(MEMORY)"
+	"&_pragma=temp_store(MEMORY)"
 
 // fileName is a path as SQLite wants it, with what means something in URLs escaped.
 func fileName(path string) string {

@@ -28,7 +28,18 @@ func (s *Store) Status(ctx context.Context, q ledger.StatusQuery) (list []ledger
 		if err := fillStatus(t, q, r, list); err != nil {
 			return err
 		}
-		return fillProxies(t, q, list, h.now)
+		if err := fillProxies(t, q, list, h.now); err != nil {
+			return err
+		}
+		opener := resultOpener{store: s, t: t}
+		for _, o := range list {
+			for _, c := range o.Clusters {
+				if err := opener.open(o.ID, c.Applied); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	return list, err
 }

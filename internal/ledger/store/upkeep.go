@@ -17,16 +17,33 @@ const (
 	upkeepEvery = time.Hour
 )
 
-// Run keeps the database small and quick, until ctx ends: it compacts and seals anew every hour. One process of a
-// ledger should; several do no harm.
+// Run keeps the database small and quick, until ctx ends: it compacts and seals anew every hour. Any number of programs
+// of a ledger may run it: each time one of them does it.
 func (s *Store) Run(ctx context.Context, k Keep) error {
 	for pause(ctx, upkeepFirst); ctx.Err() == nil; pause(ctx, upkeepEvery) {
-		err := errors.Join(s.Compact(ctx, k), s.Reseal(ctx), s.analyse(ctx))
-		if err != nil && ctx.Err() == nil {
+		if _, err := s.upkeep(ctx, k); err != nil && ctx.Err() == nil {
 			s.log.Warn("the ledger was not compacted", "error", err)
 		}
 	}
 	return nil
+}
+
+// upkeep does once what Run does every hour; false: another program has begun it within the hour.
+func (s *Store) upkeep(ctx context.Context, k Keep) (done bool, err error) {
+	err = s.change(ctx, func(t tx) error {
+		now, err := clock(t)
+		if err != nil {
+			return err
+		}
+		n, err := t.exec(`UPDATE head SET upkeep = $1 WHERE id = 1 AND upkeep <= $2`, now,
+			now-(upkeepEvery-upkeepFirst).Microseconds())
+		done = n == 1
+		return err
+	})
+	if err != nil || !done {
+		return false, err
+	}
+	return true, errors.Join(s.Compact(ctx, k), s.Reseal(ctx), s.analyse(ctx))
 }
 
 // Reseal seals with the first key of the key file what was sealed with another one. Afterwards that may go.

@@ -212,6 +212,27 @@ func TestCompactDenials(t *testing.T) {
 	})
 }
 
+// TestUpkeepOnce: of several programs, one does the upkeep of an hour.
+func TestUpkeepOnce(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s, other := open(t, Config{URL: url, KeyFile: keyFile}), open(t, Config{URL: url, KeyFile: keyFile})
+		does := func(s *Store, want bool) {
+			t.Helper()
+			if done, err := s.upkeep(t.Context(), Keep{}); done != want || err != nil {
+				t.Errorf("upkeep = %v, %v", done, err)
+			}
+		}
+		does(s, true)
+		does(other, false)
+		does(s, false)
+		if _, err := s.writes.ExecContext(t.Context(), "UPDATE head SET upkeep = upkeep - 3600000000"); err != nil {
+			t.Fatal(err)
+		}
+		does(other, true)
+		does(s, false)
+	})
+}
+
 // TestVerify: what was written by something else is told.
 func TestVerify(t *testing.T) {
 	for what, statement := range map[string]string{
@@ -224,6 +245,10 @@ func TestVerify(t *testing.T) {
 		"is not what its newest generation":  "UPDATE objects SET revision = 1, hash = 'x'",
 		"denial 1 is not as it was written":  "UPDATE denials SET subject = 'alice' WHERE number = 1",
 		"the newest denial is 1 by its row":  "DELETE FROM denials WHERE number = 2",
+		"entry 1 of the registry's log is":   "UPDATE registry_log SET by_whom = 'bob' WHERE number = 1",
+		"entry 2 of the registry's log is":   "UPDATE registry_log SET value = '{}' WHERE number = 2",
+		"entry 3 of the registry's log is":   "DELETE FROM registry_log WHERE number = 2",
+		"log is 2 by its row, 3 by the head": "DELETE FROM registry_log WHERE number = 3",
 		"of a change that is not there":      "DELETE FROM changes WHERE number = 1",
 		"the newest change is 3 by its row,": "UPDATE head SET change = 4",
 	} {
@@ -236,6 +261,10 @@ func TestVerify(t *testing.T) {
 				if err := s.Deny(t.Context(), ledger.Denial{Subject: "eve"}); err != nil {
 					t.Fatal(err)
 				}
+			}
+			apps(t, s)
+			if err := s.DeleteCluster(t.Context(), "east", "alice"); err != nil {
+				t.Fatal(err)
 			}
 			verify(t, s)
 			if _, err := s.writes.ExecContext(t.Context(), statement); err != nil {

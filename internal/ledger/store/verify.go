@@ -24,7 +24,7 @@ type verifier struct {
 // a ledger; who can write to the database may compute digests, too, so compare Digest with one that is noted elsewhere.
 func (s *Store) Verify(ctx context.Context) (ledger.Verification, error) {
 	v := verifier{store: s}
-	for _, step := range []func(context.Context) error{v.changes, v.contents, v.denials, v.objects} {
+	for _, step := range []func(context.Context) error{v.changes, v.contents, v.denials, v.registry, v.objects} {
 		if err := step(ctx); err != nil {
 			return v.Verification, err
 		}
