@@ -173,7 +173,7 @@ func TestUndoAndWait(t *testing.T) {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	status, err := c.StatusOf(t.Context(), change.Number)
-	if err != nil || status.State != "pending" {
+	if err != nil || status.State != "committed" {
 		t.Fatalf("%+v, %v", status, err)
 	}
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -119,9 +119,8 @@ type ClusterPreview = ledger.ClusterPreview
 
 // ChangeStatus is what became of a change.
 type ChangeStatus struct {
-	Change int64 `json:"change"`
-	// State is one of the states of package rest: pending, applied, live, failed, refused.
-	State   string          `json:"state" enum:"pending,applied,live,failed,refused"`
+	Change  int64           `json:"change"`
+	State   ledger.Stage    `json:"state" enum:"committed,applied,live,refused,superseded"`
 	Why     string          `json:"why,omitempty" doc:"The words of who failed or refused it, or what it waits for"`
 	Objects []ledger.Status `json:"objects"`
 }
