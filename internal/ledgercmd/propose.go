@@ -67,7 +67,7 @@ func (a *applying) bindPropose(cmd *cobra.Command) {
 
 // suggest keeps a draft as a proposal, and shows it.
 func (o *options) suggest(cmd *cobra.Command, l *opened, a *applying) error {
-	if a.DryRun || a.bound != "" || a.preview || a.wait.on || a.back {
+	if a.DryRun || a.bound != "" || a.preview || a.wait.on || a.takes {
 		return fmt.Errorf("a proposal changes nothing yet, and is kept with its preview: " +
 			"leave out --dry-run, --preview, --if-preview, --wait and --undo-if-refused")
 	}

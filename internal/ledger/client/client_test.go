@@ -20,7 +20,6 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/rest"
-	"cardea.dev/cardea/internal/ledger/wire"
 )
 
 var web = ledger.Key{Target: "default", Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop",
@@ -153,8 +152,9 @@ func TestProblemsComeBackAsErrors(t *testing.T) {
 	}
 	_, err = c.Preview(t.Context(), ledger.Draft{Edits: []ledger.Edit{edit("b")}})
 	wants(t, err, ledger.NotAsked)
-	_, err = c.RollbackGateway(t.Context(), "shop", "gw", client.RollbackOptions{RollbackBody: wire.RollbackBody{To: 1}})
-	wants(t, err, ledger.Invalid)
+	_, err = c.Commit(t.Context(), ledger.Draft{Verb: ledger.Rollback, Of: 1, Back: &ledger.Back{Objects: []ledger.Key{{
+		Target: "default", Group: "gateway.networking.k8s.io", Kind: "Gateway", Namespace: "shop", Name: "gw"}}}})
+	wants(t, err, ledger.NotFound, "Gateway shop/gw")
 	_, err = open(t, client.Config{URL: url, Token: "cluster:east"}).Head(t.Context())
 	wants(t, err, ledger.Denied, "east")
 }
@@ -164,11 +164,12 @@ func TestUndoAndWait(t *testing.T) {
 	c := open(t, client.Config{URL: url, Token: "subject:alice"})
 	commit(t, c, "a")
 	second := commit(t, c, "b")
-	change, err := c.Undo(t.Context(), second.Number, client.UndoOptions{Request: "once"})
+	undo := ledger.Draft{Verb: ledger.Undo, Of: second.Number, Back: &ledger.Back{}, Request: "once"}
+	change, err := c.Commit(t.Context(), undo)
 	if err != nil || change.Verb != ledger.Undo || change.Edited[0].Revision != 1 {
 		t.Fatalf("%+v, %v", change, err)
 	}
-	again, err := c.Undo(t.Context(), second.Number, client.UndoOptions{Request: "once"})
+	again, err := c.Commit(t.Context(), undo)
 	if err != nil || again.Number != change.Number || !again.Repeated {
 		t.Fatalf("%+v, %v", again, err)
 	}

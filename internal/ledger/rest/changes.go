@@ -33,17 +33,31 @@ func (s *server) postChange(ctx context.Context, in *struct {
 		return nil, err
 	}
 	d.DryRun = d.DryRun || in.DryRun
-	if err := s.mayDraft(ctx, d, false); err != nil {
+	return s.makeChange(ctx, d, in.Body.IfPreview)
+}
+
+// makeChange makes a change of a draft as it was stated.
+func (s *server) makeChange(ctx context.Context, d ledger.Draft, ifPreview string) (*oneChange, error) {
+	if err := s.mayStated(ctx, d, s.mayDraft); err != nil {
 		return nil, err
 	}
-	change, err := s.commit(ctx, d, in.Body.IfPreview)
+	if goesBack(d) { // before it is drafted: what goes back is something else once it was done
+		if out, ok, err := s.repeated(ctx, d.Request, backTo(d.Verb, d.Of)); ok || err != nil {
+			return out, err
+		}
+	}
+	d, err := s.drafted(ctx, d, s.mayDraft)
+	if err != nil {
+		return nil, err
+	}
+	change, err := s.commit(ctx, d, ifPreview)
 	if err != nil {
 		return nil, err
 	}
 	return changed(change), nil
 }
 
-// commit makes a change of a draft that the caller may make.
+// commit makes a change of a draft that the caller may make, and that is admitted.
 func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (ledger.Change, error) {
 	a := askedOf(ctx)
 	d.Author, d.Direct = a.caller.Subject, true
@@ -51,10 +65,6 @@ func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (
 		d.Via = a.agent
 	}
 	d.Via = strings.ToValidUTF8(d.Via[:min(len(d.Via), 200)], "") // a User-Agent may be anything
-	d, err := s.admit(ctx, d, func(ctx context.Context, d ledger.Draft) error { return s.mayDraft(ctx, d, false) })
-	if err != nil {
-		return ledger.Change{}, err
-	}
 	if ifPreview != "" {
 		c, err := s.commitPreviewed(ctx, d, ifPreview)
 		return c, s.noted(ctx, ledger.MayWrite, err)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -50,15 +51,22 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 	if d.Via == "" {
 		d.Via = agent
 	}
+	if body.Back != nil {
+		d.Back = &ledger.Back{Shared: body.Back.Shared}
+		for _, o := range body.Back.Objects {
+			d.Back.Objects = append(d.Back.Objects, targeted(ledger.Key(o)))
+		}
+	}
+	if body.Edits == nil && body.Back == nil {
+		return d, &ledger.Error{Code: ledger.Invalid, Field: "edits", Message: "are not stated",
+			Fix: "state them, or back for an undo or a rollback"}
+	}
 	if len(body.Edits) > ledger.MaxEdits {
 		return d, &ledger.Error{Code: ledger.TooLarge, Field: "edits", Message: "are more than 20,000",
 			Fix: "make several changes of them"}
 	}
 	for _, e := range body.Edits {
-		key := ledger.Key{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
-		if key.Target == "" {
-			key.Target = ledger.DefaultTarget
-		}
+		key := targeted(ledger.Key{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
 		stated := 0
 		for _, is := range []bool{len(e.Content) > 0, e.Revision != 0, e.Delete} {
 			if is {
@@ -84,6 +92,12 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 		d.Edits = append(d.Edits, made)
 	}
 	return d, nil
+}
+
+// targeted is a key with the target that is meant.
+func targeted(k ledger.Key) ledger.Key {
+	k.Target = cmp.Or(k.Target, ledger.DefaultTarget)
+	return k
 }
 
 func holdOf(h *wire.HoldBody, by string) *ledger.Hold {

@@ -67,19 +67,22 @@ func subject(c ledger.Caller) string {
 	return c.Subject
 }
 
-// mayDraft refuses a draft if the caller may not make all of it: write what gets a content, delete what goes, hold what
-// is held or released. What undo and rollback draft themselves needs the permission to roll back, and no other; a draft
-// that a caller states needs the usual ones, whatever verb it states.
-func (s *server) mayDraft(ctx context.Context, d ledger.Draft, drafted bool) error {
+// usual is the permission for an edit of a draft: to roll back for one that goes back, and no other; else to write what
+// gets a content, and to delete what goes.
+func usual(d ledger.Draft, e ledger.Edit) ledger.Permission {
+	switch {
+	case goesBack(d):
+		return ledger.MayRollback
+	case e.Delete:
+		return ledger.MayDelete
+	}
+	return ledger.MayWrite
+}
+
+// mayDraft refuses a draft if the caller may not make all of it, or not hold what is held or released.
+func (s *server) mayDraft(ctx context.Context, d ledger.Draft) error {
 	for _, e := range d.Edits {
-		p := ledger.MayWrite
-		switch {
-		case drafted:
-			p = ledger.MayRollback
-		case e.Delete:
-			p = ledger.MayDelete
-		}
-		if err := s.may(ctx, p, e.Key); err != nil {
+		if err := s.may(ctx, usual(d, e), e.Key); err != nil {
 			return err
 		}
 		if d.Hold == nil && !d.Release {

@@ -173,6 +173,9 @@ func (s *server) writeObject(ctx context.Context, in Written,
 		return nil, err
 	}
 	d.Edits = []ledger.Edit{e}
+	if d, err = s.admit(ctx, d, s.mayDraft); err != nil {
+		return nil, err
+	}
 	change, err := s.commit(ctx, d, "")
 	if err != nil {
 		return nil, err

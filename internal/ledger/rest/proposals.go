@@ -75,10 +75,10 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayPropose(ctx, d); err != nil {
+	if err := s.mayStated(ctx, d, s.mayPropose); err != nil {
 		return nil, err
 	}
-	if d, err = s.admit(ctx, d, s.mayPropose); err != nil {
+	if d, err = s.drafted(ctx, d, s.mayPropose); err != nil {
 		return nil, err
 	}
 	by, err := s.proposer()
@@ -105,11 +105,7 @@ func (s *server) mayPropose(ctx context.Context, d ledger.Draft) error {
 				return err
 			}
 		}
-		usual := ledger.MayWrite
-		if e.Delete {
-			usual = ledger.MayDelete
-		}
-		ok, err := s.lets(ctx, usual, e.Key)
+		ok, err := s.lets(ctx, usual(d, e), e.Key)
 		if err != nil {
 			return err
 		}
@@ -297,7 +293,7 @@ func (s *server) commitProposal(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if p.Approvals() == 0 { // no approvals are needed, so this is as any other change
-		err = s.mayDraft(ctx, p.Draft, false)
+		err = s.mayDraft(ctx, p.Draft)
 	} else {
 		err = s.mayMove(ctx, p)
 	}
@@ -321,11 +317,7 @@ func (s *server) mayMove(ctx context.Context, p ledger.Proposal) error {
 		return s.mayPropose(ctx, p.Draft) // they may have lost the permission
 	}
 	for _, e := range p.Draft.Edits {
-		usual := ledger.MayWrite
-		if e.Delete {
-			usual = ledger.MayDelete
-		}
-		if ok, err := s.lets(ctx, usual, e.Key); err != nil {
+		if ok, err := s.lets(ctx, usual(p.Draft, e), e.Key); err != nil {
 			return err
 		} else if ok {
 			continue

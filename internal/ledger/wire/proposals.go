@@ -59,6 +59,12 @@ func DraftOf(d ledger.Draft) Draft {
 	if d.Hold != nil {
 		b.Hold = &HoldBody{Why: d.Hold.Why, Until: d.Hold.Until}
 	}
+	if d.Back != nil {
+		b.Back = &Back{Shared: d.Back.Shared}
+		for _, k := range d.Back.Objects {
+			b.Back.Objects = append(b.Back.Objects, ObjectName(k))
+		}
+	}
 	for _, e := range d.Edits {
 		b.Edits = append(b.Edits, Edit{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace,
 			Name: e.Name, Content: e.Content, Revision: e.Revision, Delete: e.Delete, Expect: e.Expect})
