@@ -61,7 +61,7 @@ func TestProposals(t *testing.T) {
 	// Somebody changes the route meanwhile: what was approved is not what would be done.
 	s.write("route.yaml", routeFile("web", "store.example", to("green")))
 	s.run(0, "propose", ".", "-m", "a new name", "--author", "alice")
-	s.run(0, "approve", "2", "--author", "bob")
+	s.has(s.run(0, "approve", "2", "--author", "bob"), "store.example", "preview ", "proposal 2: Approved")
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
 	s.run(0, "apply", ".", "--without-approval", "-m", "green burns", "--wait")
 	s.has(s.run(1, "commit", "2", "--author", "alice"), "proposal 2", "something else by now than what was approved")

@@ -33,7 +33,8 @@ func proposals(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals/{number}", Summary: "Get proposal"},
 		s.getProposal)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
-		Summary: "Approve proposal", Description: "Nobody approves what they proposed."}, s.approve)
+		Summary: "Approve proposal", Description: "Nobody approves what they proposed. The body states the digest of the preview that is " +
+			"approved (428 without)."}, s.approve)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
 		Summary: "Reject proposal", Description: "It ends with that."}, s.reject)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/withdraw",
@@ -218,6 +219,12 @@ func (s *server) answer(ctx context.Context, in *answering, approve bool) (*oneP
 	}
 	if err := s.mayAll(ctx, ledger.MayApprove, p); err != nil {
 		return nil, err
+	}
+	if approve && in.Body.Preview == "" {
+		return nil, &wire.Problem{Status: http.StatusPreconditionRequired, Code: ledger.Invalid, Field: "preview",
+			Object: fmt.Sprintf("proposal %d", in.Number), Title: http.StatusText(http.StatusPreconditionRequired),
+			Detail: "the request does not say which preview it approves",
+			Fix:    "look at the proposal, and send its preview's digest as preview"}
 	}
 	who := askedOf(ctx).caller.Subject
 	p, err = s.Ledger.Answer(ctx, in.Number, ledger.Answer{By: who, Approve: approve, Preview: in.Body.Preview,

@@ -44,7 +44,7 @@ type ProposalPage struct {
 // AnswerBody is the body of POST /proposals/{number}/approve, /reject and /withdraw.
 type AnswerBody struct {
 	Message string `json:"message,omitempty" maxLength:"4096" doc:"Why; a rejection has to say"`
-	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about: refused if that changed"`
+	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about, which approve has to state"`
 }
 
 // CommitBody is the body of POST /proposals/{number}/commit.
