@@ -83,6 +83,16 @@ func TestSettingsThatCanNotWork(t *testing.T) {
 		_, err := client.New(bad.Config)
 		wants(t, err, ledger.Invalid, bad.word)
 	}
+	// A token is sent over TLS, or stays on this machine.
+	for _, bad := range []client.Config{{URL: "http://ledger.example:8443", Token: "t"}, {URL: "http://10.0.0.1", Token: "t"},
+		{URL: "http://localhost.example", TokenFile: none}} {
+		_, err := client.New(bad)
+		wants(t, err, ledger.Invalid, "--ledger", "https://", "token")
+	}
+	for _, good := range []client.Config{{URL: "http://ledger.example"}, {URL: "http://localhost:1", Token: "t"},
+		{URL: "http://[::1]:1", Token: "t"}, {URL: "https://ledger.example", Token: "t"}} {
+		open(t, good)
+	}
 	_, err := open(t, client.Config{URL: "http://127.0.0.1:1", TokenFile: none}).Head(t.Context())
 	wants(t, err, ledger.Unknown, "--token-file")
 }
