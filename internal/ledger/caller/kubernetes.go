@@ -86,6 +86,9 @@ func (k *Kubernetes) of(p ledger.Permission, key ledger.Key) *authorizationv1.Re
 		return &authorizationv1.ResourceAttributes{Group: LedgerGroup, Resource: "changes", Verb: string(p),
 			Namespace: key.Namespace}
 	}
+	if key.Kind == "" { // all objects
+		return &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: verb, Namespace: key.Namespace}
+	}
 	plural := ""
 	if k.Plural != nil {
 		plural = k.Plural(key.Group, key.Kind)

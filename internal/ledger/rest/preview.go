@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,7 +14,8 @@ import (
 
 func previews(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/preview", Summary: "Preview change",
-		Description: "What the change would do in the proxies of each cluster. Nothing is written."}, s.postPreview)
+		Description: "What the change would do in the proxies of each cluster. Nothing is written. Who may not read all " +
+			"objects of a target gets the digest, and no report."}, s.postPreview)
 }
 
 type onePreview struct{ Body wire.Preview }
@@ -31,7 +33,27 @@ func (s *server) postPreview(ctx context.Context, in *struct{ Body wire.Draft })
 		return nil, err
 	}
 	p, err := s.preview(ctx, d)
+	if err == nil {
+		p, err = s.seenPreview(ctx, p)
+	}
 	return &onePreview{p}, err
+}
+
+// seenPreview is a preview as the caller may see it. A report tells of requests and objects of all namespaces, so it is
+// shown to who may read all objects of its target; a commit can be bound to it also by others.
+func (s *server) seenPreview(ctx context.Context, p wire.Preview) (wire.Preview, error) {
+	p.Clusters = slices.Clone(p.Clusters)
+	for i := range p.Clusters {
+		c := &p.Clusters[i]
+		ok, err := s.lets(ctx, ledger.MayRead, ledger.Key{Target: c.Target})
+		if err != nil {
+			return p, err
+		}
+		if !ok && c.NotPreviewed == "" {
+			c.Report, c.Text = nil, "not shown: it needs a grant to read all objects of target "+c.Target+"\n"
+		}
+	}
+	return p, nil
 }
 
 // mayPreview: who may propose or make a change may ask what it would do.
@@ -77,6 +99,9 @@ func (s *server) commitPreviewed(ctx context.Context, d ledger.Draft, digest str
 	}
 	c, now, err := s.Preview.Commit(ctx, d, digest)
 	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.Conflict && now.Digest != digest {
+		if now, err = s.seenPreview(ctx, now); err != nil {
+			return c, err
+		}
 		p := wire.ProblemOf(e)
 		p.Field, p.Preview = "ifPreview", &now
 		err = p

@@ -150,17 +150,18 @@ func (s *server) getProposals(ctx context.Context, in *struct {
 }
 
 // seenProposal is a proposal as the caller may see it: objects that they may read or approve changes of, or all of it
-// if it is their own. A preview tells of all objects, so who may not see all does not see it.
+// if it is their own. Its preview is for who may approve all of it, and for others as seenPreview says.
 func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Proposal, error) {
 	var edits []ledger.Edit
+	approves := true
 	for _, e := range p.Draft.Edits {
-		ok := p.By == askedOf(ctx).caller.Subject
-		for _, permission := range []ledger.Permission{ledger.MayRead, ledger.MayApprove} {
-			if ok {
-				break
-			}
-			var err error
-			if ok, err = s.lets(ctx, permission, e.Key); err != nil {
+		may, err := s.lets(ctx, ledger.MayApprove, e.Key)
+		if err != nil {
+			return wire.Proposal{}, err
+		}
+		ok := may || p.By == askedOf(ctx).caller.Subject
+		if approves = approves && may; !ok {
+			if ok, err = s.lets(ctx, ledger.MayRead, e.Key); err != nil {
 				return wire.Proposal{}, err
 			}
 		}
@@ -173,6 +174,12 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 	p.Draft.Edits = edits
 	if hidden > 0 {
 		p.Preview.Clusters = []ledger.ClusterPreview{}
+	}
+	if !approves {
+		var err error
+		if p.Preview, err = s.seenPreview(ctx, p.Preview); err != nil {
+			return wire.Proposal{}, err
+		}
 	}
 	w := wire.ProposalOf(p)
 	w.Hidden = hidden
