@@ -90,6 +90,12 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 	}}
 	own, err := rest.New(rest.Config{
 		Ledger: db, Callers: callers, Admit: admission, Preview: previewer, Proposer: previewer,
+		Kind: func(word string) (group, kind string, known bool) {
+			if k, ok := o.Catalog.Named(word); ok {
+				return k.Group(), k.Kind.String(), true
+			}
+			return "", "", false
+		},
 		Log: o.Log, Version: o.Version, Unknown: m.unknown.Inc,
 	})
 	if err != nil {

@@ -27,8 +27,7 @@ func (s *server) postChange(ctx context.Context, in *struct {
 	Request string `header:"Idempotency-Key" maxLength:"200" doc:"Repeats of the request answer the first one's change"`
 	Body    wire.Draft
 }) (*oneChange, error) {
-	a := askedOf(ctx)
-	d, err := draftOf(in.Body, a.caller.Subject, a.agent, in.Request)
+	d, err := s.stated(ctx, in.Body, in.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +98,7 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 }) (*changePage, error) {
 	q := ledger.ChangesQuery{Page: ledger.Page{Limit: in.Limit, After: in.After}, Author: in.Author, Oldest: in.Oldest}
 	if in.Name != "" {
-		k := Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name}.key()
-		if k.Target == "" {
-			k.Target = ledger.DefaultTarget
-		}
+		k := s.key(Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		if err := s.may(ctx, ledger.MayRead, k); err != nil {
 			return nil, err
 		}

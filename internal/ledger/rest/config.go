@@ -21,6 +21,8 @@ const Prefix = "/ledger/v1"
 type Config struct {
 	Ledger  ledger.Ledger
 	Callers Callers
+	// Kind finds the kind that a word without a group means; nil: a kind of the core group.
+	Kind    func(word string) (group, kind string, known bool)
 	Admit   Admit   // nil: every object is admitted
 	Preview Preview // nil: previews are answered with NotAsked
 	// Proposer previews and commits proposals; nil: proposing and committing them is answered with NotAsked.

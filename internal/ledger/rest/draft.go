@@ -2,7 +2,9 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -41,6 +43,26 @@ func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 		}
 	}
 	return ledger.Edit{Key: key, Content: content}, Unredacted(key, content)
+}
+
+// stated is the draft that a body states, with the groups that its kinds have.
+func (s *server) stated(ctx context.Context, body wire.Draft, request string) (ledger.Draft, error) {
+	a := askedOf(ctx)
+	if body.Back != nil {
+		back := *body.Back
+		back.Objects = slices.Clone(back.Objects)
+		for i, o := range back.Objects {
+			back.Objects[i] = wire.ObjectName(s.grouped(ledger.Key(o)))
+		}
+		body.Back = &back
+	}
+	body.Edits = slices.Clone(body.Edits)
+	for i := range body.Edits {
+		e := &body.Edits[i]
+		k := s.grouped(ledger.Key{Group: e.Group, Kind: e.Kind})
+		e.Group, e.Kind = k.Group, k.Kind
+	}
+	return draftOf(body, a.caller.Subject, a.agent, request)
 }
 
 // draftOf is the draft that a body states. The author is whoever sends it, whatever it says. It is a pure function.

@@ -97,7 +97,7 @@ func (s *server) getHistory(ctx context.Context, in *struct {
 	Limit int   `query:"limit" minimum:"0" maximum:"1000"`
 	After int64 `query:"after" minimum:"0" doc:"The last generation of the page before: older ones are listed"`
 }) (*history, error) {
-	key := in.key()
+	key := s.key(in.Named)
 	if err := s.may(ctx, ledger.MayRead, key); err != nil {
 		return nil, err
 	}

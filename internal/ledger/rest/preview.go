@@ -21,8 +21,7 @@ func previews(s *server, api huma.API) {
 type onePreview struct{ Body wire.Preview }
 
 func (s *server) postPreview(ctx context.Context, in *struct{ Body wire.Draft }) (*onePreview, error) {
-	a := askedOf(ctx)
-	d, err := draftOf(in.Body, a.caller.Subject, a.agent, "")
+	d, err := s.stated(ctx, in.Body, "")
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -67,12 +66,11 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 	Request string `header:"Idempotency-Key" maxLength:"200" doc:"Repeats of the request answer the first one's proposal"`
 	Body    wire.Draft
 }) (*oneProposal, error) {
-	a := askedOf(ctx)
 	if in.Body.Head != 0 || in.Body.DryRun || in.Body.IfPreview != "" {
 		return nil, &ledger.Error{Code: ledger.Invalid, Message: "a proposal states no head, dryRun or ifPreview",
 			Fix: "leave them out: it is bound to its own preview"}
 	}
-	d, err := draftOf(in.Body, a.caller.Subject, a.agent, in.Request)
+	d, err := s.stated(ctx, in.Body, in.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -250,14 +248,6 @@ func (s *server) mayAll(ctx context.Context, permission ledger.Permission, p led
 		}
 	}
 	return nil
-}
-
-// noted notes an attempt that the ledger itself denied.
-func (s *server) noted(ctx context.Context, p ledger.Permission, err error) error {
-	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.Denied {
-		s.note(ctx, p, e.Object)
-	}
-	return err
 }
 
 func (s *server) withdraw(ctx context.Context, in *answering) (*oneProposal, error) {

@@ -113,10 +113,7 @@ func (s *server) listStatus(ctx context.Context, in *struct {
 }) (*statusList, error) {
 	q := ledger.StatusQuery{Change: in.Change, Cluster: in.Cluster, Pending: in.Pending, Limit: in.Limit}
 	if in.Name != "" {
-		k := Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name}.key()
-		if k.Target == "" {
-			k.Target = ledger.DefaultTarget
-		}
+		k := s.key(Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		q.Keys = []ledger.Key{k}
 	}
 	return s.status(ctx, q)
