@@ -89,7 +89,8 @@ took away.`,
 	}
 	o.bindApplying(cmd, &a)
 	cmd.Flags().Int64Var(&a.Of, "to", 0, "the change after which they were as they shall be")
-	cmd.Flags().BoolVar(&back.Shared, "shared", false, "of a Gateway: objects that other Gateways use, too, go back as well")
+	cmd.Flags().BoolVar(&back.Shared, "shared", false,
+		"of a Gateway: objects that other Gateways use, too, go back as well")
 	if err := cmd.MarkFlagRequired("to"); err != nil {
 		panic(err)
 	}

@@ -84,8 +84,8 @@ func TestSettingsThatCanNotWork(t *testing.T) {
 		wants(t, err, ledger.Invalid, bad.word)
 	}
 	// A token is sent over TLS, or stays on this machine.
-	for _, bad := range []client.Config{{URL: "http://ledger.example:8443", Token: "t"}, {URL: "http://10.0.0.1", Token: "t"},
-		{URL: "http://localhost.example", TokenFile: none}} {
+	for _, bad := range []client.Config{{URL: "http://ledger.example:8443", Token: "t"},
+		{URL: "http://10.0.0.1", Token: "t"}, {URL: "http://localhost.example", TokenFile: none}} {
 		_, err := client.New(bad)
 		wants(t, err, ledger.Invalid, "--ledger", "https://", "token")
 	}

@@ -42,7 +42,9 @@ func written(o ledger.Object) resource {
 }
 
 // commit makes a change of one edit, for which the caller needs a permission, and answers the object as it is then.
-func (s *server) commit(r *http.Request, who ledger.Caller, p ledger.Permission, d ledger.Draft) (ledger.Object, error) {
+func (s *server) commit(
+	r *http.Request, who ledger.Caller, p ledger.Permission, d ledger.Draft,
+) (ledger.Object, error) {
 	d.Author, d.Via, d.Direct = who.Subject, "kontrol API", true
 	if s.Admit != nil {
 		admitted, err := s.Admit.Admit(r.Context(), d)

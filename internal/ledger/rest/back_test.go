@@ -43,7 +43,8 @@ func TestServerDraftsWhatGoesBack(t *testing.T) {
 	// Bound to its preview, and refused if that is another one by then.
 	var p wire.Preview
 	r.do(call{who: "carol", method: "POST", path: "/preview", body: undo}).is(200, &p)
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "new.example")}, Hold: &wire.HoldBody{Why: "x"}}).is(201, nil)
+	held := wire.Draft{Edits: []wire.Edit{edit("a", "new.example")}, Hold: &wire.HoldBody{Why: "x"}}
+	r.change("alice", held).is(201, nil)
 	bound := undo
 	bound.IfPreview, bound.Release = p.Digest, true
 	r.change("carol", bound).problem(403, ledger.Denied) // it may not release
@@ -88,21 +89,23 @@ func TestUndoAndRollbackMustBeSuch(t *testing.T) {
 		draft wire.Draft
 		field string
 	}{
-		"an undo that writes":            {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{edit("a", "x")}}, "verb"},
-		"an undo that deletes":           {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{gone}}, "verb"},
-		"an undo that does more":         {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{old, edit("b", "b")}}, "verb"},
+		"an undo that writes":  {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{edit("a", "x")}}, "verb"},
+		"an undo that deletes": {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{gone}}, "verb"},
+		"an undo that does more": {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{old, edit("b", "b")}},
+			"verb"},
 		"a rollback to something else":   {wire.Draft{Verb: ledger.Rollback, Of: 2, Edits: []wire.Edit{old}}, "verb"},
 		"an undo of nothing":             {wire.Draft{Verb: ledger.Rollback, Edits: []wire.Edit{old}}, "of"},
 		"a change that is about another": {wire.Draft{Of: 1, Edits: []wire.Edit{edit("a", "x")}}, "of"},
 		"what no cluster adopted":        {wire.Draft{Verb: ledger.Adopt, Edits: []wire.Edit{edit("a", "x")}}, "verb"},
 		"back without a verb":            {wire.Draft{Back: &wire.Back{}}, "back"},
-		"back with edits":                {wire.Draft{Verb: ledger.Undo, Of: 2, Back: &wire.Back{}, Edits: []wire.Edit{old}}, "back"},
+		"back with edits": {wire.Draft{Verb: ledger.Undo, Of: 2, Back: &wire.Back{}, Edits: []wire.Edit{old}},
+			"back"},
 	} {
 		if p := r.change("alice", c.draft).problem(422, ledger.Invalid); p.Field != c.field {
 			t.Errorf("%s: %+v", name, p)
 		}
-		if p := r.do(call{who: "alice", method: "POST", path: "/proposals", body: c.draft}).problem(422, ledger.Invalid); p.Field !=
-			c.field {
+		proposed := r.do(call{who: "alice", method: "POST", path: "/proposals", body: c.draft})
+		if p := proposed.problem(422, ledger.Invalid); p.Field != c.field {
 			t.Errorf("%s, proposed: %+v", name, p)
 		}
 	}

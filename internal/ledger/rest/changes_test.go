@@ -287,8 +287,8 @@ func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 		return object("v1", "Secret", "shop", "cert", `, "stringData": {"tls.crt": "`+value+`"}`)
 	}
 	routed := func(namespace, name, host string) wire.Edit { // to what both Gateways use
-		return object(v1, "HTTPRoute", namespace, name, fmt.Sprintf(`, "spec": {"hostnames": [%q], "parentRefs": [{"name": "gw"}],
-			"rules": [{"backendRefs": [{"name": "shared", "namespace": "other"}]}]}`, host))
+		return object(v1, "HTTPRoute", namespace, name, fmt.Sprintf(`, "spec": {"hostnames": [%q],
+			"parentRefs": [{"name": "gw"}], "rules": [{"backendRefs": [{"name": "shared", "namespace": "other"}]}]}`, host))
 	}
 	r.change("alice", wire.Draft{Edits: []wire.Edit{object(v1, "Gateway", "shop", "gw", `, "spec": {"v": 1}`),
 		object(v1, "Gateway", "bank", "gw", ""), routed("bank", "web", "bank.example"), routed("shop", "a", "old.example"),

@@ -53,8 +53,8 @@ type Admit interface {
 // Preview asks what a draft would do in the proxies.
 type Preview interface {
 	Preview(ctx context.Context, d ledger.Draft) (wire.Preview, error)
-	// Commit commits a draft if it still does what the preview of a digest said: else Conflict, or NotAsked. It answers the
-	// preview as it is now, too.
+	// Commit commits a draft if it still does what the preview of a digest said: else Conflict, or NotAsked. It answers
+	// the preview as it is now, too.
 	Commit(ctx context.Context, d ledger.Draft, bound string) (ledger.Change, wire.Preview, error)
 }
 

@@ -15,7 +15,7 @@ import (
 // Named is the object that a path names.
 type Named struct {
 	Target    string `path:"target" example:"default"`
-	Kind      string `path:"kind" example:"HTTPRoute.gateway.networking.k8s.io" doc:"Kind, a dot and the group; or Kind alone"`
+	Kind      string `path:"kind" example:"HTTPRoute.gateway.networking.k8s.io" doc:"Kind, or Kind.group"`
 	Namespace string `path:"namespace" example:"shop" doc:"- for kinds without namespaces"`
 	Name      string `path:"name" example:"web"`
 }

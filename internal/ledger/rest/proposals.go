@@ -32,8 +32,8 @@ func proposals(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals/{number}", Summary: "Get proposal"},
 		s.getProposal)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
-		Summary: "Approve proposal", Description: "Nobody approves what they proposed. The body states the digest of the preview that is " +
-			"approved (428 without)."}, s.approve)
+		Summary: "Approve proposal", Description: "Nobody approves what they proposed. The body states the digest of " +
+			"the preview that is approved (428 without)."}, s.approve)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
 		Summary: "Reject proposal", Description: "It ends with that."}, s.reject)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/withdraw",

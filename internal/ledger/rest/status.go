@@ -124,6 +124,11 @@ func (s *server) queryStatus(ctx context.Context, in *struct{ Body wire.StatusQu
 }
 
 func (s *server) status(ctx context.Context, q ledger.StatusQuery) (*statusList, error) {
+	if q.Change == 0 { // what one change edited is bounded
+		if err := s.large(ctx, "", max(q.Limit, len(q.Keys))); err != nil {
+			return nil, err
+		}
+	}
 	list, err := s.Ledger.Status(ctx, q)
 	if err != nil {
 		return nil, err
