@@ -61,7 +61,7 @@ func TestProposals(t *testing.T) {
 	// Somebody changes the route meanwhile: what was approved is not what would be done.
 	s.write("route.yaml", routeFile("web", "store.example", to("green")))
 	s.run(0, "propose", ".", "-m", "a new name", "--author", "alice")
-	s.run(0, "approve", "2", "--author", "bob")
+	s.has(s.run(0, "approve", "2", "--author", "bob"), "store.example", "preview ", "proposal 2: Approved")
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
 	s.run(0, "apply", ".", "--without-approval", "-m", "green burns", "--wait")
 	s.has(s.run(1, "commit", "2", "--author", "alice"), "proposal 2", "something else by now than what was approved")
@@ -183,7 +183,7 @@ func (a *askedServer) as(who string, code int, args ...string) string {
 func TestProposalsOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := serveHTTP(t, protectedStage(t), map[string]string{"alice": "read,write,approve", "bob": "read,approve",
-		"mallory": "read"})
+		"mallory": "read", "carol": "rollback"})
 	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
 	s.has(s.as("alice", 1, "apply", "."), "need approvals (1)")
 	s.has(s.as("alice", 1, "apply", ".", "--without-approval"), "need approvals (1)")
@@ -198,4 +198,14 @@ func TestProposalsOverHTTP(t *testing.T) {
 	s.expect("GET http://shop.example/ -> 200 green")
 	s.has(s.as("bob", 0, "show", "2"), "approved by bob")
 	s.has(s.as("bob", 0, "commit", "1"), "which an earlier request made")
+
+	// Who may roll back, and neither read nor write, has the server draft it.
+	s.has(s.as("carol", 0, "undo", "2", "--dry-run"), "changed HTTPRoute shop/web")
+	s.has(s.as("mallory", 1, "undo", "2", "--dry-run"), "may not undo or roll back")
+	s.has(s.as("carol", 1, "rollback", "httproute", "shop/web", "--to", "1", "--preview"), "not shown", "need approvals (1)")
+	s.has(s.as("carol", 0, "undo", "2", "--propose", "-m", "not yet"), "proposal 2 by carol", "not yet",
+		"HTTPRoute shop/web as it was in revision 1")
+	s.has(s.as("bob", 0, "approve", "2"), "~ HTTPRoute shop/web", "proposal 2: Approved")
+	s.has(s.as("carol", 0, "commit", "2"), "change 3", "changed HTTPRoute shop/web")
+	s.expect("GET http://shop.example/ -> 200 blue")
 }

@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// Back says what goes back with a Rollback. With an Undo, it is empty: that is what the change edited.
+type Back struct {
+	Objects []Key `json:"objects,omitempty"` // of a Gateway, all that belongs to it goes back
+	Shared  bool  `json:"shared,omitempty"`  // what other Gateways use, too, goes back with a Gateway
+}
+
 // UndoOf drafts the undoing of a change: each object goes back to the content that it had before. If later changes
 // edited one of its objects, the error names them (Conflict): they are to be undone first. An object that is as it was
 // before already is left out.

@@ -32,6 +32,9 @@ type Draft struct {
 	Message string `json:"message,omitempty"`
 	Verb    Verb   `json:"verb,omitempty"` // "": Apply
 	Of      int64  `json:"of,omitempty"`   // the change that Undo and Rollback are about
+	// Back, if not nil, stands in place of edits: they follow from Verb, Of and what it says. Whoever can read the whole
+	// ledger drafts them (package closure). A ledger that keeps changes itself refuses a draft that still has it.
+	Back *Back `json:"back,omitempty"`
 	// Request, if not "", makes the draft one change however often it is sent: a second time answers the first one's
 	// change (Idempotency-Key). It is the author's own.
 	Request string `json:"request,omitempty"`

@@ -52,6 +52,10 @@ type Write struct {
 // Resolve decides what a draft comes to, by a state that has an entry for each object that it names, and moves the
 // state on. If it refuses the draft, the state stays. A draft that changes nothing has a Change without a number.
 func Resolve(s *State, d Draft, edits []Hashed) (Writes, error) {
+	if d.Back != nil {
+		return Writes{}, &Error{Code: Invalid, Field: "back", Message: "is not drafted yet",
+			Fix: "draft its edits, or have a server do it"}
+	}
 	if d.Head != 0 && d.Head != s.Head {
 		return Writes{}, &Error{Code: Conflict, Message: "the ledger is at another change than the draft was made for",
 			Fix: "look at the draft again as things are now", Later: later(d.Head, s.Head)}

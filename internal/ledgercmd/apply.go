@@ -21,7 +21,7 @@ type applying struct {
 	bound   string
 	wait    waiting
 	hold    string
-	back    bool // undo if refused
+	takes   bool // it back if it is refused
 	propose bool
 	freely  bool // without approvals
 }
@@ -66,7 +66,7 @@ func (o *options) bindApplying(cmd *cobra.Command, a *applying) {
 	f.StringVar(&a.hold, "hold", "",
 		"hold the objects, for this reason: who changes them afterwards has to state --release")
 	a.bindPropose(cmd)
-	f.BoolVar(&a.back, "undo-if-refused", false, "wait, and undo the change if a cluster or the proxies refuse it")
+	f.BoolVar(&a.takes, "undo-if-refused", false, "wait, and undo the change if a cluster or the proxies refuse it")
 	a.wait.bind(cmd)
 }
 
@@ -131,9 +131,6 @@ func spared(k ledger.Key) bool {
 // commit makes a draft a change, and says what became of it.
 func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	ctx := cmd.Context()
-	if len(a.Edits) == 0 { // a way back to what is
-		return o.printMade(cmd, ledger.Change{}, a.DryRun)
-	}
 	a.Author, a.Via = o.authorName(), cmd.CommandPath()
 	if a.hold != "" {
 		a.Draft.Hold = &ledger.Hold{By: a.Author, Why: a.hold}
@@ -141,6 +138,9 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	var err error
 	if a.Draft, err = l.Admit(ctx, a.Draft); err != nil {
 		return err
+	}
+	if len(a.Edits) == 0 && a.Back == nil { // all is so already
+		return o.printMade(cmd, ledger.Change{}, a.DryRun)
 	}
 	if a.propose {
 		return o.suggest(cmd, l, a)
@@ -163,7 +163,7 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	if err != nil {
 		return err
 	}
-	wait := a.wait.on || a.back
+	wait := a.wait.on || a.takes
 	if o.output != "json" || !wait {
 		if err := o.printMade(cmd, change, a.DryRun); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 		return nil
 	}
 	stage, err := o.waitFor(cmd, l, change, a.wait.timeout)
-	if stage == ledger.IsRefused && a.back {
+	if stage == ledger.IsRefused && a.takes {
 		return o.takeBack(cmd, l, a, change, err)
 	}
 	return err
@@ -181,14 +181,18 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 
 // takeBack undoes a change that was refused, and waits for that. The error is that of the refusal.
 func (o *options) takeBack(cmd *cobra.Command, l *opened, a *applying, refused ledger.Change, why error) error {
-	draft, err := ledger.UndoOf(cmd.Context(), l.Ledger, refused.Number)
-	if err != nil {
-		return fmt.Errorf("change %d was refused and can't be undone: %w", refused.Number, err)
+	draft := ledger.Draft{Verb: ledger.Undo, Of: refused.Number, Back: &ledger.Back{}, Author: a.Author, Via: a.Via,
+		Message: fmt.Sprintf("undo change %d, which was refused", refused.Number), Release: true}
+	for _, e := range refused.Edited {
+		if e.BeforeRev == 0 {
+			draft.Deletions++
+		}
 	}
-	draft.Author, draft.Via = a.Author, a.Via
-	draft.Message = fmt.Sprintf("undo change %d, which was refused", refused.Number)
-	draft.Release, draft.Deletions = true, withCount(draft).Deletions
-	undo, err := l.Ledger.Commit(cmd.Context(), draft)
+	draft, err := l.Admit(cmd.Context(), draft)
+	var undo ledger.Change
+	if err == nil {
+		undo, err = l.Ledger.Commit(cmd.Context(), draft)
+	}
 	if err != nil {
 		return fmt.Errorf("change %d was refused and can't be undone: %w", refused.Number, err)
 	}

@@ -42,32 +42,17 @@ before. If later changes edited one of them, they are named, and nothing is done
 			if err != nil {
 				return err
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				draft, err := ledger.UndoOf(ctx, l.Ledger, number)
-				if err != nil {
-					return err
-				}
-				a.take(draft)
-				return o.commit(cmd, l, &a)
-			})
+			a.Verb, a.Of, a.Back = ledger.Undo, number, &ledger.Back{}
+			return o.withLedger(cmd, func(_ context.Context, l *opened) error { return o.commit(cmd, l, &a) })
 		},
 	}
 	o.bindApplying(cmd, &a)
 	return cmd
 }
 
-// take takes a draft's edits, and its message if the user stated none.
-func (a *applying) take(d ledger.Draft) {
-	a.Edits, a.Verb, a.Of = d.Edits, d.Verb, d.Of
-	if a.Message == "" {
-		a.Message = d.Message
-	}
-}
-
 func (o *options) rollbackCommand() *cobra.Command {
-	var a applying
-	var to int64
-	var shared bool
+	back := &ledger.Back{}
+	a := applying{Draft: ledger.Draft{Verb: ledger.Rollback, Back: back}}
 	cmd := &cobra.Command{
 		Use:   "rollback gateway NAMESPACE/NAME --to N | rollback KIND NAMESPACE/NAME... --to N",
 		Short: "Make objects what they were after a change, as a new change",
@@ -89,35 +74,23 @@ took away.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if to < 1 {
-				return fmt.Errorf("--to %d: want the number of a change, 1 or more", to)
+			if a.Of < 1 {
+				return fmt.Errorf("--to %d: want the number of a change, 1 or more", a.Of)
 			}
-			var keys []ledger.Key
 			for _, name := range args[1:] {
 				key, err := o.keyOf(args[0], name)
 				if err != nil {
 					return err
 				}
-				keys = append(keys, key)
+				back.Objects = append(back.Objects, key)
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) (err error) {
-				if keys[0].Kind == "Gateway" {
-					if keys, err = o.closure(ctx, l, keys, to, shared); err != nil {
-						return err
-					}
-				}
-				draft, err := ledger.RollbackOf(ctx, l.Ledger, keys, to)
-				if err != nil {
-					return err
-				}
-				a.take(draft)
-				return o.commit(cmd, l, &a)
-			})
+			return o.withLedger(cmd, func(_ context.Context, l *opened) error { return o.commit(cmd, l, &a) })
 		},
 	}
 	o.bindApplying(cmd, &a)
-	cmd.Flags().Int64Var(&to, "to", 0, "the change after which they were as they shall be")
-	cmd.Flags().BoolVar(&shared, "shared", false, "of a Gateway: objects that other Gateways use, too, go back as well")
+	cmd.Flags().Int64Var(&a.Of, "to", 0, "the change after which they were as they shall be")
+	cmd.Flags().BoolVar(&back.Shared, "shared", false,
+		"of a Gateway: objects that other Gateways use, too, go back as well")
 	if err := cmd.MarkFlagRequired("to"); err != nil {
 		panic(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/admit"
 	"cardea.dev/cardea/internal/ledger/client"
+	"cardea.dev/cardea/internal/ledger/closure"
 	"cardea.dev/cardea/internal/ledger/preview"
 	"cardea.dev/cardea/internal/ledger/store"
 )
@@ -27,7 +28,7 @@ type opened struct {
 
 // changer does what a server does by itself, and what is done here for a ledger that is opened without one.
 type changer interface {
-	// Admit checks a draft; see package admit.
+	// Admit drafts what goes back, and checks a draft; see packages closure and admit.
 	Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, error)
 	// Preview tells what a draft would change.
 	Preview(ctx context.Context, d ledger.Draft) (ledger.Preview, error)
@@ -86,6 +87,15 @@ func (o *options) open(cmd *cobra.Command, url string) (*opened, error) {
 type direct struct {
 	*admit.Admission
 	*preview.Previewer
+}
+
+// Admit implements changer: what goes back is drafted, and objects are checked.
+func (d *direct) Admit(ctx context.Context, draft ledger.Draft) (ledger.Draft, error) {
+	draft, err := closure.Draft(ctx, d.Previewer.Ledger, draft)
+	if err != nil {
+		return draft, err
+	}
+	return d.Admission.Admit(ctx, draft)
 }
 
 // CommitIf implements changer.

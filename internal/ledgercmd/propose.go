@@ -67,7 +67,7 @@ func (a *applying) bindPropose(cmd *cobra.Command) {
 
 // suggest keeps a draft as a proposal, and shows it.
 func (o *options) suggest(cmd *cobra.Command, l *opened, a *applying) error {
-	if a.DryRun || a.bound != "" || a.preview || a.wait.on || a.back {
+	if a.DryRun || a.bound != "" || a.preview || a.wait.on || a.takes {
 		return fmt.Errorf("a proposal changes nothing yet, and is kept with its preview: " +
 			"leave out --dry-run, --preview, --if-preview, --wait and --undo-if-refused")
 	}
@@ -97,13 +97,24 @@ func (a *answering) bindPreview(cmd *cobra.Command) {
 func (o *options) approveCommand() *cobra.Command {
 	var a answering
 	cmd := &cobra.Command{
-		Use:     "approve N",
-		Short:   "Approve a proposal of somebody else",
-		Long:    "Approve a proposal of somebody else. Of each person's answers, the last one counts.\n" + believed,
+		Use:   "approve N",
+		Short: "Approve a proposal of somebody else",
+		Long: `Approve a proposal of somebody else. What it does in the proxies is shown, and the approval is of that: if the
+proposal does something else by then, nothing is approved. With --if-preview, the approval is of what was looked at
+before ("cardea ledger proposals N"). Of each person's answers, the last one counts.
+` + believed,
 		Example: `  cardea ledger approve 3 -m "as agreed"`,
 		Args:    oneProposal,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.move(cmd, args[0], func(ctx context.Context, l *opened, n int64) (ledger.Proposal, error) {
+				if a.preview == "" {
+					p, err := l.Proposal(ctx, n)
+					if err != nil {
+						return p, err
+					}
+					printPreview(cmd.ErrOrStderr(), p.Preview)
+					a.preview = p.Preview.Digest
+				}
 				return l.Answer(ctx, n, ledger.Answer{By: o.authorName(), Approve: true, Words: a.words, Preview: a.preview})
 			})
 		},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -62,8 +61,8 @@ front of it has TLS.`,
 			}
 			if oidc.Issuer != "" {
 				var err error
-				if oidc.Client, err = clientWith(oidcCA); err != nil {
-					return fmt.Errorf("--oidc-ca: %w", err)
+				if oidc.Client, err = clientWith(oidcCA, "--oidc-ca"); err != nil {
+					return err
 				}
 				s.OIDC = &oidc
 			}
@@ -110,16 +109,4 @@ front of it has TLS.`,
 	complete(cmd, "listen", ledgerserver.DefaultAddr)
 	complete(cmd, "log-format", "text", "json")
 	return cmd
-}
-
-// clientWith is an HTTP client that trusts the authorities of a file; "": those of the machine.
-func clientWith(file string) (*http.Client, error) {
-	if file == "" {
-		return &http.Client{Timeout: issuerPatience}, nil
-	}
-	roots, err := authorities(file)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Client{Timeout: issuerPatience, Transport: trusting(roots)}, nil
 }

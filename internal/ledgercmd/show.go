@@ -250,25 +250,7 @@ func yamlOf(object ledger.Object) (string, error) {
 
 // hidden is an object's content; a Secret's values are replaced by words.
 func hidden(object ledger.Object) ledger.Content {
-	if !object.IsSecret() || len(object.Content) == 0 {
-		return object.Content
-	}
-	secret, err := object.Content.Object()
-	if err != nil {
-		return nil
-	}
-	for _, field := range []string{"data", "stringData"} {
-		if values, is := secret[field].(map[string]any); is {
-			for name := range values {
-				values[name] = "(not shown)"
-			}
-		}
-	}
-	_, content, err := ledger.ContentOf(object.Target, secret)
-	if err != nil {
-		return nil
-	}
-	return content
+	return object.Masked(func(string, string, any) string { return "(not shown)" }).Content
 }
 
 func printJSON(w io.Writer, v any) error {

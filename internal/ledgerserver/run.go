@@ -21,7 +21,6 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/admit"
 	"cardea.dev/cardea/internal/ledger/caller"
-	"cardea.dev/cardea/internal/ledger/closure"
 	"cardea.dev/cardea/internal/ledger/kontrol"
 	"cardea.dev/cardea/internal/ledger/preview"
 	"cardea.dev/cardea/internal/ledger/rest"
@@ -91,7 +90,13 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 	}}
 	own, err := rest.New(rest.Config{
 		Ledger: db, Callers: callers, Admit: admission, Preview: previewer, Proposer: previewer,
-		Closure: gateways{db}, Log: o.Log, Version: o.Version, Unknown: m.unknown.Inc,
+		Kind: func(word string) (group, kind string, known bool) {
+			if k, ok := o.Catalog.Named(word); ok {
+				return k.Group(), k.Kind.String(), true
+			}
+			return "", "", false
+		},
+		Log: o.Log, Version: o.Version, Unknown: m.unknown.Inc,
 	})
 	if err != nil {
 		return nil, err
@@ -132,15 +137,6 @@ func newCallers(o Options, db *store.Store) (*caller.Callers, error) {
 		c.Reviewer, c.Authorizer = reviewer, reviewer
 	}
 	return caller.New(c), nil
-}
-
-// gateways tells what belongs to a Gateway.
-type gateways struct{ ledger.Reader }
-
-// Closure implements rest.Closure.
-func (g gateways) Closure(ctx context.Context, gateway ledger.Key, at int64) ([]ledger.Key, error) {
-	m, err := closure.Of(ctx, g.Reader, []ledger.Key{gateway}, at)
-	return append(m.Own, m.Shared...), err
 }
 
 // probes are health, readiness and metrics.

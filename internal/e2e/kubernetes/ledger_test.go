@@ -169,14 +169,16 @@ func TestLedgerInCluster(t *testing.T) {
 	// What controllers refuse is told in their words.
 	wrong := s.change("a mistake", strings.Replace(objects("green"), "name: edge", "name: edge, sectionName: none", 1))
 	s.reaches(wrong, ledger.IsRefused)
-	undo, err := s.Undo(t.Context(), wrong.Number, remote.UndoOptions{})
+	undo, err := s.Commit(t.Context(), ledger.Draft{Verb: ledger.Undo, Of: wrong.Number, Back: &ledger.Back{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.reaches(undo, ledger.IsLive)
 	s.gets(address, "shop.example", "/", by("green"))
 
-	back, err := s.RollbackGateway(t.Context(), s.namespace, "edge", rollbackTo(first.Number))
+	back, err := s.Commit(t.Context(), ledger.Draft{Verb: ledger.Rollback, Of: first.Number, Back: &ledger.Back{
+		Objects: []ledger.Key{{Target: ledger.DefaultTarget, Group: "gateway.networking.k8s.io", Kind: "Gateway",
+			Namespace: s.namespace, Name: "edge"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,11 +209,6 @@ func TestLedgerInCluster(t *testing.T) {
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("deleted, and yet there are %d routes (%v)", len(list.Items), err)
 	}
-}
-
-func rollbackTo(n int64) (o remote.RollbackOptions) {
-	o.To = n
-	return o
 }
 
 // TestLedgerIsPulled: a worker in the cluster, which knows a URL and a token and no database, applies the same.

@@ -54,6 +54,9 @@ func (k *Kubernetes) Review(ctx context.Context, token string) (ledger.Caller, b
 		return ledger.Caller{}, false, err
 	}
 	user := answer.Status.User
+	if k.Audience != "" && !slices.Contains(answer.Status.Audiences, k.Audience) {
+		return ledger.Caller{}, false, nil // made for another, or nobody looked for whom
+	}
 	return ledger.Caller{Subject: user.Username, Groups: user.Groups}, answer.Status.Authenticated, nil
 }
 
@@ -82,6 +85,9 @@ func (k *Kubernetes) of(p ledger.Permission, key ledger.Key) *authorizationv1.Re
 	if !is {
 		return &authorizationv1.ResourceAttributes{Group: LedgerGroup, Resource: "changes", Verb: string(p),
 			Namespace: key.Namespace}
+	}
+	if key.Kind == "" { // all objects
+		return &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: verb, Namespace: key.Namespace}
 	}
 	plural := ""
 	if k.Plural != nil {

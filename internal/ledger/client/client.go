@@ -50,24 +50,44 @@ func New(c Config) (*Client, error) {
 		return nil, &ledger.Error{Code: ledger.Invalid, Field: c.URLFlag, Message: "is not the URL of a ledger: " + c.URL,
 			Fix: "write it as https://HOST:PORT"}
 	}
+	if base.Scheme == "http" && (c.Token != "" || c.TokenFile != "") && !isHere(base.Hostname()) {
+		return nil, &ledger.Error{Code: ledger.Invalid, Field: c.URLFlag,
+			Message: "has no TLS, and others on the network would read the token: " + c.URL,
+			Fix:     "write it as https://" + base.Host}
+	}
 	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/ledger/v1") + "/ledger/v1"
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
 	if c.CAFile != "" {
-		text, err := os.ReadFile(c.CAFile)
+		roots, err := Authorities(c.CAFile, c.CAFlag)
 		if err != nil {
-			return nil, &ledger.Error{Code: ledger.Invalid, Field: c.CAFlag, Message: err.Error(), Cause: err}
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(text) {
-			return nil, &ledger.Error{Code: ledger.Invalid, Field: c.CAFlag, Message: "has no certificate: " + c.CAFile,
-				Fix: "name a file in PEM format"}
+			return nil, err
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}
 	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a token goes nowhere else
 	return &Client{config: c, base: base, http: &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
+}
+
+// Authorities reads those of a file in PEM format. Errors are about the flag that names it.
+func Authorities(file, flag string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, &ledger.Error{Code: ledger.Invalid, Field: flag, Message: err.Error(), Cause: err}
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, &ledger.Error{Code: ledger.Invalid, Field: flag, Message: "has no certificate: " + file,
+			Fix: "name a file in PEM format"}
+	}
+	return roots, nil
+}
+
+// isHere tells whether a host is this machine: what is sent to it is on no network.
+func isHere(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Close ends idle connections.

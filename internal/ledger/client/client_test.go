@@ -20,7 +20,6 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/rest"
-	"cardea.dev/cardea/internal/ledger/wire"
 )
 
 var web = ledger.Key{Target: "default", Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop",
@@ -83,6 +82,16 @@ func TestSettingsThatCanNotWork(t *testing.T) {
 	} {
 		_, err := client.New(bad.Config)
 		wants(t, err, ledger.Invalid, bad.word)
+	}
+	// A token is sent over TLS, or stays on this machine.
+	for _, bad := range []client.Config{{URL: "http://ledger.example:8443", Token: "t"},
+		{URL: "http://10.0.0.1", Token: "t"}, {URL: "http://localhost.example", TokenFile: none}} {
+		_, err := client.New(bad)
+		wants(t, err, ledger.Invalid, "--ledger", "https://", "token")
+	}
+	for _, good := range []client.Config{{URL: "http://ledger.example"}, {URL: "http://localhost:1", Token: "t"},
+		{URL: "http://[::1]:1", Token: "t"}, {URL: "https://ledger.example", Token: "t"}} {
+		open(t, good)
 	}
 	_, err := open(t, client.Config{URL: "http://127.0.0.1:1", TokenFile: none}).Head(t.Context())
 	wants(t, err, ledger.Unknown, "--token-file")
@@ -153,8 +162,9 @@ func TestProblemsComeBackAsErrors(t *testing.T) {
 	}
 	_, err = c.Preview(t.Context(), ledger.Draft{Edits: []ledger.Edit{edit("b")}})
 	wants(t, err, ledger.NotAsked)
-	_, err = c.RollbackGateway(t.Context(), "shop", "gw", client.RollbackOptions{RollbackBody: wire.RollbackBody{To: 1}})
-	wants(t, err, ledger.Invalid)
+	_, err = c.Commit(t.Context(), ledger.Draft{Verb: ledger.Rollback, Of: 1, Back: &ledger.Back{Objects: []ledger.Key{{
+		Target: "default", Group: "gateway.networking.k8s.io", Kind: "Gateway", Namespace: "shop", Name: "gw"}}}})
+	wants(t, err, ledger.NotFound, "Gateway shop/gw")
 	_, err = open(t, client.Config{URL: url, Token: "cluster:east"}).Head(t.Context())
 	wants(t, err, ledger.Denied, "east")
 }
@@ -164,16 +174,17 @@ func TestUndoAndWait(t *testing.T) {
 	c := open(t, client.Config{URL: url, Token: "subject:alice"})
 	commit(t, c, "a")
 	second := commit(t, c, "b")
-	change, err := c.Undo(t.Context(), second.Number, client.UndoOptions{Request: "once"})
+	undo := ledger.Draft{Verb: ledger.Undo, Of: second.Number, Back: &ledger.Back{}, Request: "once"}
+	change, err := c.Commit(t.Context(), undo)
 	if err != nil || change.Verb != ledger.Undo || change.Edited[0].Revision != 1 {
 		t.Fatalf("%+v, %v", change, err)
 	}
-	again, err := c.Undo(t.Context(), second.Number, client.UndoOptions{Request: "once"})
+	again, err := c.Commit(t.Context(), undo)
 	if err != nil || again.Number != change.Number || !again.Repeated {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	status, err := c.StatusOf(t.Context(), change.Number)
-	if err != nil || status.State != "pending" {
+	if err != nil || status.State != "committed" {
 		t.Fatalf("%+v, %v", status, err)
 	}
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -55,6 +55,13 @@ func (e everybody) Proposals(ctx context.Context, q ledger.ProposalsQuery) (ledg
 }
 
 func (e everybody) Answer(ctx context.Context, n int64, a ledger.Answer) (ledger.Proposal, error) {
+	if a.Approve && a.Preview == "" { // over HTTP it has to be said what is approved
+		p, err := e.reader().Proposal(ctx, n)
+		if err != nil {
+			return p, err
+		}
+		a.Preview = p.Preview.Digest
+	}
 	return e.by(a.By).Answer(ctx, n, a)
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -25,23 +26,9 @@ func (c *Client) CommitIf(ctx context.Context, d ledger.Draft, ifPreview string)
 }
 
 func (c *Client) body(d ledger.Draft) wire.Draft {
-	b := wire.Draft{Edits: []wire.Edit{}, Message: d.Message, Via: d.Via, Verb: d.Verb, Of: d.Of, Head: d.Head,
-		Release: d.Release, Hold: holdOf(d.Hold), DryRun: d.DryRun, Deletions: d.Deletions}
-	if b.Via == "" {
-		b.Via = c.config.Via
-	}
-	for _, e := range d.Edits {
-		b.Edits = append(b.Edits, wire.Edit{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace,
-			Name: e.Name, Content: e.Content, Revision: e.Revision, Delete: e.Delete, Expect: e.Expect})
-	}
+	b := wire.DraftOf(d)
+	b.Via = cmp.Or(b.Via, c.config.Via)
 	return b
-}
-
-func holdOf(h *ledger.Hold) *wire.HoldBody {
-	if h == nil {
-		return nil
-	}
-	return &wire.HoldBody{Why: h.Why, Until: h.Until}
 }
 
 // Preview asks what a draft would do in the proxies.
@@ -49,29 +36,6 @@ func (c *Client) Preview(ctx context.Context, d ledger.Draft) (p wire.Preview, e
 	r := post(c.body(d), "preview")
 	r.reads = true
 	return p, c.call(ctx, r, &p)
-}
-
-// UndoOptions are how a change is undone.
-type UndoOptions struct {
-	wire.UndoBody
-	Request string // see ledger.Draft
-}
-
-// Undo undoes a change, as a new one.
-func (c *Client) Undo(ctx context.Context, number int64, o UndoOptions) (change ledger.Change, err error) {
-	return change, c.call(ctx, post(o.UndoBody, "changes", fmt.Sprint(number), "undo").once(o.Request), &change)
-}
-
-// RollbackOptions are how a Gateway goes back.
-type RollbackOptions struct {
-	wire.RollbackBody
-	Request string // see ledger.Draft
-}
-
-// RollbackGateway makes a Gateway, and what belongs to it, as it was.
-func (c *Client) RollbackGateway(ctx context.Context, namespace, name string, o RollbackOptions) (change ledger.Change,
-	err error) {
-	return change, c.call(ctx, post(o.RollbackBody, "gateways", namespace, name, "rollback").once(o.Request), &change)
 }
 
 // askFor is how long one request of Wait waits at the server: shorter than what proxies in between allow.

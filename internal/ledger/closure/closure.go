@@ -6,7 +6,7 @@
 // Gateway. Nor do GatewayClasses and ReferenceGrants, which others decide about.
 //
 // It must never know databases or schemas; all of it is a pure function but for reading the ledger. Start reading at
-// Of.
+// Draft.
 package closure
 
 import (

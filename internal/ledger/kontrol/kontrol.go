@@ -2,7 +2,6 @@ package kontrol
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -105,27 +104,15 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 
 // may refuses what a caller may not do, and notes that.
 func (s *server) may(r *http.Request, who ledger.Caller, p ledger.Permission, k ledger.Key) error {
-	ok, err := s.lets(r.Context(), who, p, k)
-	if err != nil || ok {
-		return err
-	}
-	d := ledger.Denial{Subject: who.Subject, Permission: p, Object: k.String(), Request: r.Method + " " +
-		r.URL.EscapedPath()}
-	if who.Cluster != "" {
-		d.Subject = "cluster:" + who.Cluster
-	}
-	if err := s.Ledger.Deny(context.WithoutCancel(r.Context()), d); err != nil {
-		s.Log.Error("denial is not noted", "request", d.Request, "error", err)
-	}
-	return &ledger.Error{Code: ledger.Denied, Object: k.String(), Message: d.Subject + " may not " + string(p) + " it",
-		Fix: "ask an administrator for a grant of \"" + string(p) + "\""}
+	return s.guard().May(r.Context(), attempt(r, who), p, k)
 }
 
-func (s *server) lets(ctx context.Context, who ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error) {
-	if who.All || who.Cluster != "" {
-		return who.All && who.Cluster == "", nil
-	}
-	return s.Callers.May(ctx, who, p, k)
+func (s *server) guard() rest.Guard {
+	return rest.Guard{Callers: s.Callers, Denials: s.Ledger, Log: s.Log}
+}
+
+func attempt(r *http.Request, who ledger.Caller) rest.Attempt {
+	return rest.Attempt{Caller: who, Request: r.Method + " " + r.URL.EscapedPath()}
 }
 
 // read decodes a request's body.

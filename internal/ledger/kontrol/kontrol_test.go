@@ -25,7 +25,7 @@ type rig struct {
 	tokens map[string]string
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, change ...func(*kontrol.Config)) *rig {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{URL: filepath.Join(t.TempDir(), "ledger.db")})
 	if err != nil {
@@ -44,7 +44,11 @@ func newRig(t *testing.T) *rig {
 	}
 	r.ok(s.SetGrant(t.Context(), ledger.Grant{Name: "a", Subjects: []string{"alice"},
 		Permissions: []ledger.Permission{"*"}}, "test"))
-	server := httptest.NewServer(kontrol.New(kontrol.Config{Ledger: s, Callers: caller.New(caller.Config{Access: s})}))
+	c := kontrol.Config{Ledger: s, Callers: caller.New(caller.Config{Access: s})}
+	for _, f := range change {
+		f(&c)
+	}
+	server := httptest.NewServer(kontrol.New(c))
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	return r

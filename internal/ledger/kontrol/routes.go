@@ -1,8 +1,6 @@
 package kontrol
 
 import (
-	"cmp"
-	"context"
 	"net/http"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -32,7 +30,7 @@ func (s *server) create(r *http.Request, who ledger.Caller) (int, any, error) {
 		return 0, nil, err
 	}
 	e.Expect = new(int64)
-	o, err := s.commit(r.Context(), who, ledger.Draft{Edits: []ledger.Edit{e}})
+	o, err := s.commit(r, who, ledger.MayWrite, ledger.Draft{Edits: []ledger.Edit{e}})
 	return http.StatusCreated, written(o), err
 }
 
@@ -43,27 +41,28 @@ func written(o ledger.Object) resource {
 	return out
 }
 
-// commit makes a change of one edit, and answers the object as it is then.
-func (s *server) commit(ctx context.Context, who ledger.Caller, d ledger.Draft) (ledger.Object, error) {
+// commit makes a change of one edit, for which the caller needs a permission, and answers the object as it is then.
+func (s *server) commit(
+	r *http.Request, who ledger.Caller, p ledger.Permission, d ledger.Draft,
+) (ledger.Object, error) {
 	d.Author, d.Via, d.Direct = who.Subject, "kontrol API", true
 	if s.Admit != nil {
-		admitted, err := s.Admit.Admit(ctx, d)
+		admitted, err := s.Admit.Admit(r.Context(), d)
 		if err != nil {
 			return ledger.Object{}, err
 		}
-		if moved := rest.Moved(d, admitted).Edits; len(moved) > 0 { // may the caller write what is meant?
-			if ok, err := s.lets(ctx, who, ledger.MayWrite, moved[0].Key); err != nil || !ok {
-				return ledger.Object{}, cmp.Or(err, error(&ledger.Error{Code: ledger.Denied, Object: moved[0].Key.String(),
-					Message: who.Subject + " may not write it"}))
+		for _, e := range rest.Moved(d, admitted).Edits { // what is meant is another object than was stated
+			if err := s.may(r, who, p, e.Key); err != nil {
+				return ledger.Object{}, err
 			}
 		}
 		d = admitted
 	}
-	c, err := s.Ledger.Commit(ctx, d)
+	c, err := s.Ledger.Commit(r.Context(), d)
 	if err != nil {
-		return ledger.Object{}, err
+		return ledger.Object{}, s.guard().Noted(r.Context(), attempt(r, who), p, err)
 	}
-	return s.Ledger.Object(ctx, d.Edits[0].Key, c.Number)
+	return s.Ledger.Object(r.Context(), d.Edits[0].Key, c.Number)
 }
 
 func (s *server) get(r *http.Request, who ledger.Caller) (int, any, error) {
@@ -103,7 +102,7 @@ func (s *server) list(r *http.Request, who ledger.Caller) (int, any, error) {
 			return 0, nil, err
 		}
 		for _, o := range page.Objects {
-			ok, err := s.lets(r.Context(), who, ledger.MayRead, o.Key)
+			ok, err := s.guard().Lets(r.Context(), who, ledger.MayRead, o.Key)
 			if err != nil {
 				return 0, nil, err
 			}
@@ -190,7 +189,7 @@ func (s *server) again(r *http.Request, who ledger.Caller, p ledger.Permission,
 		case e.Revision != 0:
 			verb = ledger.Rollback
 		}
-		o, err := s.commit(r.Context(), who, ledger.Draft{Edits: []ledger.Edit{e}, Verb: verb})
+		o, err := s.commit(r, who, p, ledger.Draft{Edits: []ledger.Edit{e}, Verb: verb})
 		if ledger.CodeOf(err) == ledger.Stale && try < tries {
 			continue
 		}

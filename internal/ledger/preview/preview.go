@@ -181,6 +181,7 @@ const tries = 3
 // while the ledger is as it was then. The error is Conflict if the outcome is another one by now, with the preview as
 // it is now, and NotAsked if a cluster could not be asked.
 func (p *Previewer) Commit(ctx context.Context, d ledger.Draft, bound string) (ledger.Change, ledger.Preview, error) {
+	wanted := d.Head
 	for try := 1; ; try++ {
 		now, err := p.Preview(ctx, d)
 		if err != nil {
@@ -197,9 +198,11 @@ func (p *Previewer) Commit(ctx context.Context, d ledger.Draft, bound string) (l
 				Message: "the change would do something else by now than its preview said",
 				Fix:     "look at the preview as it is now, and commit that"}
 		}
-		d.Head = now.Head
+		if wanted == 0 {
+			d.Head = now.Head
+		}
 		change, err := p.Ledger.Commit(ctx, d)
-		if ledger.CodeOf(err) != ledger.Conflict || try == tries || now.Head == 0 {
+		if ledger.CodeOf(err) != ledger.Conflict || wanted != 0 || try == tries || now.Head == 0 {
 			return change, now, err
 		}
 	}

@@ -2,9 +2,53 @@ package rest
 
 import (
 	"context"
+	"slices"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/closure"
 )
+
+// mayStated has may decide about a draft as it was stated, before anything is told of its objects: of those that it
+// names, and of those that an undo is about.
+func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context.Context, ledger.Draft) error) error {
+	var keys []ledger.Key
+	if d.Back != nil {
+		keys = d.Back.Objects
+	}
+	if d.Verb == ledger.Undo {
+		c, err := s.Ledger.Change(ctx, d.Of)
+		if err != nil {
+			return err
+		}
+		for _, e := range c.Edited {
+			keys = append(keys, e.Key)
+		}
+	}
+	d.Edits = slices.Clone(d.Edits)
+	for _, k := range keys {
+		d.Edits = append(d.Edits, ledger.Edit{Key: k})
+	}
+	return may(ctx, d)
+}
+
+// drafted is a draft that was stated, and may be, as it is committed: with the edits that it stands for, and admitted.
+func (s *server) drafted(
+	ctx context.Context, stated ledger.Draft, may func(context.Context, ledger.Draft) error,
+) (ledger.Draft, error) {
+	d, err := closure.Draft(ctx, s.Ledger, stated)
+	if err != nil {
+		return d, err
+	}
+	if stated.Back != nil {
+		if err := may(ctx, d); err != nil {
+			return d, err
+		}
+	}
+	return s.admit(ctx, d, may)
+}
+
+// goesBack tells whether a draft says that it is an undo or a rollback. Once it is drafted, it is one.
+func goesBack(d ledger.Draft) bool { return d.Verb == ledger.Undo || d.Verb == ledger.Rollback }
 
 // admit checks the objects of a draft that the caller may make. What is meant by a key may be another one than was
 // stated (a kind without namespaces, no namespace): then may decides again, about the keys that count.

@@ -27,23 +27,36 @@ func (s *server) postChange(ctx context.Context, in *struct {
 	Request string `header:"Idempotency-Key" maxLength:"200" doc:"Repeats of the request answer the first one's change"`
 	Body    wire.Draft
 }) (*oneChange, error) {
-	a := askedOf(ctx)
-	d, err := draftOf(in.Body, a.caller.Subject, a.agent, in.Request)
+	d, err := s.stated(ctx, in.Body, in.Request)
 	if err != nil {
 		return nil, err
 	}
 	d.DryRun = d.DryRun || in.DryRun
-	if err := s.mayDraft(ctx, d, false); err != nil {
+	return s.makeChange(ctx, d, in.Body.IfPreview)
+}
+
+// makeChange makes a change of a draft as it was stated.
+func (s *server) makeChange(ctx context.Context, d ledger.Draft, ifPreview string) (*oneChange, error) {
+	if err := s.mayStated(ctx, d, s.mayDraft); err != nil {
 		return nil, err
 	}
-	change, err := s.commit(ctx, d, in.Body.IfPreview)
+	if goesBack(d) { // before it is drafted: what goes back is something else once it was done
+		if out, ok, err := s.repeated(ctx, d.Request, backTo(d.Verb, d.Of)); ok || err != nil {
+			return out, err
+		}
+	}
+	d, err := s.drafted(ctx, d, s.mayDraft)
+	if err != nil {
+		return nil, err
+	}
+	change, err := s.commit(ctx, d, ifPreview)
 	if err != nil {
 		return nil, err
 	}
 	return changed(change), nil
 }
 
-// commit makes a change of a draft that the caller may make.
+// commit makes a change of a draft that the caller may make, and that is admitted.
 func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (ledger.Change, error) {
 	a := askedOf(ctx)
 	d.Author, d.Direct = a.caller.Subject, true
@@ -51,10 +64,6 @@ func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (
 		d.Via = a.agent
 	}
 	d.Via = strings.ToValidUTF8(d.Via[:min(len(d.Via), 200)], "") // a User-Agent may be anything
-	d, err := s.admit(ctx, d, func(ctx context.Context, d ledger.Draft) error { return s.mayDraft(ctx, d, false) })
-	if err != nil {
-		return ledger.Change{}, err
-	}
 	if ifPreview != "" {
 		c, err := s.commitPreviewed(ctx, d, ifPreview)
 		return c, s.noted(ctx, ledger.MayWrite, err)
@@ -89,10 +98,7 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 }) (*changePage, error) {
 	q := ledger.ChangesQuery{Page: ledger.Page{Limit: in.Limit, After: in.After}, Author: in.Author, Oldest: in.Oldest}
 	if in.Name != "" {
-		k := Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name}.key()
-		if k.Target == "" {
-			k.Target = ledger.DefaultTarget
-		}
+		k := s.key(Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		if err := s.may(ctx, ledger.MayRead, k); err != nil {
 			return nil, err
 		}

@@ -2,13 +2,14 @@ package rest_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/preview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
@@ -70,15 +71,17 @@ func TestAuthorIsWhoTheTokenIsOf(t *testing.T) {
 	}
 }
 
-// A verb that a caller states gives no permission: undoing needs less than writing, but only what undo itself drafts.
+// A verb that a caller states gives no permission: undoing needs less than writing, but only for what is an undo.
 func TestStatedVerbGivesNoPermission(t *testing.T) {
 	r := newRig(t)
 	r.create("a", "a.example")
 	r.do(call{who: "root", method: "PUT", path: "/grants/carol", body: ledger.Grant{Name: "carol",
 		Subjects: []string{"carol"}, Permissions: []ledger.Permission{ledger.MayRead, ledger.MayRollback}}}).is(204, nil)
-	for _, e := range []wire.Edit{edit("a", "evil.example"), {Group: "gateway.networking.k8s.io", Kind: "HTTPRoute",
-		Namespace: "shop", Name: "a", Delete: true}} {
-		r.change("carol", wire.Draft{Edits: []wire.Edit{e}, Verb: ledger.Undo, Of: 1}).problem(403, ledger.Denied)
+	remove := wire.Edit{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop", Name: "a", Delete: true}
+	for _, e := range []wire.Edit{edit("a", "evil.example"), remove} {
+		r.change("carol", wire.Draft{Edits: []wire.Edit{e}}).problem(403, ledger.Denied)
+		r.change("carol", wire.Draft{Edits: []wire.Edit{e, edit("b", "b")}, Verb: ledger.Undo, Of: 1}).
+			problem(422, ledger.Invalid)
 	}
 	r.do(call{who: "carol", method: "POST", path: "/changes/1/undo", body: `{}`}).is(201, nil)
 }
@@ -272,19 +275,6 @@ func TestUndoMakesAChangeOrNamesWhatStandsInTheWay(t *testing.T) {
 	r.do(call{who: "alice", method: "POST", path: "/changes/99/undo", body: `{}`}).problem(404, ledger.NotFound)
 }
 
-// closure finds what belongs to a Gateway by namespace: this test's rule.
-type closure struct{ ledger.Ledger }
-
-func (c closure) Closure(ctx context.Context, gateway ledger.Key, at int64) (keys []ledger.Key, err error) {
-	list, err := c.Objects(ctx, ledger.ObjectsQuery{Target: gateway.Target, At: at, Limit: 1000})
-	for _, o := range list.Objects {
-		if o.Namespace == gateway.Namespace && o.Kind != "Gateway" || o.Key == gateway || o.Name == "shared" {
-			keys = append(keys, o.Key)
-		}
-	}
-	return keys, err
-}
-
 func object(apiVersion, kind, namespace, name, rest string) wire.Edit {
 	return wire.Edit{Content: ledger.Content(fmt.Sprintf(`{"apiVersion": %q, "kind": %q,
 		"metadata": {"name": %q, "namespace": %q} %s}`, apiVersion, kind, name, namespace, rest))}
@@ -292,15 +282,19 @@ func object(apiVersion, kind, namespace, name, rest string) wire.Edit {
 
 func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 	const v1 = "gateway.networking.k8s.io/v1"
-	r := newRig(t, func(c *rest.Config) { c.Closure = closure{c.Ledger} })
+	r := newRig(t)
 	secret := func(value string) wire.Edit {
 		return object("v1", "Secret", "shop", "cert", `, "stringData": {"tls.crt": "`+value+`"}`)
 	}
+	routed := func(namespace, name, host string) wire.Edit { // to what both Gateways use
+		return object(v1, "HTTPRoute", namespace, name, fmt.Sprintf(`, "spec": {"hostnames": [%q],
+			"parentRefs": [{"name": "gw"}], "rules": [{"backendRefs": [{"name": "shared", "namespace": "other"}]}]}`, host))
+	}
 	r.change("alice", wire.Draft{Edits: []wire.Edit{object(v1, "Gateway", "shop", "gw", `, "spec": {"v": 1}`),
-		object(v1, "Gateway", "bank", "gw", ""), edit("a", "old.example"), secret("expired"),
-		object("v1", "Service", "other", "shared", `, "spec": {"v": 1}`)}}).is(201, nil)
+		object(v1, "Gateway", "bank", "gw", ""), routed("bank", "web", "bank.example"), routed("shop", "a", "old.example"),
+		secret("expired"), object("v1", "Service", "other", "shared", `, "spec": {"v": 1}`)}}).is(201, nil)
 	r.change("alice", wire.Draft{Edits: []wire.Edit{object(v1, "Gateway", "shop", "gw", `, "spec": {"v": 2}`),
-		edit("a", "new.example"), edit("b", "b.example"), secret("fresh")}}).is(201, nil)
+		routed("shop", "a", "new.example"), routed("shop", "b", "b.example"), secret("fresh")}}).is(201, nil)
 	back := func(body string) call {
 		return call{who: "alice", method: "POST", path: "/gateways/shop/gw/rollback", body: body}
 	}
@@ -320,15 +314,15 @@ func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 	r.change("alice", wire.Draft{Edits: []wire.Edit{object("v1", "Service", "other", "shared", `, "spec": {"v": 2}`)}}).
 		is(201, nil)
 	p := r.do(back(`{"to": 1}`)).problem(409, ledger.Conflict)
-	if p.Object != "Service other/shared" || !strings.Contains(p.Detail, "Gateway bank/gw") {
+	if p.Object != "Service other/shared" || p.Field != "shared" {
 		t.Fatalf("%+v", p)
 	}
 	once := back(`{"to": 1, "shared": true}`)
 	once.header = map[string]string{"Idempotency-Key": "once"}
 	r.do(once).is(201, &c)
 	first := c.Number
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "later.example")}}).problem(409, ledger.Held)
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "later.example")}, Release: true}).is(201, nil)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{routed("shop", "b", "later.example")}}).problem(409, ledger.Held)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{routed("shop", "b", "later.example")}, Release: true}).is(201, nil)
 	if r.do(once).is(200, &c); c.Number != first || !c.Repeated {
 		t.Fatalf("%+v", c)
 	}
@@ -339,12 +333,6 @@ func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 	}
 	r.do(back(`{"to": 99}`)).problem(404, ledger.NotFound)
 	r.do(back(`{"to": 0}`)).problem(422, ledger.Invalid)
-}
-
-func TestGatewayRollbackIsNotOfferedWithoutClosures(t *testing.T) {
-	r := newRig(t)
-	r.do(call{who: "alice", method: "POST", path: "/gateways/shop/gw/rollback", body: `{"to": 1}`}).
-		problem(422, ledger.Invalid)
 }
 
 // admit refuses hosts named bad, and defaults a field.
@@ -384,30 +372,33 @@ func TestObjectsAreAdmittedBeforeTheyAreCommitted(t *testing.T) {
 	}
 }
 
-// preview says of which hosts a draft is: the outcome that its digest names.
-type preview struct {
-	ledger.Ledger
-	silent string       // a cluster that can't be asked
-	before func() error // called before each answer
+// asked is the one Cardea that a server asks for previews. It tells each draft's hosts.
+type asked struct {
+	silent string // why it can't be asked
+	before func() // called before each answer
 }
 
-func (p *preview) Preview(ctx context.Context, d ledger.Draft) (wire.Preview, error) {
-	head, err := p.Head(ctx)
-	if err == nil && p.before != nil {
-		err = p.before()
-	}
-	digest := ""
-	for _, e := range d.Edits {
-		now, _ := p.Object(ctx, e.Key, 0)
-		digest += fmt.Sprintf("%s from generation %d;", e.Key, now.Generation)
-	}
-	return wire.Preview{Digest: digest, Head: head.Change, Clusters: []wire.ClusterPreview{{Cluster: "east",
-		Report: json.RawMessage(`{"routes": 1}`), Text: "1 route", NotPreviewed: p.silent}}}, err
+func (a *asked) previews(l ledger.Ledger) *preview.Previewer {
+	return &preview.Previewer{Ledger: l, Reads: func(k ledger.Key) bool { return k.Kind == "HTTPRoute" },
+		Of: func(context.Context, string) ([]preview.Asked, error) {
+			if a.silent != "" {
+				return []preview.Asked{{Cluster: "east", Why: a.silent}}, nil
+			}
+			return []preview.Asked{{Cluster: "east", Diff: func(_ context.Context, e diff.Edit) (r diff.Report, err error) {
+				if a.before != nil {
+					a.before()
+				}
+				for _, o := range e.Objects {
+					r.Objects = append(r.Objects, fmt.Sprint(o["spec"]))
+				}
+				return r, nil
+			}}}, nil
+		}}
 }
 
 func TestChangeIsBoundToItsPreview(t *testing.T) {
-	var p *preview
-	r := newRig(t, func(c *rest.Config) { p = &preview{Ledger: c.Ledger}; c.Preview = p })
+	p := &asked{}
+	r := newRig(t, func(c *rest.Config) { c.Preview = p.previews(c.Ledger) })
 	d := wire.Draft{Edits: []wire.Edit{edit("a", "a.example")}}
 	var first wire.Preview
 	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).is(200, &first)
@@ -423,18 +414,19 @@ func TestChangeIsBoundToItsPreview(t *testing.T) {
 	// A change in between that does not touch the outcome has it previewed again, and then committed.
 	d.IfPreview = problem.Preview.Digest
 	others := 0
-	another := func() error { // somebody else's change, of an object that does not matter here
+	another := func() { // somebody else's change, of an object that does not matter here
 		name := fmt.Sprint("s", others)
 		_, err := r.store.Commit(context.Background(), ledger.Draft{Author: "carol", Edits: []ledger.Edit{{Key: ledger.Key{
 			Target: "default", Kind: "Service", Namespace: "shop", Name: name}, Content: ledger.Content(fmt.Sprintf(
 			`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"namespace":"shop"}}`, name))}}})
-		return err
-	}
-	p.before = func() error {
-		if others++; others > 2 {
-			return nil
+		if err != nil {
+			t.Error(err)
 		}
-		return another()
+	}
+	p.before = func() {
+		if others++; others <= 2 {
+			another()
+		}
 	}
 	r.change("alice", d).is(201, nil)
 	if others != 3 {
@@ -455,9 +447,9 @@ func TestChangeIsBoundToItsPreview(t *testing.T) {
 		t.Fatalf("%+v %+v", made, again)
 	}
 	// If changes in between do not end, the change is refused.
-	p.before = func() error {
+	p.before = func() {
 		others++
-		return another()
+		another()
 	}
 	var now wire.Preview
 	r.do(call{who: "alice", method: "POST", path: "/preview", body: wire.Draft{Edits: []wire.Edit{edit("a", "z")}}}).

@@ -21,9 +21,10 @@ const Prefix = "/ledger/v1"
 type Config struct {
 	Ledger  ledger.Ledger
 	Callers Callers
+	// Kind finds the kind that a word without a group means; nil: a kind of the core group.
+	Kind    func(word string) (group, kind string, known bool)
 	Admit   Admit   // nil: every object is admitted
 	Preview Preview // nil: previews are answered with NotAsked
-	Closure Closure // nil: rollbacks of Gateways are not offered
 	// Proposer previews and commits proposals; nil: proposing and committing them is answered with NotAsked.
 	Proposer Proposer
 	Log      *slog.Logger
@@ -52,12 +53,9 @@ type Admit interface {
 // Preview asks what a draft would do in the proxies.
 type Preview interface {
 	Preview(ctx context.Context, d ledger.Draft) (wire.Preview, error)
-}
-
-// Closure knows what belongs to a Gateway.
-type Closure interface {
-	// Closure lists the Gateway itself, its routes, their backends and policies, as they were after a change; 0: now.
-	Closure(ctx context.Context, gateway ledger.Key, at int64) ([]ledger.Key, error)
+	// Commit commits a draft if it still does what the preview of a digest said: else Conflict, or NotAsked. It answers
+	// the preview as it is now, too.
+	Commit(ctx context.Context, d ledger.Draft, bound string) (ledger.Change, wire.Preview, error)
 }
 
 // server is the API. Its fields are set by New.

@@ -1,7 +1,10 @@
 package rest
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -42,6 +45,26 @@ func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 	return ledger.Edit{Key: key, Content: content}, Unredacted(key, content)
 }
 
+// stated is the draft that a body states, with the groups that its kinds have.
+func (s *server) stated(ctx context.Context, body wire.Draft, request string) (ledger.Draft, error) {
+	a := askedOf(ctx)
+	if body.Back != nil {
+		back := *body.Back
+		back.Objects = slices.Clone(back.Objects)
+		for i, o := range back.Objects {
+			back.Objects[i] = wire.ObjectName(s.grouped(ledger.Key(o)))
+		}
+		body.Back = &back
+	}
+	body.Edits = slices.Clone(body.Edits)
+	for i := range body.Edits {
+		e := &body.Edits[i]
+		k := s.grouped(ledger.Key{Group: e.Group, Kind: e.Kind})
+		e.Group, e.Kind = k.Group, k.Kind
+	}
+	return draftOf(body, a.caller.Subject, a.agent, request)
+}
+
 // draftOf is the draft that a body states. The author is whoever sends it, whatever it says. It is a pure function.
 func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, error) {
 	d := ledger.Draft{Author: author, Via: body.Via, Message: body.Message, Verb: body.Verb, Of: body.Of,
@@ -50,15 +73,22 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 	if d.Via == "" {
 		d.Via = agent
 	}
+	if body.Back != nil {
+		d.Back = &ledger.Back{Shared: body.Back.Shared}
+		for _, o := range body.Back.Objects {
+			d.Back.Objects = append(d.Back.Objects, targeted(ledger.Key(o)))
+		}
+	}
+	if body.Edits == nil && body.Back == nil {
+		return d, &ledger.Error{Code: ledger.Invalid, Field: "edits", Message: "are not stated",
+			Fix: "state them, or back for an undo or a rollback"}
+	}
 	if len(body.Edits) > ledger.MaxEdits {
 		return d, &ledger.Error{Code: ledger.TooLarge, Field: "edits", Message: "are more than 20,000",
 			Fix: "make several changes of them"}
 	}
 	for _, e := range body.Edits {
-		key := ledger.Key{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
-		if key.Target == "" {
-			key.Target = ledger.DefaultTarget
-		}
+		key := targeted(ledger.Key{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
 		stated := 0
 		for _, is := range []bool{len(e.Content) > 0, e.Revision != 0, e.Delete} {
 			if is {
@@ -84,6 +114,12 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 		d.Edits = append(d.Edits, made)
 	}
 	return d, nil
+}
+
+// targeted is a key with the target that is meant.
+func targeted(k ledger.Key) ledger.Key {
+	k.Target = cmp.Or(k.Target, ledger.DefaultTarget)
+	return k
 }
 
 func holdOf(h *wire.HoldBody, by string) *ledger.Hold {

@@ -82,43 +82,62 @@ func TestMergePatch(t *testing.T) { // the examples of RFC 7396 that are about o
 func TestOutcome(t *testing.T) {
 	k := ledger.Key{Target: "t", Kind: "A", Name: "a"}
 	change := ledger.Change{Number: 1, Edited: []ledger.Edited{{Key: k, Generation: 2}}}
-	in := func(generation int64, code string) []ledger.InCluster {
-		return []ledger.InCluster{{Cluster: "c", Applied: &ledger.Applied{Generation: generation, Code: code, Message: code}}}
+	at := func(cluster string, generation int64, code string) ledger.InCluster {
+		return ledger.InCluster{Cluster: cluster, Applied: &ledger.Applied{Generation: generation, Code: code, Message: code,
+			Permanent: code == "Forbidden"}}
 	}
-	live := func(generation int64, refused string) []ledger.Live {
-		return []ledger.Live{{Generation: generation, Refused: refused}}
+	in := func(list ...ledger.InCluster) []ledger.InCluster { return list }
+	live := func(generation int64, refused string, clusters ...string) (list []ledger.Live) {
+		for _, c := range clusters {
+			list = append(list, ledger.Live{Cluster: c, Generation: generation, Refused: refused})
+		}
+		return list
 	}
 	const proxies, clusters = ledger.Proxies, ledger.Clusters
 	type status = ledger.Status
-	never := []ledger.InCluster{{Cluster: "c"}}
-	refusal := []ledger.Failed{{Cluster: "c", Code: "Forbidden"}}
+	failed := func(code string) []ledger.Failed { return []ledger.Failed{{Cluster: "c", Code: code}} }
 	for name, c := range map[string]struct {
-		server     ledger.Server
-		status     status
-		state, why string
+		status status
+		stage  ledger.Stage
+		why    string
 	}{
-		"nothing is known":             {proxies, status{}, statePending, "waits for proxies"},
-		"an older generation is live":  {proxies, status{Live: live(1, "")}, statePending, "proxies"},
-		"it is live":                   {proxies, status{Live: live(2, "")}, stateLive, ""},
-		"a later generation is live":   {proxies, status{Live: live(3, "")}, stateLive, ""},
-		"it is refused":                {proxies, status{Live: live(2, "no")}, stateRefused, "no"},
-		"an older one was refused":     {proxies, status{Live: live(1, "no")}, statePending, "proxies"},
-		"a cluster has not applied it": {clusters, status{Clusters: in(1, "")}, statePending, "cluster c"},
-		"a cluster never applied it":   {clusters, status{Clusters: never}, statePending, "cluster c"},
-		"a cluster has applied it":     {clusters, status{Clusters: in(2, "")}, stateApplied, ""},
-		"applied and live":             {clusters, status{Clusters: in(2, ""), Live: live(2, "")}, stateLive, ""},
-		"applied and refused":          {clusters, status{Clusters: in(2, ""), Live: live(2, "x")}, stateRefused, "x"},
-		"a cluster refuses it": {clusters, status{Clusters: in(1, "Forbidden"), Failures: refusal},
-			stateFailed, "Forbidden"},
-		"it refused an older one":       {clusters, status{Clusters: in(1, "Forbidden")}, statePending, "cluster c"},
-		"no cluster serves the target":  {clusters, status{}, stateApplied, ""},
-		"it is deleted and gone":        {clusters, status{Deleted: true, Clusters: never}, stateApplied, ""},
-		"it is deleted and still there": {clusters, status{Deleted: true, Clusters: in(1, "")}, statePending, ""},
+		"nothing is known":            {status{Server: proxies}, ledger.Committed, "waits for proxies"},
+		"an older generation is live": {status{Server: proxies, Live: live(1, "", "c")}, ledger.Committed, "proxies"},
+		"it is live":                  {status{Server: proxies, Live: live(2, "", "c")}, ledger.IsLive, ""},
+		"a later generation is live":  {status{Server: proxies, Live: live(3, "", "c")}, ledger.IsLive, ""},
+		"there is a later one":        {status{Server: proxies, Generation: 3}, ledger.Superseded, ""},
+		"it is refused":               {status{Server: proxies, Live: live(2, "no", "c")}, ledger.IsRefused, "c: no"},
+		"an older one was refused":    {status{Server: proxies, Live: live(1, "no", "c")}, ledger.Committed, "proxies"},
+		"a cluster has an older one": {status{Server: clusters, Clusters: in(at("c", 1, ""))}, ledger.Committed,
+			"waits for cluster c"},
+		"a cluster never applied it": {status{Server: clusters, Clusters: in(ledger.InCluster{Cluster: "c"})},
+			ledger.Committed, "waits for cluster c"},
+		"a cluster has applied it": {status{Server: clusters, Clusters: in(at("c", 2, ""))}, ledger.IsApplied,
+			"waits for proxies of cluster c"},
+		"applied and live": {status{Server: clusters, Clusters: in(at("c", 2, "")), Live: live(2, "", "c")},
+			ledger.IsLive, ""},
+		"live in one of two clusters": {status{Server: clusters, Clusters: in(at("c", 2, ""), at("d", 2, "")),
+			Live: live(2, "", "c")}, ledger.IsApplied, "waits for proxies of cluster d"},
+		"live in both clusters": {status{Server: clusters, Clusters: in(at("c", 2, ""), at("d", 2, "")),
+			Live: live(2, "", "c", "d")}, ledger.IsLive, ""},
+		"applied and refused": {status{Server: clusters, Clusters: in(at("c", 2, "")), Live: live(2, "x", "c")},
+			ledger.IsRefused, "x"},
+		"a cluster refuses it": {status{Server: clusters, Clusters: in(at("c", 1, "Forbidden")),
+			Failures: failed("Forbidden")}, ledger.IsRefused, "Forbidden"},
+		"it failed for now": {status{Server: clusters, Clusters: in(at("c", 1, "Timeout")), Failures: failed("Timeout")},
+			ledger.Committed, "in c: Timeout"},
+		"it refused an older one": {status{Server: clusters, Clusters: in(at("c", 1, "Forbidden"))}, ledger.Committed,
+			"cluster c"},
+		"no cluster serves the target": {status{Server: clusters}, ledger.IsApplied, ""},
+		"it is deleted and gone": {status{Server: clusters, Deleted: true, Clusters: in(ledger.InCluster{Cluster: "c"})},
+			ledger.IsLive, ""},
+		"it is deleted and still there": {status{Server: clusters, Deleted: true, Clusters: in(at("c", 1, ""))},
+			ledger.Committed, "waits for cluster c"},
 	} {
 		c.status.Key = k
-		state, why := outcome(change, []ledger.Status{c.status}, map[string]ledger.Target{"t": {Server: c.server}})
-		if state != c.state || !strings.Contains(why, c.why) {
-			t.Errorf("%s: %s (%s), want %s (%s)", name, state, why, c.state, c.why)
+		stage, why := outcome(change, []ledger.Status{c.status})
+		if stage != c.stage || !strings.Contains(why, c.why) || c.why == "" && stage == ledger.IsLive && why != "" {
+			t.Errorf("%s: %s (%s), want %s (%s)", name, stage, why, c.stage, c.why)
 		}
 	}
 }

@@ -16,7 +16,8 @@ func lists(s *server, api huma.API) {
 		Description: "Pages of one list show one change, also while objects are edited. " +
 			"What the caller may not read is left out, so that a page may be short."}, s.listObjects)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/objects/query", Summary: "Query objects",
-		Description: "As a list, of all targets or by keys."}, s.queryObjects)
+		Description: "As a list, of all targets or by keys. More than 1,000 at once are for who may read all of them."},
+		s.queryObjects)
 }
 
 type objectPage struct{ Body wire.ObjectPage }
@@ -66,6 +67,23 @@ func (s *server) readObjects(ctx context.Context, list []ledger.Object) ([]ledge
 	return seen, err
 }
 
+// most is about how many objects one question may be, unless the caller may read all of them: of each other object it
+// is to be found out whether it may be shown, and most may turn out to be hidden.
+const most = 1000
+
+// large refuses a question about more objects than the caller may ask for at once.
+func (s *server) large(ctx context.Context, target string, objects int) error {
+	if objects <= most {
+		return nil
+	}
+	all, err := s.lets(ctx, ledger.MayRead, ledger.Key{Target: target})
+	if err != nil || all {
+		return err
+	}
+	return &ledger.Error{Code: ledger.TooLarge, Field: "limit",
+		Message: "more than 1,000 objects at once are for who may read all of them", Fix: "ask several times"}
+}
+
 type objectList struct{ Body wire.ObjectList }
 
 func (s *server) queryObjects(ctx context.Context, in *struct {
@@ -75,6 +93,9 @@ func (s *server) queryObjects(ctx context.Context, in *struct {
 	if len(b.Keys) > ledger.MaxEdits {
 		return nil, &ledger.Error{Code: ledger.TooLarge, Field: "keys", Message: "are more than 20,000",
 			Fix: "ask several times"}
+	}
+	if err := s.large(ctx, b.Target, max(b.Limit, len(b.Keys))); err != nil {
+		return nil, err
 	}
 	list, err := s.Ledger.Objects(ctx, ledger.ObjectsQuery{Target: b.Target, Group: b.Group, Kind: b.Kind,
 		Namespace: b.Namespace, ID: b.ID, Keys: b.Keys, At: b.At, Limit: b.Limit, After: b.After, Contents: b.Contents,
@@ -97,7 +118,7 @@ func (s *server) getHistory(ctx context.Context, in *struct {
 	Limit int   `query:"limit" minimum:"0" maximum:"1000"`
 	After int64 `query:"after" minimum:"0" doc:"The last generation of the page before: older ones are listed"`
 }) (*history, error) {
-	key := in.key()
+	key := s.key(in.Named)
 	if err := s.may(ctx, ledger.MayRead, key); err != nil {
 		return nil, err
 	}

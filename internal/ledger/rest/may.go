@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -9,26 +11,68 @@ import (
 // working is what a denial calls the work of a cluster's worker.
 const working ledger.Permission = "work"
 
-// lets tells whether the caller may do something.
-func (s *server) lets(ctx context.Context, p ledger.Permission, k ledger.Key) (bool, error) {
-	caller := askedOf(ctx).caller
-	if caller.All {
-		return true, nil
+// Guard decides what callers may do, and notes what they were not let do.
+type Guard struct {
+	Callers Callers
+	Denials interface {
+		Deny(ctx context.Context, d ledger.Denial) error
 	}
-	if caller.Cluster != "" {
-		return false, nil
-	}
-	return s.Callers.May(ctx, caller, p, k)
+	Log *slog.Logger
 }
 
-// may refuses what the caller may not do, and notes that.
-func (s *server) may(ctx context.Context, p ledger.Permission, k ledger.Key) error {
-	ok, err := s.lets(ctx, p, k)
+// Attempt is who tries something.
+type Attempt struct {
+	Caller  ledger.Caller
+	Request string // "PUT /ledger/v1/..."
+}
+
+// Lets tells whether a caller may do something.
+func (g Guard) Lets(ctx context.Context, c ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error) {
+	if c.All || c.Cluster != "" {
+		return c.All, nil
+	}
+	return g.Callers.May(ctx, c, p, k)
+}
+
+// May refuses what a caller may not do, and notes that.
+func (g Guard) May(ctx context.Context, a Attempt, p ledger.Permission, k ledger.Key) error {
+	ok, err := g.Lets(ctx, a.Caller, p, k)
 	if err != nil || ok {
 		return err
 	}
-	return s.denied(ctx, p, k, askedOf(ctx).caller.Subject+" may not "+words[p],
+	return g.Denied(ctx, a, p, k, a.subject()+" may not "+words[p],
 		"ask an administrator for a grant of \""+string(p)+"\"")
+}
+
+// Denied notes a refused attempt, and is the error that says so. An attempt is noted also if its client went away.
+func (g Guard) Denied(ctx context.Context, a Attempt, p ledger.Permission, k ledger.Key, message, fix string) error {
+	object := ""
+	if k.Kind != "" {
+		object = k.String()
+	}
+	return g.Noted(ctx, a, p, &ledger.Error{Code: ledger.Denied, Object: object, Message: message, Fix: fix})
+}
+
+// Noted notes an attempt if an error says that it was denied, and answers the error.
+func (g Guard) Noted(ctx context.Context, a Attempt, p ledger.Permission, err error) error {
+	e, ok := errors.AsType[*ledger.Error](err)
+	if !ok || e.Code != ledger.Denied {
+		return err
+	}
+	failed := g.Denials.Deny(context.WithoutCancel(ctx), ledger.Denial{Subject: a.subject(), Permission: p,
+		Object: e.Object, Request: a.Request})
+	if failed != nil {
+		g.Log.Error("denial is not noted", "request", a.Request, "error", failed)
+	}
+	return err
+}
+
+// subject names a caller: a cluster's worker by its cluster.
+func (a Attempt) subject() string {
+	if a.Caller.Cluster != "" {
+		return "cluster:" + a.Caller.Cluster
+	}
+	return a.Caller.Subject
 }
 
 // words say in messages what a permission is for.
@@ -39,47 +83,42 @@ var words = map[ledger.Permission]string{
 	ledger.MayAdmin: "administer the ledger",
 }
 
-// denied notes a refused attempt, and is the error that says so. An attempt is noted also if its client went away.
+func (s *server) guard() Guard { return Guard{s.Callers, s.Ledger, s.Log} }
+
+func (a asked) attempt() Attempt { return Attempt{a.caller, a.name} }
+
+func (s *server) lets(ctx context.Context, p ledger.Permission, k ledger.Key) (bool, error) {
+	return s.guard().Lets(ctx, askedOf(ctx).caller, p, k)
+}
+
+func (s *server) may(ctx context.Context, p ledger.Permission, k ledger.Key) error {
+	return s.guard().May(ctx, askedOf(ctx).attempt(), p, k)
+}
+
 func (s *server) denied(ctx context.Context, p ledger.Permission, k ledger.Key, message, fix string) error {
-	object := ""
-	if k.Kind != "" {
-		object = k.String()
-	}
-	s.note(ctx, p, object)
-	return &ledger.Error{Code: ledger.Denied, Object: object, Message: message, Fix: fix}
+	return s.guard().Denied(ctx, askedOf(ctx).attempt(), p, k, message, fix)
 }
 
-// note notes a refused attempt.
-func (s *server) note(ctx context.Context, p ledger.Permission, object string) {
-	a := askedOf(ctx)
-	err := s.Ledger.Deny(context.WithoutCancel(ctx), ledger.Denial{Subject: subject(a.caller), Permission: p,
-		Object: object, Request: a.name})
-	if err != nil {
-		s.Log.Error("denial is not noted", "request", a.name, "error", err)
-	}
+func (s *server) noted(ctx context.Context, p ledger.Permission, err error) error {
+	return s.guard().Noted(ctx, askedOf(ctx).attempt(), p, err)
 }
 
-// subject names a caller: a cluster's worker by its cluster.
-func subject(c ledger.Caller) string {
-	if c.Cluster != "" {
-		return "cluster:" + c.Cluster
+// usual is the permission for an edit of a draft: to roll back for one that goes back, and no other; else to write what
+// gets a content, and to delete what goes.
+func usual(d ledger.Draft, e ledger.Edit) ledger.Permission {
+	switch {
+	case goesBack(d):
+		return ledger.MayRollback
+	case e.Delete:
+		return ledger.MayDelete
 	}
-	return c.Subject
+	return ledger.MayWrite
 }
 
-// mayDraft refuses a draft if the caller may not make all of it: write what gets a content, delete what goes, hold what
-// is held or released. What undo and rollback draft themselves needs the permission to roll back, and no other; a draft
-// that a caller states needs the usual ones, whatever verb it states.
-func (s *server) mayDraft(ctx context.Context, d ledger.Draft, drafted bool) error {
+// mayDraft refuses a draft if the caller may not make all of it, or not hold what is held or released.
+func (s *server) mayDraft(ctx context.Context, d ledger.Draft) error {
 	for _, e := range d.Edits {
-		p := ledger.MayWrite
-		switch {
-		case drafted:
-			p = ledger.MayRollback
-		case e.Delete:
-			p = ledger.MayDelete
-		}
-		if err := s.may(ctx, p, e.Key); err != nil {
+		if err := s.may(ctx, usual(d, e), e.Key); err != nil {
 			return err
 		}
 		if d.Hold == nil && !d.Release {

@@ -15,16 +15,27 @@ import (
 // Named is the object that a path names.
 type Named struct {
 	Target    string `path:"target" example:"default"`
-	Kind      string `path:"kind" example:"HTTPRoute.gateway.networking.k8s.io" doc:"Kind, a dot and the group; or Kind"`
+	Kind      string `path:"kind" example:"HTTPRoute.gateway.networking.k8s.io" doc:"Kind, or Kind.group"`
 	Namespace string `path:"namespace" example:"shop" doc:"- for kinds without namespaces"`
 	Name      string `path:"name" example:"web"`
 }
 
-func (n Named) key() ledger.Key {
+// key is the object that a path or a query names.
+func (s *server) key(n Named) ledger.Key {
 	kind, group, _ := strings.Cut(n.Kind, ".")
-	k := ledger.Key{Target: n.Target, Group: group, Kind: kind, Namespace: n.Namespace, Name: n.Name}
+	k := targeted(ledger.Key{Target: n.Target, Group: group, Kind: kind, Namespace: n.Namespace, Name: n.Name})
 	if k.Namespace == "-" {
 		k.Namespace = ""
+	}
+	return s.grouped(k)
+}
+
+// grouped is a key with the group that is meant if none is stated.
+func (s *server) grouped(k ledger.Key) ledger.Key {
+	if k.Group == "" && k.Kind != "" && s.Kind != nil {
+		if group, kind, known := s.Kind(k.Kind); known {
+			k.Group, k.Kind = group, kind
+		}
 	}
 	return k
 }
@@ -72,7 +83,7 @@ func (s *server) getObject(ctx context.Context, in *struct {
 	Deleted     bool   `query:"deleted" doc:"Answer also what is deleted (not 404), or not kept any more (not 410)"`
 	IfNoneMatch string `header:"If-None-Match"`
 }) (*oneObject, error) {
-	key := in.key()
+	key := s.key(in.Named)
 	if err := s.may(ctx, ledger.MayRead, key); err != nil {
 		return nil, err
 	}
@@ -104,7 +115,7 @@ func (s *server) putObject(ctx context.Context, in *struct {
 	Body ledger.Content
 }) (*oneChange, error) {
 	return s.writeObject(ctx, in.Written, func(ledger.Object) (ledger.Edit, error) {
-		return edit(in.key(), in.Body)
+		return edit(s.key(in.Named), in.Body)
 	})
 }
 
@@ -114,24 +125,24 @@ func (s *server) patchObject(ctx context.Context, in *struct {
 }) (*oneChange, error) {
 	return s.writeObject(ctx, in.Written, func(now ledger.Object) (ledger.Edit, error) {
 		if now.IsDeleted() {
-			return ledger.Edit{}, &ledger.Error{Code: ledger.NotFound, Object: in.key().String(),
+			return ledger.Edit{}, &ledger.Error{Code: ledger.NotFound, Object: s.key(in.Named).String(),
 				Message: "is not in the ledger", Fix: "create it with PUT"}
 		}
 		if now.Forgotten {
-			return ledger.Edit{}, &ledger.Error{Code: ledger.Compacted, Object: in.key().String(),
+			return ledger.Edit{}, &ledger.Error{Code: ledger.Compacted, Object: s.key(in.Named).String(),
 				Message: "its content is not kept, so it can't be patched", Fix: "write it whole, with PUT"}
 		}
 		patched, err := merge(now.Content, in.Body)
 		if err != nil {
 			return ledger.Edit{}, err
 		}
-		return edit(in.key(), patched)
+		return edit(s.key(in.Named), patched)
 	})
 }
 
 func (s *server) deleteObject(ctx context.Context, in *Written) (*oneChange, error) {
 	return s.writeObject(ctx, *in, func(ledger.Object) (ledger.Edit, error) {
-		return ledger.Edit{Key: in.key(), Delete: true}, nil
+		return ledger.Edit{Key: s.key(in.Named), Delete: true}, nil
 	})
 }
 
@@ -139,7 +150,7 @@ func (s *server) deleteObject(ctx context.Context, in *Written) (*oneChange, err
 // generation that they were decided by.
 func (s *server) writeObject(ctx context.Context, in Written,
 	make func(now ledger.Object) (ledger.Edit, error)) (*oneChange, error) {
-	key := in.key()
+	key := s.key(in.Named)
 	if err := in.stated(key); err != nil {
 		return nil, err
 	}
@@ -173,6 +184,9 @@ func (s *server) writeObject(ctx context.Context, in Written,
 		return nil, err
 	}
 	d.Edits = []ledger.Edit{e}
+	if d, err = s.admit(ctx, d, s.mayDraft); err != nil {
+		return nil, err
+	}
 	change, err := s.commit(ctx, d, "")
 	if err != nil {
 		return nil, err

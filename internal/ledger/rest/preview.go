@@ -2,7 +2,9 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -10,30 +12,47 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// previewTries is how often a bound change is previewed again because the ledger moved on meanwhile.
-const previewTries = 3
-
 func previews(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/preview", Summary: "Preview change",
-		Description: "What the change would do in the proxies of each cluster. Nothing is written."}, s.postPreview)
+		Description: "What the change would do in the proxies of each cluster. Nothing is written. Who may not read all " +
+			"objects of a target gets the digest, and no report."}, s.postPreview)
 }
 
 type onePreview struct{ Body wire.Preview }
 
 func (s *server) postPreview(ctx context.Context, in *struct{ Body wire.Draft }) (*onePreview, error) {
-	a := askedOf(ctx)
-	d, err := draftOf(in.Body, a.caller.Subject, a.agent, "")
+	d, err := s.stated(ctx, in.Body, "")
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayPreview(ctx, d); err != nil {
+	if err := s.mayStated(ctx, d, s.mayPreview); err != nil {
 		return nil, err
 	}
-	if d, err = s.admit(ctx, d, s.mayPreview); err != nil {
+	if d, err = s.drafted(ctx, d, s.mayPreview); err != nil {
 		return nil, err
 	}
 	p, err := s.preview(ctx, d)
+	if err == nil {
+		p, err = s.seenPreview(ctx, p)
+	}
 	return &onePreview{p}, err
+}
+
+// seenPreview is a preview as the caller may see it. A report tells of requests and objects of all namespaces, so it is
+// shown to who may read all objects of its target; a commit can be bound to it also by others.
+func (s *server) seenPreview(ctx context.Context, p wire.Preview) (wire.Preview, error) {
+	p.Clusters = slices.Clone(p.Clusters)
+	for i := range p.Clusters {
+		c := &p.Clusters[i]
+		ok, err := s.lets(ctx, ledger.MayRead, ledger.Key{Target: c.Target})
+		if err != nil {
+			return p, err
+		}
+		if !ok && c.NotPreviewed == "" {
+			c.Report, c.Text = nil, "not shown: it needs a grant to read all objects of target "+c.Target+"\n"
+		}
+	}
+	return p, nil
 }
 
 // mayPreview: who may propose or make a change may ask what it would do.
@@ -48,7 +67,7 @@ func (s *server) mayPreview(ctx context.Context, d ledger.Draft) error {
 		}
 		one := d
 		one.Edits = []ledger.Edit{e}
-		if err := s.mayDraft(ctx, one, false); err != nil {
+		if err := s.mayDraft(ctx, one); err != nil {
 			return err
 		}
 	}
@@ -57,14 +76,16 @@ func (s *server) mayPreview(ctx context.Context, d ledger.Draft) error {
 
 func (s *server) preview(ctx context.Context, d ledger.Draft) (wire.Preview, error) {
 	if s.Preview == nil {
-		return wire.Preview{}, &ledger.Error{Code: ledger.NotAsked, Message: "this server can't ask proxies for previews",
-			Fix: "start it beside proxies, or register clusters with their admin address"}
+		return wire.Preview{}, notAsked
 	}
 	return s.Preview.Preview(ctx, d)
 }
 
-// commitPreviewed makes a change only if it would still do what its preview said, in clusters that could all be asked.
-// The commit is bound to the change that the ledger was at then: whatever comes in between has it previewed again.
+var notAsked = &ledger.Error{Code: ledger.NotAsked, Message: "this server can't ask proxies for previews",
+	Fix: "start it beside proxies, or register clusters with their admin address"}
+
+// commitPreviewed makes a change only if it would still do what its preview said. If it would not, the problem has the
+// preview as it is now.
 func (s *server) commitPreviewed(ctx context.Context, d ledger.Draft, digest string) (ledger.Change, error) {
 	if out, ok, err := s.repeated(ctx, d.Request, within(d)); ok || err != nil {
 		if err != nil {
@@ -72,32 +93,17 @@ func (s *server) commitPreviewed(ctx context.Context, d ledger.Draft, digest str
 		}
 		return out.Body, nil
 	}
-	wanted := d.Head
-	for try := 1; ; try++ {
-		now, err := s.preview(ctx, d)
-		if err != nil {
-			return ledger.Change{}, err
-		}
-		for _, c := range now.Clusters {
-			if c.NotPreviewed != "" {
-				return ledger.Change{}, &ledger.Error{Code: ledger.NotAsked, Object: "cluster " + c.Cluster,
-					Message: "could not be asked for a preview: " + c.NotPreviewed,
-					Fix:     "make it reachable, or commit without ifPreview"}
-			}
-		}
-		if now.Digest != digest {
-			p := wire.ProblemOf(&ledger.Error{Code: ledger.Conflict, Field: "ifPreview",
-				Message: "the change would do something else now than the preview said",
-				Fix:     "look at the new preview, and commit with its digest"})
-			p.Preview = &now
-			return ledger.Change{}, p
-		}
-		if wanted == 0 {
-			d.Head = now.Head
-		}
-		c, err := s.Ledger.Commit(ctx, d)
-		if ledger.CodeOf(err) != ledger.Conflict || wanted != 0 || try == previewTries {
+	if s.Preview == nil {
+		return ledger.Change{}, notAsked
+	}
+	c, now, err := s.Preview.Commit(ctx, d, digest)
+	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.Conflict && now.Digest != digest {
+		if now, err = s.seenPreview(ctx, now); err != nil {
 			return c, err
 		}
+		p := wire.ProblemOf(e)
+		p.Field, p.Preview = "ifPreview", &now
+		err = p
 	}
+	return c, err
 }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -33,7 +32,8 @@ func proposals(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals/{number}", Summary: "Get proposal"},
 		s.getProposal)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
-		Summary: "Approve proposal", Description: "Nobody approves what they proposed."}, s.approve)
+		Summary: "Approve proposal", Description: "Nobody approves what they proposed. The body states the digest of " +
+			"the preview that is approved (428 without)."}, s.approve)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
 		Summary: "Reject proposal", Description: "It ends with that."}, s.reject)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/withdraw",
@@ -66,19 +66,18 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 	Request string `header:"Idempotency-Key" maxLength:"200" doc:"Repeats of the request answer the first one's proposal"`
 	Body    wire.Draft
 }) (*oneProposal, error) {
-	a := askedOf(ctx)
 	if in.Body.Head != 0 || in.Body.DryRun || in.Body.IfPreview != "" {
 		return nil, &ledger.Error{Code: ledger.Invalid, Message: "a proposal states no head, dryRun or ifPreview",
 			Fix: "leave them out: it is bound to its own preview"}
 	}
-	d, err := draftOf(in.Body, a.caller.Subject, a.agent, in.Request)
+	d, err := s.stated(ctx, in.Body, in.Request)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayPropose(ctx, d); err != nil {
+	if err := s.mayStated(ctx, d, s.mayPropose); err != nil {
 		return nil, err
 	}
-	if d, err = s.admit(ctx, d, s.mayPropose); err != nil {
+	if d, err = s.drafted(ctx, d, s.mayPropose); err != nil {
 		return nil, err
 	}
 	by, err := s.proposer()
@@ -105,11 +104,7 @@ func (s *server) mayPropose(ctx context.Context, d ledger.Draft) error {
 				return err
 			}
 		}
-		usual := ledger.MayWrite
-		if e.Delete {
-			usual = ledger.MayDelete
-		}
-		ok, err := s.lets(ctx, usual, e.Key)
+		ok, err := s.lets(ctx, usual(d, e), e.Key)
 		if err != nil {
 			return err
 		}
@@ -153,17 +148,18 @@ func (s *server) getProposals(ctx context.Context, in *struct {
 }
 
 // seenProposal is a proposal as the caller may see it: objects that they may read or approve changes of, or all of it
-// if it is their own. A preview tells of all objects, so who may not see all does not see it.
+// if it is their own. Its preview is for who may approve all of it, and for others as seenPreview says.
 func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Proposal, error) {
 	var edits []ledger.Edit
+	approves := true
 	for _, e := range p.Draft.Edits {
-		ok := p.By == askedOf(ctx).caller.Subject
-		for _, permission := range []ledger.Permission{ledger.MayRead, ledger.MayApprove} {
-			if ok {
-				break
-			}
-			var err error
-			if ok, err = s.lets(ctx, permission, e.Key); err != nil {
+		may, err := s.lets(ctx, ledger.MayApprove, e.Key)
+		if err != nil {
+			return wire.Proposal{}, err
+		}
+		ok := may || p.By == askedOf(ctx).caller.Subject
+		if approves = approves && may; !ok {
+			if ok, err = s.lets(ctx, ledger.MayRead, e.Key); err != nil {
 				return wire.Proposal{}, err
 			}
 		}
@@ -176,6 +172,12 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 	p.Draft.Edits = edits
 	if hidden > 0 {
 		p.Preview.Clusters = []ledger.ClusterPreview{}
+	}
+	if !approves {
+		var err error
+		if p.Preview, err = s.seenPreview(ctx, p.Preview); err != nil {
+			return wire.Proposal{}, err
+		}
 	}
 	w := wire.ProposalOf(p)
 	w.Hidden = hidden
@@ -223,6 +225,12 @@ func (s *server) answer(ctx context.Context, in *answering, approve bool) (*oneP
 	if err := s.mayAll(ctx, ledger.MayApprove, p); err != nil {
 		return nil, err
 	}
+	if approve && in.Body.Preview == "" {
+		return nil, &wire.Problem{Status: http.StatusPreconditionRequired, Code: ledger.Invalid, Field: "preview",
+			Object: fmt.Sprintf("proposal %d", in.Number), Title: http.StatusText(http.StatusPreconditionRequired),
+			Detail: "the request does not say which preview it approves",
+			Fix:    "look at the proposal, and send its preview's digest as preview"}
+	}
 	who := askedOf(ctx).caller.Subject
 	p, err = s.Ledger.Answer(ctx, in.Number, ledger.Answer{By: who, Approve: approve, Preview: in.Body.Preview,
 		Words: strings.TrimSpace(in.Body.Message)})
@@ -240,14 +248,6 @@ func (s *server) mayAll(ctx context.Context, permission ledger.Permission, p led
 		}
 	}
 	return nil
-}
-
-// noted notes an attempt that the ledger itself denied.
-func (s *server) noted(ctx context.Context, p ledger.Permission, err error) error {
-	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.Denied {
-		s.note(ctx, p, e.Object)
-	}
-	return err
 }
 
 func (s *server) withdraw(ctx context.Context, in *answering) (*oneProposal, error) {
@@ -297,7 +297,7 @@ func (s *server) commitProposal(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if p.Approvals() == 0 { // no approvals are needed, so this is as any other change
-		err = s.mayDraft(ctx, p.Draft, false)
+		err = s.mayDraft(ctx, p.Draft)
 	} else {
 		err = s.mayMove(ctx, p)
 	}
@@ -321,11 +321,7 @@ func (s *server) mayMove(ctx context.Context, p ledger.Proposal) error {
 		return s.mayPropose(ctx, p.Draft) // they may have lost the permission
 	}
 	for _, e := range p.Draft.Edits {
-		usual := ledger.MayWrite
-		if e.Delete {
-			usual = ledger.MayDelete
-		}
-		if ok, err := s.lets(ctx, usual, e.Key); err != nil {
+		if ok, err := s.lets(ctx, usual(p.Draft, e), e.Key); err != nil {
 			return err
 		} else if ok {
 			continue

@@ -77,10 +77,15 @@ func (p *proposing) propose(who, name, host string) wire.Proposal {
 	return made
 }
 
+// to sends an answer to a proposal, by default with the preview that it has by now.
 func (p *proposing) to(who string, number int64, verb string, body any) answer {
 	p.t.Helper()
 	if body == nil {
-		body = map[string]any{}
+		is, err := p.store.Proposal(p.t.Context(), number)
+		if err != nil && ledger.CodeOf(err) != ledger.NotFound {
+			p.t.Fatal(err)
+		}
+		body = map[string]any{"preview": is.Preview.Digest}
 	}
 	return p.do(call{who: who, method: "POST", path: fmt.Sprintf("/proposals/%d/%s", number, verb), body: body})
 }
@@ -124,6 +129,7 @@ func TestProposalIsApprovedAndCommitted(t *testing.T) {
 
 	// Carol sees what she approves, and approves that.
 	seen := p.get("carol", 1)
+	p.to("carol", 1, "approve", map[string]any{}).problem(428, ledger.Invalid)
 	p.to("carol", 1, "approve", map[string]any{"preview": "another"}).problem(409, ledger.Conflict)
 	var after wire.Proposal
 	p.to("carol", 1, "approve", map[string]any{"preview": seen.Preview.Digest, "message": "fine"}).is(200, &after)

@@ -71,7 +71,7 @@ func TestWhatTheSchemaDoesNotAllowIs422(t *testing.T) {
 	for body, field := range map[string]string{
 		`{"edits": [{"kind": "A", "name": "a", "delete": true}], "unknown": 1}`: "unknown",
 		`{"edits": "x"}`: "edits",
-		`{}`:             "body",
+		`{}`:             "edits",
 		`{"edits": [{"kind": "A", "name": "a", "delete": 1}]}`:        "edits[0].delete",
 		`{"edits": [{"kind": "A", "name": "a", "what": 1}]}`:          "edits[0].what",
 		`{"edits": [{"kind": "A", "name": "a"}]}`:                     "content",

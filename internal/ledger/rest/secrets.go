@@ -18,31 +18,7 @@ var redaction = regexp.MustCompile(`^sha256:[0-9a-f]{32}$`)
 // the name of the value: they tell whether a value changed between two generations, and nothing else. They do not tell
 // what a short value is, nor that two Secrets have the same.
 func (s *server) redact(o ledger.Object) ledger.Object {
-	if !o.IsSecret() || len(o.Content) == 0 {
-		return o
-	}
-	object, err := o.Content.Object()
-	if err != nil {
-		o.Content = nil // rather nothing than something that may be secret
-		return o
-	}
-	for _, field := range []string{"data", "stringData"} {
-		switch values := object[field].(type) {
-		case nil:
-		case map[string]any:
-			for name, value := range values {
-				values[name] = s.digest(o.Key, field, name, value)
-			}
-		default:
-			delete(object, field)
-		}
-	}
-	text, err := json.Marshal(object)
-	if err != nil {
-		text = nil
-	}
-	o.Content = text
-	return o
+	return o.Masked(func(field, name string, value any) string { return s.digest(o.Key, field, name, value) })
 }
 
 func (s *server) digest(k ledger.Key, field, name string, value any) string {

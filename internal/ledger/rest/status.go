@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -32,7 +33,7 @@ type changeStatus struct{ Body wire.ChangeStatus }
 
 func (s *server) changeStatus(ctx context.Context, in *struct {
 	Number int64  `path:"number" minimum:"1"`
-	Wait   string `query:"wait" example:"30s" doc:"Answer when it is live, applied, failed for good or refused; or then"`
+	Wait   string `query:"wait" example:"30s" doc:"Answer when it is applied, live, refused or superseded; or then"`
 	For    string `query:"for" enum:"applied,live" doc:"What to wait for: live waits for proxies of clusters, too"`
 }) (*changeStatus, error) {
 	wait, err := time.ParseDuration("0" + in.Wait)
@@ -44,18 +45,16 @@ func (s *server) changeStatus(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	targets, err := s.targets(ctx)
-	if err != nil {
-		return nil, err
-	}
 	until, step := time.NewTimer(wait), waitFirst
 	defer until.Stop()
 	for {
-		out, final, err := s.statusOf(ctx, c.Change, targets)
+		out, err := s.statusOf(ctx, c.Change)
 		if err != nil {
 			return nil, err
 		}
-		if wait == 0 || final && (in.For != stateLive || out.Body.State != stateApplied) {
+		stage := out.Body.State
+		final := (ledger.Progress{Stage: stage}).Decided() || stage == ledger.IsApplied && in.For != string(ledger.IsLive)
+		if wait == 0 || final {
 			return out, nil
 		}
 		select {
@@ -69,35 +68,22 @@ func (s *server) changeStatus(ctx context.Context, in *struct {
 	}
 }
 
-// statusOf is what became of a change by now, and whether that will not change by waiting: a failure that is tried
-// again soon is not final.
-func (s *server) statusOf(ctx context.Context, c ledger.Change, targets map[string]ledger.Target) (*changeStatus, bool,
-	error) {
-	keys := make([]ledger.Key, 0, len(c.Edited))
+// statusOf is what became of a change by now: of those of its objects that are left in it.
+func (s *server) statusOf(ctx context.Context, c ledger.Change) (*changeStatus, error) {
+	keys := map[ledger.Key]bool{}
 	for _, e := range c.Edited {
-		keys = append(keys, e.Key)
+		keys[e.Key] = true
 	}
-	var list []ledger.Status
-	if len(keys) > 0 {
-		var err error
-		if list, err = s.Ledger.Status(ctx, ledger.StatusQuery{Keys: keys, Limit: len(keys)}); err != nil {
-			return nil, false, err
-		}
+	list, err := s.Ledger.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: ledger.MaxEdits})
+	if err != nil {
+		return nil, err
 	}
-	state, why := outcome(c, list, targets)
-	final := state != statePending && (state != stateFailed || permanent(list))
-	return &changeStatus{wire.ChangeStatus{Change: c.Number, State: state, Why: why, Objects: list}}, final, nil
-}
-
-func permanent(list []ledger.Status) bool {
-	for _, status := range list {
-		for _, in := range status.Clusters {
-			if in.Applied != nil && in.Applied.Code != "" && in.Applied.Permanent {
-				return true
-			}
-		}
+	list = slices.DeleteFunc(list, func(o ledger.Status) bool { return !keys[o.Key] })
+	for i := range list {
+		withoutResults(&list[i])
 	}
-	return false
+	stage, why := outcome(c, list)
+	return &changeStatus{wire.ChangeStatus{Change: c.Number, State: stage, Why: why, Objects: list}}, nil
 }
 
 func (s *server) targets(ctx context.Context) (map[string]ledger.Target, error) {
@@ -127,10 +113,7 @@ func (s *server) listStatus(ctx context.Context, in *struct {
 }) (*statusList, error) {
 	q := ledger.StatusQuery{Change: in.Change, Cluster: in.Cluster, Pending: in.Pending, Limit: in.Limit}
 	if in.Name != "" {
-		k := Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name}.key()
-		if k.Target == "" {
-			k.Target = ledger.DefaultTarget
-		}
+		k := s.key(Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		q.Keys = []ledger.Key{k}
 	}
 	return s.status(ctx, q)
@@ -141,6 +124,11 @@ func (s *server) queryStatus(ctx context.Context, in *struct{ Body wire.StatusQu
 }
 
 func (s *server) status(ctx context.Context, q ledger.StatusQuery) (*statusList, error) {
+	if q.Change == 0 { // what one change edited is bounded
+		if err := s.large(ctx, "", max(q.Limit, len(q.Keys))); err != nil {
+			return nil, err
+		}
+	}
 	list, err := s.Ledger.Status(ctx, q)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func TestWorkerClaimsAppliesAndReports(t *testing.T) {
 	r.do(call{who: "east", method: "POST", path: "/clusters/east/failures", body: map[string]any{"failures": failed}}).
 		is(200, &taken)
 	r.do(call{who: "alice", method: "GET", path: "/changes/2/status?wait=30s"}).is(200, &status)
-	if status.State != "failed" || !strings.Contains(status.Why, "may not") {
+	if status.State != "refused" || !strings.Contains(status.Why, "may not") {
 		t.Fatalf("%+v", status)
 	}
 	var h wire.History
@@ -220,7 +220,7 @@ func TestWaitEndsWhenProxiesAcknowledgedOrRefused(t *testing.T) {
 	var status wire.ChangeStatus
 	began := time.Now()
 	r.do(call{who: "bob", method: "GET", path: "/changes/1/status?wait=100ms"}).is(200, &status)
-	if status.State != "pending" || !strings.Contains(status.Why, "waits for proxies") || time.Since(began) < 100*
+	if status.State != "committed" || !strings.Contains(status.Why, "waits for proxies") || time.Since(began) < 100*
 		time.Millisecond {
 		t.Fatalf("%+v", status)
 	}

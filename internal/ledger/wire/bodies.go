@@ -8,11 +8,12 @@ import (
 
 // Draft is the body of POST /changes and POST /preview.
 type Draft struct {
-	Edits     []Edit      `json:"edits" doc:"What is wanted of each object; all of it is done or nothing"`
+	Edits     []Edit      `json:"edits,omitzero" doc:"What is wanted of each object; all of it is done or nothing"`
 	Message   string      `json:"message,omitempty" maxLength:"4096" doc:"Why"`
 	Via       string      `json:"via,omitempty" maxLength:"200" doc:"The program that sends it; else the User-Agent"`
-	Verb      ledger.Verb `json:"verb,omitempty" enum:"apply,delete,undo,rollback,adopt,import"`
+	Verb      ledger.Verb `json:"verb,omitempty" enum:"apply,delete,undo,rollback,import" doc:"Else \"apply\""`
 	Of        int64       `json:"of,omitempty" minimum:"0" doc:"The change that undo and rollback are about"`
+	Back      *Back       `json:"back,omitempty" doc:"In place of edits: what verb (undo, rollback) and of say goes back"`
 	Head      int64       `json:"head,omitempty" minimum:"0" doc:"Refuse it if another change is the newest"`
 	Release   bool        `json:"release,omitempty" doc:"End holds of the edited objects"`
 	Hold      *HoldBody   `json:"hold,omitempty" doc:"Hold the edited objects from then on"`
@@ -91,24 +92,37 @@ type History struct {
 	Status *ledger.Status `json:"status,omitempty"`
 }
 
-// UndoBody is the body of POST /changes/{number}/undo.
-type UndoBody struct {
-	Deletions int    `json:"deletions,omitempty" minimum:"0" doc:"How many objects are deleted, if more than 20"`
-	Message   string `json:"message,omitempty" maxLength:"4096"`
-	Release   bool   `json:"release,omitempty"`
-	DryRun    bool   `json:"dryRun,omitempty"`
+// Back is what goes back.
+type Back struct {
+	Objects []ObjectName `json:"objects,omitempty" doc:"Of a rollback; of a Gateway, all that belongs to it goes back"`
+	Shared  bool         `json:"shared,omitempty" doc:"Also what other Gateways use"`
 }
 
-// RollbackBody is the body of POST /gateways/{namespace}/{name}/rollback.
-type RollbackBody struct {
-	To        int64     `json:"to" minimum:"1" doc:"The change after which all was as it is to be"`
-	Target    string    `json:"target,omitempty" doc:"Else \"default\""`
+// ObjectName names an object.
+type ObjectName struct {
+	Target    string `json:"target,omitempty" doc:"Else \"default\""`
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// UndoBody is the body of POST /changes/{number}/undo.
+type UndoBody struct {
 	Deletions int       `json:"deletions,omitempty" minimum:"0" doc:"How many objects are deleted, if more than 20"`
 	Message   string    `json:"message,omitempty" maxLength:"4096"`
 	Hold      *HoldBody `json:"hold,omitempty" doc:"Hold the objects from then on, against pipelines"`
 	Release   bool      `json:"release,omitempty"`
 	DryRun    bool      `json:"dryRun,omitempty"`
-	Shared    bool      `json:"shared,omitempty" doc:"Also objects that other Gateways use"`
+	IfPreview string    `json:"ifPreview,omitempty" doc:"The digest of the preview that the change must still have"`
+}
+
+// RollbackBody is the body of POST /gateways/{namespace}/{name}/rollback.
+type RollbackBody struct {
+	UndoBody
+	To     int64  `json:"to" minimum:"1" doc:"The change after which all was as it is to be"`
+	Target string `json:"target,omitempty" doc:"Else \"default\""`
+	Shared bool   `json:"shared,omitempty" doc:"Also objects that other Gateways use"`
 }
 
 // Preview is what a draft would do in the proxies.
@@ -119,9 +133,8 @@ type ClusterPreview = ledger.ClusterPreview
 
 // ChangeStatus is what became of a change.
 type ChangeStatus struct {
-	Change int64 `json:"change"`
-	// State is one of the states of package rest: pending, applied, live, failed, refused.
-	State   string          `json:"state" enum:"pending,applied,live,failed,refused"`
+	Change  int64           `json:"change"`
+	State   ledger.Stage    `json:"state" enum:"committed,applied,live,refused,superseded"`
 	Why     string          `json:"why,omitempty" doc:"The words of who failed or refused it, or what it waits for"`
 	Objects []ledger.Status `json:"objects"`
 }

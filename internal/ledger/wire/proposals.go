@@ -44,7 +44,7 @@ type ProposalPage struct {
 // AnswerBody is the body of POST /proposals/{number}/approve, /reject and /withdraw.
 type AnswerBody struct {
 	Message string `json:"message,omitempty" maxLength:"4096" doc:"Why; a rejection has to say"`
-	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about: refused if that changed"`
+	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about, which approve has to state"`
 }
 
 // CommitBody is the body of POST /proposals/{number}/commit.
@@ -58,6 +58,12 @@ func DraftOf(d ledger.Draft) Draft {
 		DryRun: d.DryRun, Deletions: d.Deletions}
 	if d.Hold != nil {
 		b.Hold = &HoldBody{Why: d.Hold.Why, Until: d.Hold.Until}
+	}
+	if d.Back != nil {
+		b.Back = &Back{Shared: d.Back.Shared}
+		for _, k := range d.Back.Objects {
+			b.Back.Objects = append(b.Back.Objects, ObjectName(k))
+		}
 	}
 	for _, e := range d.Edits {
 		b.Edits = append(b.Edits, Edit{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace,
