@@ -3,7 +3,6 @@ package ledgercmd
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -82,7 +81,7 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		if of != nil {
 			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
 			stage = progress[i].Stage
-			what = fmt.Sprintf("%s, generation %d, revision %d", c.Edited[i].Did(), c.Edited[i].Generation, c.Edited[i].Revision)
+			what = fmt.Sprintf("%s, generation %d, revision %d", did(c, c.Edited[i]), c.Edited[i].Generation, c.Edited[i].Revision)
 		}
 		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), model.Plain(c.Author), verbOf(c),
 			what, string(stage),
@@ -96,6 +95,29 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		return err
 	}
 	return nil
+}
+
+// did says what a change did to an object.
+func did(c ledger.Change, e ledger.Edited) string {
+	switch c.Verb {
+	case ledger.VerbHold:
+		return "held"
+	case ledger.VerbRelease:
+		return "released"
+	}
+	return e.Did()
+}
+
+// heldBy says who holds an object, why, and how long.
+func heldBy(h ledger.Hold) string {
+	text := "held by " + h.By
+	if !h.Until.IsZero() {
+		text += " until " + at(h.Until)
+	}
+	if h.Why != "" {
+		text += ": " + h.Why
+	}
+	return text
 }
 
 func verbOf(c ledger.Change) string {
@@ -114,6 +136,14 @@ func objectsOf(c ledger.Change) string {
 }
 
 func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// atOr is a time, or words where there is none.
+func atOr(t time.Time, none string) string {
+	if t.IsZero() {
+		return none
+	}
+	return at(t)
+}
 
 func (o *options) showCommand() *cobra.Command {
 	var when int64
@@ -160,8 +190,12 @@ func (o *options) showObject(w io.Writer, object ledger.Object) error {
 	case object.Forgotten:
 		_, err = fmt.Fprintf(w, "the content of %s in change %d is not kept any more\n", object.Key, object.Change)
 	default:
-		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s\n%s", object.Key, object.Generation,
-			object.Revision, object.Change, model.Plain(object.Author), text)
+		held := ""
+		if object.Hold != nil {
+			held = "# " + model.Plain(heldBy(*object.Hold)) + "\n"
+		}
+		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s\n%s%s", object.Key, object.Generation,
+			object.Revision, object.Change, model.Plain(object.Author), held, text)
 	}
 	return err
 }
@@ -185,6 +219,10 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 			Objects []ledger.Status `json:"objects"`
 		}{c, statuses})
 	}
+	holds := map[ledger.Key]*ledger.Hold{}
+	for _, s := range statuses {
+		holds[s.Key] = s.Hold
+	}
 	stage, progress := ledger.ProgressOf(c, statuses)
 	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), model.Plain(c.Author), at(c.At), stage)
 	if c.Message != "" {
@@ -194,8 +232,11 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 		return err
 	}
 	for i, e := range c.Edited {
-		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", e.Did(), e.Key, e.Generation, e.Revision,
+		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", did(c, e), e.Key, e.Generation, e.Revision,
 			progress[i].Stage)
+		if hold := holds[e.Key]; hold != nil {
+			fmt.Fprintf(w, "  it is %s\n", model.Plain(heldBy(*hold)))
+		}
 		for _, words := range progress[i].Words {
 			fmt.Fprintf(w, "  %s\n", model.Plain(words))
 		}
@@ -267,13 +308,6 @@ func hidden(object ledger.Object) ledger.Content {
 	return content
 }
 
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
 // printMade says which change was made.
 func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err error) {
 	w := cmd.OutOrStdout()
@@ -293,7 +327,7 @@ func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err 
 	}
 	const few = 20
 	for _, e := range c.Edited[:min(few, len(c.Edited))] {
-		fmt.Fprintf(w, "  %s %s\n", e.Did(), e.Key)
+		fmt.Fprintf(w, "  %s %s\n", did(c, e), e.Key)
 	}
 	if more := len(c.Edited) - few; more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)

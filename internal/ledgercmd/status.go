@@ -60,6 +60,7 @@ over.`,
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = 500 * time.Millisecond
+	hintAfter = 3 * time.Second // until it is said what is waited for
 )
 
 // waitFor waits until a change is live or refused, and says so.
@@ -67,7 +68,8 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 ) (ledger.Stage, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
-	stage, progress := ledger.Committed, []ledger.Progress(nil)
+	stage, progress, missing := ledger.Committed, []ledger.Progress(nil), []string(nil)
+	said := time.Now().Add(hintAfter)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
 		if err != nil && ctx.Err() == nil {
@@ -75,21 +77,37 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 		}
 		if err == nil {
 			stage, progress = ledger.ProgressOf(c, statuses)
+			missing = waitsFor(c, statuses)
 		}
 		if (ledger.Progress{Stage: stage}).Decided() || ctx.Err() != nil {
 			break
+		}
+		if time.Now().After(said) {
+			said = said.Add(timeout + hintAfter) // once
+			for _, line := range missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "waiting: %s\n", line)
+			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 	}
-	return stage, o.tell(cmd, c, stage, progress, timeout)
+	err := o.tell(cmd, c, stage, progress)
+	if err == nil && !(ledger.Progress{Stage: stage}).Decided() {
+		err = fmt.Errorf("change %d is not live after %v", c.Number, timeout)
+		if cmd.Context().Err() != nil {
+			err = fmt.Errorf("interrupted: change %d is made, and is not live yet", c.Number)
+		}
+		if len(missing) > 0 {
+			err = fmt.Errorf("%w: %s", err, strings.Join(missing, "; "))
+		}
+	}
+	return stage, err
 }
 
-// tell says how far a change got, with the exit codes of wait.
-func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, list []ledger.Progress,
-	timeout time.Duration) error {
+// tell says how far a change got, with the exit code of a refusal.
+func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, list []ledger.Progress) error {
 	w := cmd.OutOrStdout()
 	if o.output == "json" {
 		if err := printJSON(w, struct {
@@ -110,11 +128,8 @@ func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, 
 			}
 		}
 	}
-	switch {
-	case stage == ledger.IsRefused:
+	if stage == ledger.IsRefused {
 		return o.Exit(nil, 2)
-	case !(ledger.Progress{Stage: stage}).Decided():
-		return fmt.Errorf("change %d is not live after %v", c.Number, timeout)
 	}
 	return nil
 }
@@ -185,7 +200,7 @@ func where(s ledger.Status, p ledger.Progress) string {
 		}
 	}
 	if s.Hold != nil {
-		parts = append(parts, model.Plain("held by "+s.Hold.By))
+		parts = append(parts, model.Plain(heldBy(*s.Hold)))
 	}
 	return strings.Join(parts, "; ")
 }
