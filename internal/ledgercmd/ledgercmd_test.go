@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"cardea.dev/cardea/internal/ledger"
 )
 
 // TestReadingMakesNoLedger: a mistyped name is an error, and no file is made of it, unless a command puts something into
@@ -100,6 +97,7 @@ func TestUndoIfRefusedStays(t *testing.T) {
 	r.has(r.refused("apply", r.write("n.yaml", namespace), "--undo-if-refused", "--timeout", "20ms"), "it stays",
 		"cardea ledger undo 1")
 
+	db, file := r.open(), r.write("b.yaml", backend("blue"))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	type result struct {
@@ -108,16 +106,14 @@ func TestUndoIfRefusedStays(t *testing.T) {
 	}
 	ended := make(chan result, 1)
 	go func() {
-		text, err := r.try(ctx, "apply", r.dir+"/b.yaml", "--undo-if-refused")
+		text, err := r.try(ctx, "apply", file, "--undo-if-refused")
 		ended <- result{text, err}
 	}()
-	db := r.open()
-	r.write("b.yaml", backend("blue"))
-	for head := (ledger.Head{}); head.Change < 2; time.Sleep(time.Millisecond) {
-		var err error
-		if head, err = db.Head(t.Context()); err != nil {
+	for _, err := range db.Watch(ctx, 1) {
+		if err != nil {
 			t.Fatal(err)
 		}
+		break // change 2 is there
 	}
 	cancel()
 	got := <-ended
