@@ -90,6 +90,8 @@ open the file or the database may do everything; who asks the server may do what
 		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
 		o.verifyCommand(), o.migrateCommand(), o.backupCommand(), o.restoredCommand(), o.serveCommand())
 	strict(cmd)
+	o.completeFlag(cmd, "target", o.targets)
+	o.completeArgs(cmd)
 	return cmd
 }
 

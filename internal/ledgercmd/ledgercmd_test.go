@@ -144,3 +144,29 @@ func TestListsAreNeverNull(t *testing.T) {
 	}
 	r.has(r.run("retry", "-o", "json"), `"due": 0`)
 }
+
+// TestCompletion: a shell completes words with what the ledger has.
+func TestCompletion(t *testing.T) {
+	r := newRig(t)
+	r.run("target", "set", "prod")
+	r.run("cluster", "set", "east")
+	r.run("apply", r.write("b.yaml", backend("blue")+"---\n"+namespace), "-m", "the shop")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"show", ""}, "1\tthe shop\nnamespace\nxbackend\n"},
+		{[]string{"show", "xbackend", ""}, "shop/blue\n"},
+		{[]string{"history", ""}, "namespace\nxbackend\n"},
+		{[]string{"delete", "namespace", ""}, "shop\n"},
+		{[]string{"undo", ""}, "1\tthe shop\n"},
+		{[]string{"target", "set", ""}, "default\nprod\n"},
+		{[]string{"history", "--target", ""}, "default\nprod\n"},
+		{[]string{"status", "--cluster", ""}, "east\n"},
+	} {
+		got := r.completes(c.args...)
+		if got != c.want {
+			t.Errorf("%q is completed to %q, want %q", c.args, got, c.want)
+		}
+	}
+}

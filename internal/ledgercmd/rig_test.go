@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,17 +39,38 @@ func (c code) Error() string { return "it ends with another exit code than 0" }
 func (r *rig) try(ctx context.Context, args ...string) (string, error) {
 	r.Helper()
 	var out bytes.Buffer
+	cmd := r.command()
+	cmd.SetArgs(append(args, "--ledger", r.file))
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	err := cmd.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+// completes asks for completions, as a shell does.
+func (r *rig) completes(args ...string) string {
+	r.Helper()
+	r.Setenv(variable, r.file)
+	var out bytes.Buffer
+	cmd := r.command()
+	cmd.SetArgs(append([]string{"__complete"}, args...))
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	if err := cmd.ExecuteContext(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+	list, _, _ := strings.Cut(out.String(), ":") // then there is what the shell is to do
+	return list
+}
+
+func (r *rig) command() *cobra.Command {
 	cmd := Command(Program{
 		Catalog:    world.Catalog(),
 		WithFolder: func(_ *cobra.Command, arg string, do func(string) error) error { return do(arg) },
 		Exit:       func(err error, n int) error { return errors.Join(err, code(n)) },
 	})
-	cmd.SetArgs(append(args, "--ledger", r.file))
-	cmd.SetOut(&out)
-	cmd.SetErr(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.ExecuteContext(ctx)
-	return out.String(), err
+	return cmd
 }
 
 // run runs a command that must succeed.
