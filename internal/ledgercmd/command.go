@@ -83,8 +83,8 @@ open the file or the database may do everything; who asks the server may do what
 	f.StringVar(&o.keyFile, "ledger-key", "",
 		"file with the key that Secrets are sealed with (default: the ledger's file with .key)")
 	f.StringVar(&o.target, "target", ledger.DefaultTarget, "target of the objects")
-	cmd.AddCommand(making(o.applyCommand()), o.deleteCommand(), o.diffCommand(), making(o.importCommand()), o.exportCommand(),
-		o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
+	cmd.AddCommand(making(o.applyCommand()), o.deleteCommand(), o.diffCommand(), making(o.importCommand()),
+		o.exportCommand(), o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
 		making(o.proposeCommand()), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
 		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),

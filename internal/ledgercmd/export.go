@@ -44,7 +44,9 @@ are gone are removed, and named. Other files of the folder stay as they are.`,
 			if e.dir != "" && o.output == "json" {
 				return errors.New("-o json prints all objects as one List: leave out --dir")
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error { return o.export(ctx, cmd.OutOrStdout(), l, e) })
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				return o.export(ctx, cmd.OutOrStdout(), l, e)
+			})
 		},
 	}
 	o.bindOutput(cmd)

@@ -11,12 +11,13 @@ import (
 	"testing"
 )
 
-// TestReadingMakesNoLedger: a mistyped name is an error, and no file is made of it, unless a command puts something into
-// it.
+// TestReadingMakesNoLedger: a mistyped name is an error, and no file is made of it, unless a command puts something
+// into it.
 func TestReadingMakesNoLedger(t *testing.T) {
 	r := newRig(t)
-	for _, args := range [][]string{{"history"}, {"show", "1"}, {"status"}, {"export"}, {"verify"}, {"diff", r.write("n.yaml",
-		namespace)}, {"undo", "1"}, {"target", "list"}, {"token", "list"}, {"migrate"}, {"backup", r.dir + "/copy"}} {
+	file := r.write("n.yaml", namespace)
+	for _, args := range [][]string{{"history"}, {"show", "1"}, {"status"}, {"export"}, {"verify"}, {"undo", "1"},
+		{"diff", file}, {"target", "list"}, {"token", "list"}, {"migrate"}, {"backup", r.dir + "/copy"}} {
 		r.has(r.refused(args...), "there is no such ledger", r.file)
 		if _, err := os.Stat(r.file); !errors.Is(err, fs.ErrNotExist) {
 			t.Fatalf("%v made the file (%v)", args, err)

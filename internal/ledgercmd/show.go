@@ -81,7 +81,8 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		if of != nil {
 			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
 			stage = progress[i].Stage
-			what = fmt.Sprintf("%s, generation %d, revision %d", did(c, c.Edited[i]), c.Edited[i].Generation, c.Edited[i].Revision)
+			e := c.Edited[i]
+			what = fmt.Sprintf("%s, generation %d, revision %d", did(c, e), e.Generation, e.Revision)
 		}
 		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), model.Plain(c.Author), verbOf(c),
 			what, string(stage),

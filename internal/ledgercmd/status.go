@@ -3,6 +3,7 @@ package ledgercmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -157,6 +158,9 @@ func (o *options) statusCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if cmd.Flags().Changed("target") {
+					list = slices.DeleteFunc(list, func(s ledger.Status) bool { return s.Target != o.target })
+				}
 				if o.output == "json" {
 					return printJSON(cmd.OutOrStdout(), list)
 				}
@@ -196,7 +200,11 @@ func where(s ledger.Status, p ledger.Progress) string {
 	}
 	for _, live := range s.LastLive() {
 		if live.Generation == s.Generation && live.Gateway != "" {
-			parts = append(parts, fmt.Sprintf("%s: %s, %d proxies", live.Cluster, live.Gateway, live.Proxies))
+			proxies := "1 proxy"
+			if live.Proxies != 1 {
+				proxies = fmt.Sprintf("%d proxies", live.Proxies)
+			}
+			parts = append(parts, fmt.Sprintf("%s: %s, %s", live.Cluster, live.Gateway, proxies))
 		}
 	}
 	if s.Hold != nil {
