@@ -25,7 +25,7 @@ func (o *options) tokenCommand() *cobra.Command {
 		func(k ledger.Token) []string {
 			return []string{k.Name, k.Subject, strings.Join(k.Groups, ","), k.Cluster, at(k.Made), atOr(k.Expires, "never")}
 		})
-	remove := &cobra.Command{Use: "delete NAME", Short: "Delete a token: who sends it is refused", Args: cobra.ExactArgs(1),
+	remove := &cobra.Command{Use: "delete NAME", Short: "Delete a token: it ends at once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
 				return l.DeleteToken(ctx, args[0], o.authorName())
