@@ -200,11 +200,15 @@ func where(s ledger.Status, p ledger.Progress) string {
 	}
 	for _, live := range s.LastLive() {
 		if live.Generation == s.Generation && live.Gateway != "" {
-			proxies := "1 proxy"
-			if live.Proxies != 1 {
-				proxies = fmt.Sprintf("%d proxies", live.Proxies)
+			part := live.Cluster + ": " + live.Gateway
+			switch live.Proxies {
+			case 0: // the status of objects in a cluster does not say how many
+			case 1:
+				part += ", 1 proxy"
+			default:
+				part += fmt.Sprintf(", %d proxies", live.Proxies)
 			}
-			parts = append(parts, fmt.Sprintf("%s: %s, %s", live.Cluster, live.Gateway, proxies))
+			parts = append(parts, part)
 		}
 	}
 	if s.Hold != nil {
