@@ -30,11 +30,27 @@ func TestReadingMakesNoLedger(t *testing.T) {
 // TestUnknownTarget: commands that only look say so, too.
 func TestUnknownTarget(t *testing.T) {
 	r := newRig(t)
-	r.run("apply", r.write("n.yaml", namespace))
+	r.run("apply", r.write("n.yaml", namespace), "-m", "first")
 	for _, args := range [][]string{{"history"}, {"status"}, {"export"}, {"import", r.dir + "/n.yaml"}} {
 		r.has(r.refused(append(args, "--target", "prd")...), "target prd: there is no such target", "default")
 	}
-	r.run("history", "--target", "default")
+	r.run("target", "set", "prod")
+	r.run("apply", r.dir+"/n.yaml", "--target", "prod", "-m", "in prod")
+	r.run("apply", r.write("b.yaml", backend("blue")), "-m", "later")
+	for target, messages := range map[string][]string{"prod": {"in prod"}, "default": {"first", "later"}} {
+		got := r.run("history", "--target", target)
+		r.has(got, messages...)
+		if lines := strings.Count(got, "\n"); lines != len(messages)+1 {
+			t.Errorf("history of target %s:\n%s", target, got)
+		}
+	}
+	if got := r.run("history", "--target", "default", "--limit", "1"); strings.Contains(got, "first") ||
+		!strings.Contains(got, "older ones: --before 3") {
+		t.Errorf("the last change of target default:\n%s", got)
+	}
+	if got := r.run("status", "--target", "prod"); strings.Count(got, "\n") != 2 {
+		t.Errorf("status of target prod:\n%s", got)
+	}
 }
 
 // TestExportIntoAFolder: files of objects that are gone are removed; files of others are not.
