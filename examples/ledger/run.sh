@@ -27,12 +27,21 @@ mkfifo "$work/admin"
 read -r CARDEA_SERVER <"$work/admin"
 export CARDEA_SERVER
 
-step() { printf '\n$ %s\n' "$*"; }
-ledger() { step "cardea ledger $*"; "$cardea" ledger "$@"; }
+# step shows a command as a shell takes it.
+step() {
+  printf '\n$'
+  for word; do
+    case $word in *[!a-zA-Z0-9_./:=-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+  done
+  echo
+}
+ledger() { step cardea ledger "$@"; "$cardea" ledger "$@"; }
 request() {
-  step "curl http://quickstart.localhost:$port/"
+  step curl "http://quickstart.localhost:$port/"
   curl -s --resolve "quickstart.localhost:$port:127.0.0.1" "http://quickstart.localhost:$port/" | grep '"name"'
 }
+
+echo "The ledger is $CARDEA_LEDGER, the gateway http://quickstart.localhost:$port, and the backends are blue and green (ports $blue and $green)."
 
 # What is wanted: the quickstart, in a folder of its own.
 mkdir "$work/objects"

@@ -126,4 +126,6 @@ type Verification struct {
 	Digest   string `json:"digest"`   // of the newest change: to be compared with one that was noted elsewhere
 	// Wrong says what is not as the ledger wrote it; empty: nothing.
 	Wrong []string `json:"wrong,omitempty"`
+	// Unchecked says what could not be checked, and why: contents of Secrets without the key file. "": all was.
+	Unchecked string `json:"unchecked,omitempty"`
 }

@@ -22,6 +22,9 @@ const (
 	Rollback Verb = "rollback" // to what was at another change
 	Adopt    Verb = "adopt"    // takes over what somebody did in a cluster
 	Import   Verb = "import"
+	// VerbHold and VerbRelease change no content, but whether objects are held.
+	VerbHold    Verb = "hold"
+	VerbRelease Verb = "release"
 )
 
 // Draft is a change that somebody wants to make. All of it is made, or nothing.

@@ -25,7 +25,7 @@ type Progress struct {
 	Generation int64     `json:"generation"`
 	Stage      Stage     `json:"stage"`
 	Words      []string  `json:"words,omitempty"`    // in which it was refused
-	Waits      []string  `json:"waits,omitempty"`    // what it waits for, if it is committed
+	Waits      []string  `json:"waits,omitempty"`    // what it waits for, unless it is decided
 	LiveSince  time.Time `json:"liveSince,omitzero"` // when proxies acknowledged it first; zero: never
 }
 
@@ -71,8 +71,9 @@ func (s Status) Progress(generation int64) Progress {
 		p.Stage = IsLive
 	case s.Server == Clusters && applied:
 		p.Stage = IsApplied
-	default:
-		p.Waits = waits
+	}
+	if !p.Decided() {
+		p.Waits = s.waitsFor(generation, waits)
 	}
 	return p
 }

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
-	"cardea.dev/cardea/internal/model"
 )
 
 func (o *options) tokenCommand() *cobra.Command {
@@ -21,38 +19,19 @@ func (o *options) tokenCommand() *cobra.Command {
 		Short: "Make, list and delete tokens for callers of `cardea ledger serve`",
 		Args:  cobra.NoArgs,
 	}
-	list := &cobra.Command{Use: "list", Short: "List the tokens; the tokens themselves are not kept", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				tokens, err := l.Tokens(ctx)
-				if err != nil {
-					return err
-				}
-				if o.output == "json" {
-					return printJSON(cmd.OutOrStdout(), tokens)
-				}
-				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
-				fmt.Fprintln(t, "NAME\tSUBJECT\tGROUPS\tCLUSTER\tMADE\tEXPIRES")
-				for _, k := range tokens {
-					expires := "never"
-					if !k.Expires.IsZero() {
-						expires = at(k.Expires)
-					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", model.Plain(k.Name), model.Plain(k.Subject),
-						model.Plain(strings.Join(k.Groups, ",")), k.Cluster, at(k.Made),
-						expires)
-				}
-				return t.Flush()
-			})
-		}}
-	o.bindOutput(list)
-	remove := &cobra.Command{Use: "delete NAME", Short: "Delete a token: it is known no more", Args: cobra.ExactArgs(1),
+	list := listCommand(o, "List the tokens; the tokens themselves are not kept",
+		"NAME, SUBJECT, GROUPS, CLUSTER, MADE, EXPIRES",
+		func(ctx context.Context, l *opened) ([]ledger.Token, error) { return l.Tokens(ctx) },
+		func(k ledger.Token) []string {
+			return []string{k.Name, k.Subject, strings.Join(k.Groups, ","), k.Cluster, at(k.Made), atOr(k.Expires, "never")}
+		})
+	remove := &cobra.Command{Use: "delete NAME", Short: "Delete a token: it ends at once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
 				return l.DeleteToken(ctx, args[0], o.authorName())
 			})
 		}}
-	cmd.AddCommand(o.createTokenCommand(), list, remove)
+	cmd.AddCommand(making(o.createTokenCommand()), list, remove)
 	return cmd
 }
 
@@ -110,37 +89,23 @@ func (o *options) grantCommand() *cobra.Command {
 		Short: "Say who may do what over HTTP",
 		Args:  cobra.NoArgs,
 	}
-	list := &cobra.Command{Use: "list", Short: "List the grants", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				grants, err := l.Grants(ctx)
-				if err != nil {
-					return err
-				}
-				if o.output == "json" {
-					return printJSON(cmd.OutOrStdout(), grants)
-				}
-				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
-				fmt.Fprintln(t, "NAME\tSUBJECTS\tPERMISSIONS\tKINDS\tNAMESPACES\tTARGETS")
-				for _, g := range grants {
-					var permissions []string
-					for _, p := range g.Permissions {
-						permissions = append(permissions, string(p))
-					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, strings.Join(g.Subjects, ","),
-						strings.Join(permissions, ","), all(g.Kinds), all(g.Namespaces), all(g.Targets))
-				}
-				return t.Flush()
-			})
-		}}
-	o.bindOutput(list)
+	list := listCommand(o, "List the grants", "NAME, SUBJECTS, PERMISSIONS, KINDS, NAMESPACES, TARGETS",
+		func(ctx context.Context, l *opened) ([]ledger.Grant, error) { return l.Grants(ctx) },
+		func(g ledger.Grant) []string {
+			var permissions []string
+			for _, p := range g.Permissions {
+				permissions = append(permissions, string(p))
+			}
+			return []string{g.Name, strings.Join(g.Subjects, ","), strings.Join(permissions, ","), all(g.Kinds),
+				all(g.Namespaces), all(g.Targets)}
+		})
 	remove := &cobra.Command{Use: "delete NAME", Short: "Delete a grant", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
 				return l.DeleteGrant(ctx, args[0], o.authorName())
 			})
 		}}
-	cmd.AddCommand(o.setGrantCommand(), list, remove)
+	cmd.AddCommand(making(o.setGrantCommand()), list, remove)
 	return cmd
 }
 

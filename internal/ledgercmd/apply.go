@@ -173,8 +173,12 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 		return nil
 	}
 	stage, err := o.waitFor(cmd, l, change, a.wait.timeout)
-	if stage == ledger.IsRefused && a.takes {
+	switch decided := (ledger.Progress{Stage: stage}).Decided(); {
+	case stage == ledger.IsRefused && a.takes:
 		return o.takeBack(cmd, l, a, change, err)
+	case a.takes && err != nil && !decided:
+		return fmt.Errorf("%w; it stays, as nobody has refused it so far: `cardea ledger undo %d` takes it back", err,
+			change.Number)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package ledgercmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ took away.`,
 }
 
 func (o *options) holdCommand() *cobra.Command {
-	var a applying
+	a := applying{Draft: ledger.Draft{Verb: ledger.VerbHold}}
 	var span time.Duration
 	cmd := &cobra.Command{
 		Use:     "hold KIND NAMESPACE/NAME... --why REASON",
@@ -113,7 +114,7 @@ func (o *options) holdCommand() *cobra.Command {
 			if span > 0 {
 				a.Draft.Hold.Until = time.Now().Add(span).UTC().Truncate(time.Second)
 			}
-			a.hold = ""
+			a.Message, a.hold = cmp.Or(a.Message, a.hold), ""
 			return o.same(cmd, &a, args)
 		},
 	}
@@ -126,7 +127,7 @@ func (o *options) holdCommand() *cobra.Command {
 }
 
 func (o *options) releaseCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{}}
+	a := applying{Draft: ledger.Draft{Verb: ledger.VerbRelease}}
 	cmd := &cobra.Command{
 		Use:     "release KIND NAMESPACE/NAME...",
 		Short:   "End holds of objects",
@@ -160,6 +161,9 @@ func (o *options) same(cmd *cobra.Command, a *applying, args []string) error {
 				return err
 			}
 			a.Edits = append(a.Edits, ledger.Edit{Key: k, Revision: now.Revision, Expect: &now.Generation})
+			if a.Verb == ledger.VerbRelease && now.Hold != nil {
+				a.Message = cmp.Or(a.Message, "was "+heldBy(*now.Hold))
+			}
 		}
 		return o.commit(cmd, l, a)
 	})
@@ -182,6 +186,9 @@ func (o *options) retryCommand() *cobra.Command {
 			}
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
 				n, err := l.Retry(ctx, cluster, keys)
+				if err == nil && o.output == "json" {
+					return printJSON(cmd.OutOrStdout(), map[string]int{"due": n})
+				}
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d objects are due now\n", n)
 				}
@@ -189,6 +196,7 @@ func (o *options) retryCommand() *cobra.Command {
 			})
 		},
 	}
+	o.bindOutput(cmd)
 	cmd.Flags().StringVar(&cluster, "cluster", "", "only in this cluster (default: in all)")
 	return cmd
 }

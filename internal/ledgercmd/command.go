@@ -55,9 +55,9 @@ A ledger keeps what is wanted as a numbered list of changes. A change is one per
 all of it is made, or nothing. "cardea standalone --ledger FILE" serves it, and writes into it what the proxies
 acknowledged or refused.
 
-The ledger is named by --ledger or $CARDEA_LEDGER: a file, which is made if it is not there, or a PostgreSQL database
-(postgres://USER@HOST/DATABASE), or the URL of a "cardea ledger serve". Who can open the file or the database may do
-everything; who asks the server may do what grants say.`,
+The ledger is named by --ledger or $CARDEA_LEDGER: a file, or a PostgreSQL database (postgres://USER@HOST/DATABASE), or
+the URL of a "cardea ledger serve". Commands that put something into the ledger make a file that is not there. Who can
+open the file or the database may do everything; who asks the server may do what grants say.`,
 		Example: `  export CARDEA_LEDGER=gateways.db
 
   # Put a folder into it, and look what that would change first
@@ -83,14 +83,16 @@ everything; who asks the server may do what grants say.`,
 	f.StringVar(&o.keyFile, "ledger-key", "",
 		"file with the key that Secrets are sealed with (default: the ledger's file with .key)")
 	f.StringVar(&o.target, "target", ledger.DefaultTarget, "target of the objects")
-	cmd.AddCommand(o.applyCommand(), o.deleteCommand(), o.diffCommand(), o.importCommand(), o.exportCommand(),
-		o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
+	cmd.AddCommand(making(o.applyCommand()), o.deleteCommand(), o.diffCommand(), making(o.importCommand()),
+		o.exportCommand(), o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
-		o.proposeCommand(), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
+		making(o.proposeCommand()), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
 		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
 		o.registryLogCommand(), o.verifyCommand(), o.migrateCommand(), o.backupCommand(), o.restoredCommand(),
 		o.serveCommand())
 	strict(cmd)
+	o.completeFlag(cmd, "target", o.targets)
+	o.completeArgs(cmd)
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func (o *options) withStore(
 	if isHTTP(url) {
 		return fmt.Errorf("%s needs the database itself: a file, or postgres://USER@HOST/DATABASE", cmd.CommandPath())
 	}
-	s, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Pending: pending})
+	s, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Pending: pending, Existing: true})
 	if err != nil {
 		return err
 	}

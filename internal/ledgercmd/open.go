@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,16 @@ import (
 	"cardea.dev/cardea/internal/ledger/preview"
 	"cardea.dev/cardea/internal/ledger/store"
 )
+
+// makesLedger is the annotation of commands that make the ledger's file if it is not there. Others would make one of a
+// name that is mistyped.
+const makesLedger = "makes-ledger"
+
+// making marks a command as one that makes the ledger's file.
+func making(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{makesLedger: "yes"}
+	return cmd
+}
 
 // opened is a ledger that was opened.
 type opened struct {
@@ -62,17 +73,41 @@ func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l 
 	if err != nil {
 		return err
 	}
-	err = do(cmd.Context(), l)
+	if err = o.checkTarget(cmd, l); err == nil {
+		err = do(cmd.Context(), l)
+	}
 	if closed := l.close(); err == nil {
 		err = closed
 	}
 	return err
 }
 
+// checkTarget refuses a target that is stated and is not there. Who may not list targets is told so later.
+func (o *options) checkTarget(cmd *cobra.Command, l *opened) error {
+	if !cmd.Flags().Changed("target") {
+		return nil
+	}
+	targets, err := l.Targets(cmd.Context())
+	if ledger.CodeOf(err) == ledger.Denied {
+		return nil
+	}
+	if err != nil || slices.ContainsFunc(targets, func(t ledger.Target) bool { return t.Name == o.target }) {
+		return err
+	}
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Name
+	}
+	return &ledger.Error{Code: ledger.NotFound, Object: "target " + o.target,
+		Message: "there is no such target; there are: " + strings.Join(names, ", "),
+		Fix:     "name one of them, or make it: `cardea ledger target set`"}
+}
+
 // open opens a database.
 func (o *options) open(cmd *cobra.Command, url string) (*opened, error) {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Log: log})
+	db, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Log: log,
+		Existing: cmd.Annotations[makesLedger] == ""})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,31 +20,13 @@ func (o *options) targetCommand() *cobra.Command {
 target "default" is from the start), or its objects are applied to Kubernetes clusters (server Clusters).`,
 		Args: cobra.NoArgs,
 	}
-	list := &cobra.Command{Use: "list", Short: "List the targets", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				targets, err := l.Targets(ctx)
-				if err != nil {
-					return err
-				}
-				if o.output == "json" {
-					return printJSON(cmd.OutOrStdout(), targets)
-				}
-				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
-				fmt.Fprintln(t, "TARGET\tSERVER\tCLUSTERS\tDRIFT\tEXISTING\tAPPROVALS\tPAUSED UNTIL")
-				for _, target := range targets {
-					paused := ""
-					if !target.PausedUntil.IsZero() {
-						paused = at(target.PausedUntil)
-					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", target.Name, target.Server, words(target.Clusters),
-						target.Drift, target.Existing, target.Approvals, paused)
-				}
-				return t.Flush()
-			})
-		}}
-	o.bindOutput(list)
-	cmd.AddCommand(list, o.setTargetCommand())
+	list := listCommand(o, "List the targets", "TARGET, SERVER, CLUSTERS, DRIFT, EXISTING, APPROVALS, PAUSED UNTIL",
+		func(ctx context.Context, l *opened) ([]ledger.Target, error) { return l.Targets(ctx) },
+		func(t ledger.Target) []string {
+			return []string{t.Name, string(t.Server), words(t.Clusters), string(t.Drift), string(t.Existing),
+				fmt.Sprint(t.Approvals), atOr(t.PausedUntil, "")}
+		})
+	cmd.AddCommand(list, making(o.setTargetCommand()))
 	return cmd
 }
 
@@ -123,36 +104,18 @@ func (o *options) clusterCommand() *cobra.Command {
 		Short: "List and change clusters: what applies objects, and who is asked for previews",
 		Args:  cobra.NoArgs,
 	}
-	list := &cobra.Command{Use: "list", Short: "List the clusters", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				clusters, err := l.Clusters(ctx)
-				if err != nil {
-					return err
-				}
-				if o.output == "json" {
-					return printJSON(cmd.OutOrStdout(), clusters)
-				}
-				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
-				fmt.Fprintln(t, "CLUSTER\tLABELS\tKUBECONFIG\tADMIN\tSEEN")
-				for _, c := range clusters {
-					seen := "never"
-					if !c.Seen.IsZero() {
-						seen = at(c.Seen)
-					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.Name, words(c.Labels), c.Kubeconfig, c.Admin, seen)
-				}
-				return t.Flush()
-			})
-		}}
-	o.bindOutput(list)
+	list := listCommand(o, "List the clusters", "CLUSTER, LABELS, KUBECONFIG, ADMIN, SEEN",
+		func(ctx context.Context, l *opened) ([]ledger.Cluster, error) { return l.Clusters(ctx) },
+		func(c ledger.Cluster) []string {
+			return []string{c.Name, words(c.Labels), c.Kubeconfig, c.Admin, atOr(c.Seen, "never")}
+		})
 	remove := &cobra.Command{Use: "delete NAME", Short: "Forget a cluster; what is in it stays", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
 				return l.DeleteCluster(ctx, args[0], o.authorName())
 			})
 		}}
-	cmd.AddCommand(list, o.setClusterCommand(), remove)
+	cmd.AddCommand(list, making(o.setClusterCommand()), remove)
 	return cmd
 }
 

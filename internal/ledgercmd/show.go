@@ -3,13 +3,8 @@ package ledgercmd
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -18,102 +13,6 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/model"
 )
-
-func (o *options) historyCommand() *cobra.Command {
-	var q ledger.ChangesQuery
-	cmd := &cobra.Command{
-		Use:   "history [KIND NAMESPACE/NAME]",
-		Short: "List the changes, the newest first: who, when, why, and what became of them",
-		Example: `  cardea ledger history
-  cardea ledger history httproute shop/web
-  cardea ledger history --author alice --limit 5`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 0 && len(args) != 2 {
-				return fmt.Errorf("name a kind and an object, or nothing: %s", cmd.UseLine())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				if len(args) == 2 {
-					key, err := o.keyOf(args[0], args[1])
-					if err != nil {
-						return err
-					}
-					if _, err := l.Object(ctx, key, 0); err != nil {
-						return err
-					}
-					q.Object = &key
-				}
-				page, err := l.Changes(ctx, q)
-				if err != nil {
-					return err
-				}
-				if o.output == "json" {
-					return printJSON(cmd.OutOrStdout(), page)
-				}
-				return printHistory(ctx, cmd.OutOrStdout(), l.Ledger, page, q.Object)
-			})
-		},
-	}
-	o.bindOutput(cmd)
-	f := cmd.Flags()
-	f.StringVar(&q.Author, "author", "", "only changes of this author")
-	f.IntVar(&q.Limit, "limit", 20, "how many, 1,000 at most")
-	f.Int64Var(&q.After, "before", 0, "only changes before this one")
-	return cmd
-}
-
-// printHistory prints changes as a table: of one object with its generations.
-func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger.Changes, of *ledger.Key) error {
-	t := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
-	columns := []string{"CHANGE", "AT", "AUTHOR", "VERB", "OBJECTS", "STAGE", "MESSAGE"}
-	if of != nil {
-		columns[4] = "GENERATION"
-	}
-	fmt.Fprintln(t, strings.Join(columns, "\t"))
-	for _, c := range page.Changes {
-		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
-		if err != nil {
-			return err
-		}
-		reached, progress := ledger.ProgressOf(c, statuses)
-		stage, what := string(reached), objectsOf(c)
-		if of != nil {
-			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
-			stage = progress[i].String()
-			what = fmt.Sprintf("%s, generation %d, revision %d", c.Edited[i].Did(), c.Edited[i].Generation, c.Edited[i].Revision)
-		}
-		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), model.Plain(c.Author), verbOf(c),
-			what, stage,
-			model.Plain(c.Message)}, "\t"))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if page.More {
-		_, err := fmt.Fprintf(w, "older ones: --before %d\n", page.Changes[len(page.Changes)-1].Number)
-		return err
-	}
-	return nil
-}
-
-func verbOf(c ledger.Change) string {
-	if c.Of == 0 {
-		return string(c.Verb)
-	}
-	return fmt.Sprintf("%s %d", c.Verb, c.Of)
-}
-
-// objectsOf names the object of a change, or counts them.
-func objectsOf(c ledger.Change) string {
-	if len(c.Edited) == 1 {
-		return c.Edited[0].Key.String()
-	}
-	return fmt.Sprintf("%d objects", len(c.Edited))
-}
-
-func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func (o *options) showCommand() *cobra.Command {
 	var when int64
@@ -160,12 +59,15 @@ func (o *options) showObject(w io.Writer, object ledger.Object) error {
 	case object.Forgotten:
 		_, err = fmt.Fprintf(w, "the content of %s in change %d is not kept any more\n", object.Key, object.Change)
 	default:
-		since := ""
+		notes := ""
 		if !object.LiveSince.IsZero() {
-			since = ", first live at " + at(object.LiveSince)
+			notes += "# first live at " + at(object.LiveSince) + "\n"
 		}
-		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s%s\n%s", object.Key, object.Generation,
-			object.Revision, object.Change, model.Plain(object.Author), since, text)
+		if object.Hold != nil {
+			notes += "# " + model.Plain(heldBy(*object.Hold)) + "\n"
+		}
+		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s\n%s%s", object.Key, object.Generation,
+			object.Revision, object.Change, model.Plain(object.Author), notes, text)
 	}
 	return err
 }
@@ -189,6 +91,10 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 			Objects []ledger.Status `json:"objects"`
 		}{c, statuses})
 	}
+	holds := map[ledger.Key]*ledger.Hold{}
+	for _, s := range statuses {
+		holds[s.Key] = s.Hold
+	}
 	stage, progress := ledger.ProgressOf(c, statuses)
 	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), model.Plain(c.Author), at(c.At), stage)
 	if c.Message != "" {
@@ -198,8 +104,11 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 		return err
 	}
 	for i, e := range c.Edited {
-		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", e.Did(), e.Key, e.Generation, e.Revision,
+		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", did(c, e), e.Key, e.Generation, e.Revision,
 			progress[i])
+		if hold := holds[e.Key]; hold != nil {
+			fmt.Fprintf(w, "  it is %s\n", model.Plain(heldBy(*hold)))
+		}
 		for _, words := range progress[i].Words {
 			fmt.Fprintf(w, "  %s\n", model.Plain(words))
 		}
@@ -253,13 +162,6 @@ func hidden(object ledger.Object) ledger.Content {
 	return object.Masked(func(string, string, any) string { return "(not shown)" }).Content
 }
 
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
 // printMade says which change was made.
 func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err error) {
 	w := cmd.OutOrStdout()
@@ -279,7 +181,7 @@ func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err 
 	}
 	const few = 20
 	for _, e := range c.Edited[:min(few, len(c.Edited))] {
-		fmt.Fprintf(w, "  %s %s\n", e.Did(), e.Key)
+		fmt.Fprintf(w, "  %s %s\n", did(c, e), e.Key)
 	}
 	if more := len(c.Edited) - few; more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -61,6 +62,7 @@ over.`,
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = 500 * time.Millisecond
+	hintAfter = 3 * time.Second // until it is said that nobody is there who is waited for
 )
 
 // waitFor waits until a change is live or refused, and says so.
@@ -69,6 +71,7 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	stage, progress := ledger.Committed, []ledger.Progress(nil)
+	began, said := time.Now(), false
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
 		if err != nil && ctx.Err() == nil {
@@ -80,17 +83,39 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 		if (ledger.Progress{Stage: stage}).Decided() || ctx.Err() != nil {
 			break
 		}
+		if !said && time.Since(began) > hintAfter {
+			said = true
+			for _, line := range unserved(statuses) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "waiting: %s\n", line)
+			}
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 	}
-	return stage, o.tell(cmd, c, stage, progress, timeout)
+	err := o.tell(cmd, c, stage, progress)
+	if err == nil && !(ledger.Progress{Stage: stage}).Decided() {
+		err = fmt.Errorf("change %d is not live after %v", c.Number, timeout)
+		if cmd.Context().Err() != nil {
+			err = fmt.Errorf("interrupted: change %d is made, and is not live yet", c.Number)
+		}
+	}
+	return stage, err
 }
 
-// tell says how far a change got, with the exit codes of wait.
-func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, list []ledger.Progress,
-	timeout time.Duration) error {
+// unserved says whose targets nobody serves, each once.
+func unserved(list []ledger.Status) (words []string) {
+	for _, s := range list {
+		if why := s.Unserved(); why != "" && !slices.Contains(words, why) {
+			words = append(words, why)
+		}
+	}
+	return words
+}
+
+// tell says how far a change got, with the exit code of a refusal.
+func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, list []ledger.Progress) error {
 	w := cmd.OutOrStdout()
 	if o.output == "json" {
 		if err := printJSON(w, struct {
@@ -114,11 +139,8 @@ func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, 
 			}
 		}
 	}
-	switch {
-	case stage == ledger.IsRefused:
+	if stage == ledger.IsRefused {
 		return o.Exit(nil, 2)
-	case !(ledger.Progress{Stage: stage}).Decided():
-		return fmt.Errorf("change %d is not live after %v", c.Number, timeout)
 	}
 	return nil
 }
@@ -145,6 +167,9 @@ func (o *options) statusCommand() *cobra.Command {
 				list, err := l.Status(ctx, q)
 				if err != nil {
 					return err
+				}
+				if cmd.Flags().Changed("target") {
+					list = slices.DeleteFunc(list, func(s ledger.Status) bool { return s.Target != o.target })
 				}
 				if o.output == "json" {
 					return printJSON(cmd.OutOrStdout(), list)
@@ -209,11 +234,19 @@ func where(s ledger.Status, p ledger.Progress) string {
 	}
 	for _, live := range s.LastLive() {
 		if live.Generation == s.Generation && live.Gateway != "" {
-			parts = append(parts, fmt.Sprintf("%s: %s, %d proxies", live.Cluster, live.Gateway, live.Proxies))
+			part := live.Cluster + ": " + live.Gateway
+			switch live.Proxies {
+			case 0: // the status of objects in a cluster does not say how many
+			case 1:
+				part += ", 1 proxy"
+			default:
+				part += fmt.Sprintf(", %d proxies", live.Proxies)
+			}
+			parts = append(parts, part)
 		}
 	}
 	if s.Hold != nil {
-		parts = append(parts, model.Plain("held by "+s.Hold.By))
+		parts = append(parts, model.Plain(heldBy(*s.Hold)))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -2,6 +2,8 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,9 @@ import (
 
 // A document's console blocks are commands, each after "$ ", and what they print. "..." stands for anything.
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
+
+// export is a line that sets a variable of the shell for the lines after it.
+var export = regexp.MustCompile(`^export ([A-Z_]+)=`)
 
 // shell runs commands as the documents have them: in the repository, with kubectl, in the stage's namespace.
 type shell struct {
@@ -46,7 +51,8 @@ func newShell(s *stage) shell {
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		s.Fatal(err)
 	}
-	return shell{s, root, append(os.Environ(), "KUBECONFIG="+file, "HOME="+filepath.Dir(file))}
+	return shell{s, root, append(os.Environ(), "KUBECONFIG="+file, "HOME="+filepath.Dir(file),
+		"PATH="+shared.dir+":"+os.Getenv("PATH"))} // Cardea is in that folder
 }
 
 // run runs a line. The tests are in the cluster's network already, and have built Cardea elsewhere.
@@ -87,14 +93,25 @@ func (s shell) blocks(document, section string) (blocks []string) {
 }
 
 // play runs a block. What only looks may look again: a Service's address is there a moment before it answers.
-func (s shell) play(block string) {
+func (s *shell) play(block string) {
 	s.Helper()
 	for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")
 		s.step("$ %s", line)
-		looks := strings.Contains(line, "curl") || strings.Contains(line, " get ")
+		if name := export.FindStringSubmatch(line); name != nil {
+			value, err := s.run(line + `; printf %s "$` + name[1] + `"`)
+			if err != nil {
+				s.Fatalf("$ %s\n%s%v", line, value, err)
+			}
+			s.env = append(s.env, name[1]+"="+value)
+			continue
+		}
+		looks := strings.Contains(line, "curl") || strings.Contains(line, " get ") || strings.Contains(line, " status ")
 		s.until("$ "+line, func() (string, bool) {
 			got, err := s.run(line)
+			if failed, is := errors.AsType[*exec.ExitError](err); is && strings.Contains(want, "[exit ") {
+				got, err = fmt.Sprintf("%s[exit %d]\n", got, failed.ExitCode()), nil
+			}
 			ok := err == nil && matches(got, want)
 			if !ok && !looks {
 				s.Fatalf("$ %s\n%s%v\nwant:\n%s", line, got, err, want)

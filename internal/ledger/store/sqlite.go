@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ const fileReaders = 4
 
 // connectFile opens a file. One connection writes: SQLite has one writer at a time, also among processes, and a queue
 // here is fairer than waiting for its lock. Transactions that write begin with BEGIN IMMEDIATE.
-func (s *Store) connectFile(path string) error {
+func (s *Store) connectFile(path string, existing bool) error {
 	s.dialect = newSQLite()
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -30,7 +31,15 @@ func (s *Store) connectFile(path string) error {
 	s.url = path
 	// SQLite gives a new file the permissions of the umask, and its -wal file those of the file. Nobody else is to read
 	// it.
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	flags := os.O_RDWR | os.O_CREATE
+	if existing {
+		flags = os.O_RDWR
+	}
+	file, err := os.OpenFile(path, flags, 0o600)
+	if existing && errors.Is(err, fs.ErrNotExist) {
+		return &ledger.Error{Code: ledger.NotFound, Object: path, Message: "there is no such ledger",
+			Fix: "name one that is there, or make it: `cardea ledger apply` does", Cause: err}
+	}
 	if err != nil {
 		return &ledger.Error{Code: ledger.Unavailable, Object: path, Message: "the file can't be opened: " + err.Error(),
 			Fix: "name a file in a folder that may be written", Cause: err}

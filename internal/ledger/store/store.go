@@ -25,6 +25,8 @@ type Config struct {
 	// NoMigrate has Open refuse a database whose tables are older than the program; otherwise it migrates them. New files
 	// are migrated always.
 	NoMigrate bool
+	// Existing has Open refuse a file that is not there; otherwise it is made.
+	Existing bool
 	// Pending has Open leave the tables as they are, however old: then only Pending, Migrate and Close may be called.
 	Pending bool
 }
@@ -62,7 +64,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
-	err := s.connect(c.URL)
+	err := s.connect(c)
 	if err == nil {
 		s.keys = &keyring{path: c.KeyFile}
 		if s.keys.path == "" && s.dialect.name == "sqlite3" {
@@ -83,7 +85,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 }
 
 // connect opens the pools of connections.
-func (s *Store) connect(url string) error {
+func (s *Store) connect(c Config) error {
+	url := c.URL
 	if url == "" {
 		return &ledger.Error{Code: ledger.Invalid, Field: "url", Message: "no ledger is named",
 			Fix: "name a file, or postgres://user@host/database"}
@@ -91,7 +94,7 @@ func (s *Store) connect(url string) error {
 	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
 		return s.connectPostgres(url)
 	}
-	return s.connectFile(strings.TrimPrefix(strings.TrimPrefix(url, "sqlite:"), "//"))
+	return s.connectFile(strings.TrimPrefix(strings.TrimPrefix(url, "sqlite:"), "//"), c.Existing)
 }
 
 // Close ends all that the store does. Drafts that wait are refused.

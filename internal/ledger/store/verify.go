@@ -85,7 +85,7 @@ func (v *verifier) contents(ctx context.Context) error {
 		hash, keyID string
 		body        []byte
 	}
-	after := ""
+	after, closed := "", 0
 	for {
 		var list []row
 		err := v.store.view(ctx, func(t tx) error {
@@ -103,7 +103,11 @@ func (v *verifier) contents(ctx context.Context) error {
 		for _, r := range list {
 			v.Contents++
 			after = r.hash
-			if err := v.content(ctx, r.keyID, r.hash, r.body); err != nil {
+			err := v.content(ctx, r.keyID, r.hash, r.body)
+			if ledger.CodeOf(err) == ledger.Unprotected { // it says nothing about the content
+				closed++
+				v.Unchecked = fmt.Sprintf("%d contents of Secrets: %v", closed, err)
+			} else if err != nil {
 				v.wrong("content %.12s: %v", r.hash, err)
 			}
 		}
