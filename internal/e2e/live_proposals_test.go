@@ -202,10 +202,12 @@ func TestProposalsOverHTTP(t *testing.T) {
 	// Who may roll back, and neither read nor write, has the server draft it.
 	s.has(s.as("carol", 0, "undo", "2", "--dry-run"), "changed HTTPRoute shop/web")
 	s.has(s.as("mallory", 1, "undo", "2", "--dry-run"), "may not undo or roll back")
-	s.has(s.as("carol", 1, "rollback", "httproute", "shop/web", "--to", "1", "--preview"), "not shown", "need approvals (1)")
+	s.has(s.as("carol", 1, "rollback", "httproute", "shop/web", "--to", "1", "--preview"), "not shown",
+		"need approvals (1)")
 	s.has(s.as("carol", 0, "undo", "2", "--propose", "-m", "not yet"), "proposal 2 by carol", "not yet",
 		"HTTPRoute shop/web as it was in revision 1")
 	s.has(s.as("bob", 0, "approve", "2"), "~ HTTPRoute shop/web", "proposal 2: Approved")
 	s.has(s.as("carol", 0, "commit", "2"), "change 3", "changed HTTPRoute shop/web")
+	s.has(s.as("bob", 0, "wait", "3"), "change 3 is live")
 	s.expect("GET http://shop.example/ -> 200 blue")
 }

@@ -50,7 +50,7 @@ func (s Status) Progress(generation int64) Progress {
 		}
 		return p
 	}
-	applied := true
+	applied := s.Server != Clusters || s.Deleted || len(s.Clusters) > 0
 	for _, c := range s.Clusters {
 		switch a := c.Applied; {
 		case a != nil && a.Code != "" && a.Permanent && s.Failed(c.Cluster, a.Code):

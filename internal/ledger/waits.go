@@ -7,7 +7,7 @@ func (s Status) Unserved() string {
 	switch {
 	case s.Server == Clusters && len(s.Clusters) == 0:
 		return fmt.Sprintf("no cluster serves target %s: `cardea ledger cluster set` registers one", s.Target)
-	case s.Server == Proxies && len(s.Live) == 0:
+	case s.Server == Proxies && len(s.Live)+len(s.Waits) == 0:
 		for _, r := range s.Readers {
 			if !r.Gone {
 				return ""
@@ -46,5 +46,8 @@ func (s Status) waitsFor(generation int64, proxies []string) (waits []string) {
 			waits = append(waits, fmt.Sprintf("cluster %s: %s", in.Cluster, words))
 		}
 	}
-	return append(waits, proxies...)
+	if waits = append(waits, proxies...); len(waits) == 0 {
+		waits = []string{"its proxies have not answered yet"}
+	}
+	return waits
 }

@@ -36,6 +36,23 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// A GatewayClass that the ledger states is not replaced by the one that is there by itself.
+func TestStatedClass(t *testing.T) {
+	r := newRig(t)
+	k, content, err := ledger.ContentOf(ledger.DefaultTarget, map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass",
+		"metadata": map[string]any{"name": implied.Class.Name()},
+		"spec":     map[string]any{"controllerName": "cardea.dev/gateway-controller", "description": "ours"},
+	})
+	r.must(err)
+	number := r.commit(ledger.Edit{Key: k, Content: content})
+	r.must(r.feed.Load(t.Context()))
+	r.graph.Settle()
+	if o, _ := r.get(implied.Class); o.Meta.Edit == nil || o.Meta.Edit.Change != number {
+		t.Errorf("the GatewayClass is of %+v, want change %d", o.Meta.Edit, number)
+	}
+}
+
 // Changes are taken in the order of their numbers, each once, and each in one piece.
 func TestChangesInOrder(t *testing.T) {
 	r := newRig(t)

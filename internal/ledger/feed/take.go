@@ -171,9 +171,6 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 // apply puts objects into the graph, in one batch.
 func (f *Feed) apply(name string, list []*arrived) {
 	first := !f.loaded
-	if first {
-		list = append(list, &arrived{ref: implied.Class})
-	}
 	spaces := map[string]struct{}{}
 	f.mu.Lock()
 	f.Graph.Apply(name, func(b *flow.Batch) {
@@ -184,6 +181,7 @@ func (f *Feed) apply(name string, list []*arrived) {
 			f.imply(b, model.Ref(model.KindNamespace, "", space))
 		}
 		if first {
+			f.imply(b, implied.Class)
 			f.Sources.Synced(b)
 		}
 	})

@@ -101,7 +101,7 @@ func TestOutcome(t *testing.T) {
 		stage  ledger.Stage
 		why    string
 	}{
-		"nothing is known":            {status{Server: proxies}, ledger.Committed, "waits for proxies"},
+		"nothing is known":            {status{Server: proxies}, ledger.Committed, "no Cardea serves target t"},
 		"an older generation is live": {status{Server: proxies, Live: live(1, "", "c")}, ledger.Committed, "proxies"},
 		"it is live":                  {status{Server: proxies, Live: live(2, "", "c")}, ledger.IsLive, ""},
 		"a later generation is live":  {status{Server: proxies, Live: live(3, "", "c")}, ledger.IsLive, ""},
@@ -109,15 +109,15 @@ func TestOutcome(t *testing.T) {
 		"it is refused":               {status{Server: proxies, Live: live(2, "no", "c")}, ledger.IsRefused, "c: no"},
 		"an older one was refused":    {status{Server: proxies, Live: live(1, "no", "c")}, ledger.Committed, "proxies"},
 		"a cluster has an older one": {status{Server: clusters, Clusters: in(at("c", 1, ""))}, ledger.Committed,
-			"waits for cluster c"},
+			"cluster c: nobody has applied it yet"},
 		"a cluster never applied it": {status{Server: clusters, Clusters: in(ledger.InCluster{Cluster: "c"})},
-			ledger.Committed, "waits for cluster c"},
+			ledger.Committed, "cluster c: nobody has applied it yet"},
 		"a cluster has applied it": {status{Server: clusters, Clusters: in(at("c", 2, ""))}, ledger.IsApplied,
-			"waits for proxies of cluster c"},
+			"cluster c: its controllers and proxies have not"},
 		"applied and live": {status{Server: clusters, Clusters: in(at("c", 2, "")), Live: live(2, "", "c")},
 			ledger.IsLive, ""},
 		"live in one of two clusters": {status{Server: clusters, Clusters: in(at("c", 2, ""), at("d", 2, "")),
-			Live: live(2, "", "c")}, ledger.IsApplied, "waits for proxies of cluster d"},
+			Live: live(2, "", "c")}, ledger.IsApplied, "cluster d: its controllers and proxies have not"},
 		"live in both clusters": {status{Server: clusters, Clusters: in(at("c", 2, ""), at("d", 2, "")),
 			Live: live(2, "", "c", "d")}, ledger.IsLive, ""},
 		"applied and refused": {status{Server: clusters, Clusters: in(at("c", 2, "")), Live: live(2, "x", "c")},
@@ -125,14 +125,14 @@ func TestOutcome(t *testing.T) {
 		"a cluster refuses it": {status{Server: clusters, Clusters: in(at("c", 1, "Forbidden")),
 			Failures: failed("Forbidden")}, ledger.IsRefused, "Forbidden"},
 		"it failed for now": {status{Server: clusters, Clusters: in(at("c", 1, "Timeout")), Failures: failed("Timeout")},
-			ledger.Committed, "in c: Timeout"},
+			ledger.Committed, "cluster c: Timeout: Timeout"},
 		"it refused an older one": {status{Server: clusters, Clusters: in(at("c", 1, "Forbidden"))}, ledger.Committed,
 			"cluster c"},
-		"no cluster serves the target": {status{Server: clusters}, ledger.IsApplied, ""},
+		"no cluster serves the target": {status{Server: clusters}, ledger.Committed, "no cluster serves target t"},
 		"it is deleted and gone": {status{Server: clusters, Deleted: true, Clusters: in(ledger.InCluster{Cluster: "c"})},
 			ledger.IsLive, ""},
 		"it is deleted and still there": {status{Server: clusters, Deleted: true, Clusters: in(at("c", 1, ""))},
-			ledger.Committed, "waits for cluster c"},
+			ledger.Committed, "cluster c: "},
 	} {
 		c.status.Key = k
 		stage, why := outcome(change, []ledger.Status{c.status})

@@ -220,7 +220,7 @@ func TestWaitEndsWhenProxiesAcknowledgedOrRefused(t *testing.T) {
 	var status wire.ChangeStatus
 	began := time.Now()
 	r.do(call{who: "bob", method: "GET", path: "/changes/1/status?wait=100ms"}).is(200, &status)
-	if status.State != "committed" || !strings.Contains(status.Why, "waits for proxies") || time.Since(began) < 100*
+	if status.State != "committed" || !strings.Contains(status.Why, "no Cardea serves target default") || time.Since(began) < 100*
 		time.Millisecond {
 		t.Fatalf("%+v", status)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // NewEpoch says that the ledger was restored from a backup and counts as it is: who has seen numbers above its newest
-// one, or follows it, has to read everything again. What failed in clusters is due.
+// one, or follows it, has to read everything again. What failed in clusters is due, and what workers do by the epoch of
+// before counts for nothing.
 func (s *Store) NewEpoch(ctx context.Context) error {
 	err := s.change(ctx, func(t tx) error {
 		h, err := readHead(t, true)
@@ -19,7 +20,7 @@ func (s *Store) NewEpoch(ctx context.Context) error {
 		if _, err := t.exec("UPDATE head SET epoch = $1 WHERE id = 1", ledger.NextEpoch(h.epoch, h.now)); err != nil {
 			return err
 		}
-		_, err = t.exec("UPDATE work SET due = $1, silent = 0 WHERE failed > 0 AND lease IS NULL", h.now)
+		_, err = t.exec(`UPDATE work SET due = $1, lease = NULL, silent = 0 WHERE failed > 0 OR lease IS NOT NULL`, h.now)
 		return err
 	})
 	if err == nil {

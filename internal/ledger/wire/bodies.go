@@ -11,7 +11,7 @@ type Draft struct {
 	Edits     []Edit      `json:"edits,omitzero" doc:"What is wanted of each object; all of it is done or nothing"`
 	Message   string      `json:"message,omitempty" maxLength:"4096" doc:"Why"`
 	Via       string      `json:"via,omitempty" maxLength:"200" doc:"The program that sends it; else the User-Agent"`
-	Verb      ledger.Verb `json:"verb,omitempty" enum:"apply,delete,undo,rollback,import,hold,release" doc:"Else \"apply\""`
+	Verb      ledger.Verb `json:"verb,omitempty" enum:"apply,delete,undo,rollback,import,hold,release"`
 	Of        int64       `json:"of,omitempty" minimum:"0" doc:"The change that undo and rollback are about"`
 	Back      *Back       `json:"back,omitempty" doc:"In place of edits: what verb (undo, rollback) and of say goes back"`
 	Head      int64       `json:"head,omitempty" minimum:"0" doc:"Refuse it if another change is the newest"`
