@@ -11,6 +11,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -27,11 +28,14 @@ func TestHandEditIsCorrected(t *testing.T) {
 		list, _ := field(o, "spec", "template", "spec", "containers").([]any)
 		return list[0].(map[string]any)["image"].(string)
 	}
-	edited := s.live(k).DeepCopy()
-	list := field(edited, "spec", "template", "spec", "containers").([]any)
-	list[0].(map[string]any)["image"] = "example.com/web:2"
-	edited, err := s.place(k).Update(t.Context(), edited, metav1.UpdateOptions{FieldManager: "kubectl-edit"})
-	s.must(err)
+	var edited *unstructured.Unstructured
+	s.must(retry.RetryOnConflict(retry.DefaultRetry, func() (err error) { // controllers write it, too
+		o := s.live(k).DeepCopy()
+		list := field(o, "spec", "template", "spec", "containers").([]any)
+		list[0].(map[string]any)["image"] = "example.com/web:2"
+		edited, err = s.place(k).Update(t.Context(), o, metav1.UpdateOptions{FieldManager: "kubectl-edit"})
+		return err
+	}))
 	s.isThere(k, func(o *unstructured.Unstructured) bool {
 		return image(o) == "example.com/web:1" && o.GetResourceVersion() != edited.GetResourceVersion()
 	})

@@ -21,6 +21,8 @@ import (
 const (
 	markerNamespace = metav1.NamespaceDefault
 	markerName      = "cardea-ledger"
+	// markerFresh is how long what was read counts: only other workers of the same cluster write it, too.
+	markerFresh = 10 * time.Second
 )
 
 // marker tells in the cluster which changes it has seen of each ledger, by the ledger's ID. It is raised before
@@ -31,12 +33,16 @@ type marker struct {
 
 	mu   sync.Mutex
 	last []ledger.Seen // as it was read or written last
+	at   time.Time     // when it was read
 }
 
-// read reads what the cluster has seen.
+// read is what the cluster has seen: each claim asks for it.
 func (m *marker) read(ctx context.Context) ([]ledger.Seen, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if time.Since(m.at) < markerFresh {
+		return m.last, nil
+	}
 	_, err := m.get(ctx)
 	return m.last, err
 }
@@ -47,7 +53,7 @@ func (m *marker) get(ctx context.Context) (*unstructured.Unstructured, error) {
 	defer cancel()
 	live, err := m.place().resource.Get(ctx, markerName, metav1.GetOptions{})
 	if missing(err) {
-		m.last = nil
+		m.last, m.at = nil, time.Now()
 		return nil, nil
 	}
 	if err != nil {
@@ -67,6 +73,7 @@ func (m *marker) get(ctx context.Context) (*unstructured.Unstructured, error) {
 			"the ledger, is not as it was written; restore it, or delete it if no backup of the ledger was restored",
 			markerNamespace, markerName), false, time_}}
 	}
+	m.at = time.Now()
 	return live, nil
 }
 

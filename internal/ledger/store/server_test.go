@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -98,8 +99,10 @@ func TestAnswerUnknown(t *testing.T) {
 	s := open(t, Config{URL: through})
 	commit(t, s, edit("web", "v1"))
 	s.lookFor = 2 * time.Second
+	var ours atomic.Bool // what is sent is of the change, not of what the store does by itself
 	cut := func(sent []byte) bool {
-		if !isCommit(sent) {
+		ours.Store(ours.Load() || bytes.Contains(sent, []byte("r-1")))
+		if !isCommit(sent) || !ours.Load() {
 			return false
 		}
 		l.refuse.Store(true)
