@@ -38,7 +38,8 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"picker": {"internal/picker/score", "internal/picker/prefix", "internal/picker/prompt"},
+	"picker": {"internal/picker", "internal/picker/members", "internal/picker/objectives", "internal/picker/score",
+		"internal/picker/prefix", "internal/picker/prompt"},
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
@@ -56,14 +57,14 @@ var declared = []string{"internal/dataplanes", "internal/e2e", "internal/e2e/kub
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
 	"github.com/envoyproxy/": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
-		"internal/xds", "internal/e2e", "extend"},
+		"internal/xds", "internal/e2e", "internal/picker", "extend"},
 	"github.com/google/cel-go":         {"extend"},
 	"github.com/modelcontextprotocol/": {"internal/inventory"},
 	"github.com/spiffe/":               {"internal/workload", "internal/e2e"},
 	"google.golang.org/grpc": {"internal/xds", "internal/workload", "internal/standalone", "internal/server",
-		"internal/e2e"},
+		"internal/e2e", "internal/picker"},
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
-		"internal/xds", "extend"},
+		"internal/xds", "internal/picker", "extend"},
 	"k8s.io/client-go": {
 		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver",
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/server",
@@ -82,12 +83,12 @@ var libraries = map[string][]string{
 	"k8s.io/apiserver":               {"internal/schema"},
 	"k8s.io/kube-openapi":            {"internal/merge"},
 	"sigs.k8s.io/structured-merge-":  {"internal/merge"},
-	"github.com/fsnotify/":           {"internal/files", "internal/ledger/store"},
+	"github.com/fsnotify/":           {"internal/files", "internal/ledger/store", "internal/picker/members"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli", "internal/ledgercmd"},
 	"github.com/prometheus/": {
 		"internal/xds", "internal/proxyfiles", "internal/kube", "internal/certs", "internal/identity", "internal/status",
 		"internal/deploy", "internal/admin", "internal/standalone", "internal/assembly", "internal/fetch",
-		"internal/ledger/apply", "internal/ledgerserver",
+		"internal/ledger/apply", "internal/ledgerserver", "internal/picker",
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",

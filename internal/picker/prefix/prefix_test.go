@@ -20,6 +20,7 @@ func TestBlocks(t *testing.T) {
 		}
 		return n
 	}
+	another := prefix.Hasher{Seed: 2, BlockSize: 4, MaxBlocks: 8}
 	whole := blocks("m", "aaaabbbbccccdd")
 	for name, c := range map[string]struct {
 		other        []uint64
@@ -33,7 +34,7 @@ func TestBlocks(t *testing.T) {
 		"the model is not the prompt": {blocks("maaaa", "bbbbcccc"), 2, 0},
 		"no whole block":              {blocks("m", "aaa"), 0, 0},
 		"a long one":                  {blocks("m", "aaaa"+strings.Repeat("b", 1000)), 8, 2},
-		"another process":             {prefix.Hasher{Seed: 2, BlockSize: 4, MaxBlocks: 8}.Blocks("m", []byte("aaaabbbb")), 2, 0},
+		"another process":             {another.Blocks("m", []byte("aaaabbbb")), 2, 0},
 	} {
 		if len(c.other) != c.length || common(whole, c.other) != c.same {
 			t.Errorf("%s: %d blocks, %d in common, want %d and %d", name, len(c.other), common(whole, c.other), c.length,

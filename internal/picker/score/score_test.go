@@ -13,6 +13,8 @@ func known(waiting int, kv float64) score.State {
 	return score.State{Known: true, Waiting: waiting, KVCache: kv}
 }
 
+var gone = score.State{Gone: true}
+
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 func TestRank(t *testing.T) {
@@ -83,16 +85,16 @@ func TestRank(t *testing.T) {
 		},
 		"a server that tells nothing is between the others": {
 			servers: []score.Candidate{
-				{Endpoint: "busy", State: known(9, 0.9)}, {Endpoint: "?", State: score.State{}}, {Endpoint: "idle", State: known(0, 0)},
+				{Endpoint: "busy", State: known(9, 0.9)}, {Endpoint: "?"}, {Endpoint: "idle", State: known(0, 0)},
 			},
 			want: "idle ? busy", scores: "queue 1 kv-cache 1 in-flight 1", over: "9 requests wait, more than 5",
 		},
 		"who is gone is left": {
-			servers: []score.Candidate{{Endpoint: "a", State: score.State{Gone: true}}, {Endpoint: "b", State: known(9, 0.9)}},
+			servers: []score.Candidate{{Endpoint: "a", State: gone}, {Endpoint: "b", State: known(9, 0.9)}},
 			want:    "b", scores: "queue 1 kv-cache 0.1 in-flight 1", over: "9 requests wait, more than 5",
 		},
 		"unless all are": {
-			servers: []score.Candidate{{Endpoint: "a", State: score.State{Gone: true}}, {Endpoint: "b", State: score.State{Gone: true}, InFlight: 1}},
+			servers: []score.Candidate{{Endpoint: "a", State: gone}, {Endpoint: "b", State: gone, InFlight: 1}},
 			want:    "a b", scores: "queue 0.5 kv-cache 0.5 in-flight 1", way: score.ByChoice,
 		},
 		"nothing known but what is in flight": {
@@ -160,7 +162,7 @@ func TestShed(t *testing.T) {
 		"none has room":           {[]score.Candidate{full, hot}, -1, true, true},
 		"who is not sheddable":    {[]score.Candidate{full, hot}, 0, true, false},
 		"one tells nothing":       {[]score.Candidate{full, {Endpoint: "d"}}, -1, false, false},
-		"who has room is gone":    {[]score.Candidate{full, {Endpoint: "d", State: score.State{Gone: true}}}, -1, true, true},
+		"who has room is gone":    {[]score.Candidate{full, {Endpoint: "d", State: gone}}, -1, true, true},
 		"nobody is not saturated": {nil, -1, false, false},
 	} {
 		r := score.Default().Rank(score.Request{Priority: c.priority}, c.servers, random(1))
@@ -180,7 +182,9 @@ func TestRankProperties(t *testing.T) {
 		for i := range rnd.IntN(6) {
 			s := score.Candidate{
 				Endpoint: fmt.Sprint(i),
-				State:    score.State{Known: rnd.IntN(4) > 0, Gone: rnd.IntN(5) == 0, Waiting: rnd.IntN(12), KVCache: rnd.Float64()},
+				State: score.State{
+					Known: rnd.IntN(4) > 0, Gone: rnd.IntN(5) == 0, Waiting: rnd.IntN(12), KVCache: rnd.Float64(),
+				},
 				InFlight: rnd.IntN(30), Matched: 4 * rnd.IntN(2),
 			}
 			servers = append(servers, s)
@@ -215,7 +219,9 @@ func TestRankProperties(t *testing.T) {
 
 // TestTwoChoices: without any knowledge, every server is chosen, and the most loaded one never.
 func TestTwoChoices(t *testing.T) {
-	servers := []score.Candidate{{Endpoint: "a"}, {Endpoint: "b", InFlight: 1}, {Endpoint: "c", InFlight: 2}, {Endpoint: "d", InFlight: 9}}
+	servers := []score.Candidate{
+		{Endpoint: "a"}, {Endpoint: "b", InFlight: 1}, {Endpoint: "c", InFlight: 2}, {Endpoint: "d", InFlight: 9},
+	}
 	first := map[string]int{}
 	rnd := random(4)
 	for range 2000 {
