@@ -291,8 +291,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// shown abbreviates answers: H headers, B body, h and b those of the response, T trailers; ! has the pick, in the header
-// and in the metadata; "." ends the body; "-" is no answer.
+// shown abbreviates answers: H headers, B body, h and b those of the response, T trailers; ! has the pick, in the
+// header and in the metadata; "." ends the body; "-" is no answer.
 func shown(answers []*extproc.ProcessingResponse) string {
 	var texts []string
 	for _, a := range answers {
