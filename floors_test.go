@@ -38,7 +38,8 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"picker": {"internal/picker", "internal/picker/members", "internal/picker/objectives", "internal/picker/score",
+	"picker": {"internal/picker", "internal/picker/members", "internal/picker/servers",
+		"internal/picker/objectives", "internal/picker/score",
 		"internal/picker/prefix", "internal/picker/prompt"},
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
@@ -88,7 +89,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/": {
 		"internal/xds", "internal/proxyfiles", "internal/kube", "internal/certs", "internal/identity", "internal/status",
 		"internal/deploy", "internal/admin", "internal/standalone", "internal/assembly", "internal/fetch",
-		"internal/ledger/apply", "internal/ledgerserver", "internal/picker",
+		"internal/ledger/apply", "internal/ledgerserver", "internal/picker", "internal/picker/servers",
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
