@@ -38,7 +38,8 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"picker": {"internal/picker", "internal/picker/members", "internal/picker/servers",
+	"picker": {"internal/picker", "internal/picker/members", "internal/picker/cluster",
+		"internal/picker/servers",
 		"internal/picker/objectives", "internal/picker/score",
 		"internal/picker/prefix", "internal/picker/prompt"},
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
@@ -67,7 +68,7 @@ var libraries = map[string][]string{
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
 		"internal/xds", "internal/picker", "extend"},
 	"k8s.io/client-go": {
-		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver",
+		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver", "internal/picker/cluster",
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/server",
 		"internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
