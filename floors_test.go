@@ -38,7 +38,7 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"picker": {"internal/picker", "internal/picker/members", "internal/picker/cluster",
+	"picker": {"internal/picker", "internal/picker/cluster", "internal/picker/members",
 		"internal/picker/servers",
 		"internal/picker/objectives", "internal/picker/score",
 		"internal/picker/prefix", "internal/picker/prompt"},

@@ -101,9 +101,9 @@ func TestCluster(t *testing.T) {
 	apply(string(definitions))
 	ready := func(name, app, ip string, status corev1.ConditionStatus) {
 		t.Helper()
-		// No scheduler knows this one, so the pod stays as the test says.
+		// No kubelet has this node, so the pod stays as the test says.
 		apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: default, labels: {app: %s}},
-			spec: {schedulerName: nobody, containers: [{name: c, image: none}]}}`, name, app))
+			spec: {nodeName: elsewhere, containers: [{name: c, image: none}]}}`, name, app))
 		pods := c.Client.CoreV1().Pods("default")
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			p, err := pods.Get(ctx, name, metav1.GetOptions{})
