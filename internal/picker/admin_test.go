@@ -2,6 +2,7 @@ package picker
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -61,14 +62,14 @@ func TestMetrics(t *testing.T) {
 	load.set("10.0.0.2:1", score.State{Gone: true})
 	for i := range 2 * mostModels {
 		c := request("a", 100)
-		c.body = []byte(strings.Replace(string(c.body), `"m"`, `"m`+strings.Repeat("x", i)+`"`, 1))
+		c.body = []byte(strings.Replace(string(c.body), `"m"`, fmt.Sprintf(`"m%d"`, i), 1))
 		p.metrics.decided(p.decide(c), time.Now())
 	}
 	text := p.get("GET", "/metrics", "").Body.String()
 	for _, want := range []string{
 		`inference_pool_ready_pods{name="llm"} 3`, `inference_pool_average_queue_size{name="llm"} 4`,
 		`inference_pool_average_kv_cache_utilization{name="llm"} 0.5`,
-		`inference_objective_request_total{model_name="m",target_model_name="m"} 1`,
+		`inference_objective_request_total{model_name="m0",target_model_name="m0"} 1`,
 		`inference_objective_request_total{model_name="other",target_model_name="other"} 100`,
 		`inference_extension_scheduler_e2e_duration_seconds_count 200`, `inference_extension_prefix_indexer_size 0`,
 		`inference_extension_prefix_indexer_hit_ratio_count 200`, `cardea_picker_endpoints{state="gone"} 1`,
