@@ -72,7 +72,7 @@ objects say, and reports what is live, what is not, and why.`,
 		ledgercmd.Command(ledgercmd.Program{
 			Catalog: p.Catalog, Version: version(), WithFolder: withFolder, Exit: exit,
 		}),
-		crdsCommand(p), buildCommand(), versionCommand(p))
+		crdsCommand(p), pickerCommand(), buildCommand(), versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -13,7 +13,8 @@ import (
 
 // documents are those whose commands are run (Document).
 var documents = []string{
-	"docs/standalone.md", "docs/explain.md", "docs/diff.md", "docs/configmap.md", "docs/agents.md", "README.md",
+	"docs/standalone.md", "docs/explain.md", "docs/diff.md", "docs/configmap.md", "docs/agents.md", "docs/picker.md",
+	"README.md",
 }
 
 func TestDocuments(t *testing.T) {

@@ -1,0 +1,89 @@
+package picker
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"cardea.dev/cardea/internal/picker/objectives"
+	"cardea.dev/cardea/internal/picker/score"
+)
+
+func (p *Picker) get(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	p.admin().ServeHTTP(w, r)
+	return w
+}
+
+// TestExplain: the explanation is the decision, with scores, and changes nothing.
+func TestExplain(t *testing.T) {
+	load := &loads{}
+	p := newPicker(t, load, "10.0.0.1:1", "10.0.0.2:1")
+	load.set("10.0.0.1:1", score.State{Known: true, Waiting: 9})
+	load.set("10.0.0.2:1", score.State{Known: true, Waiting: 9})
+	c := request("a", 1000)
+	p.begin(p.decide(c)).end()
+	size := p.index.Len()
+	var e Explanation
+	w := p.get("POST", "/explain/v1/chat/completions", string(c.body))
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
+		t.Fatal(err, w.Body)
+	}
+	if e.Status != 200 || len(e.Endpoints) != 2 || e.Prompt.Kind != "chat" || e.Prompt.Blocks == 0 || !e.Saturated ||
+		e.Servers[0].Overloaded == "" || len(e.Servers[0].Scores) != 4 || !strings.HasPrefix(e.Servers[0].Name, "pod-") {
+		t.Errorf("%s", w.Body)
+	}
+	if e.Servers[0].Matched+e.Servers[1].Matched != e.Prompt.Blocks {
+		t.Errorf("matched %d and %d of %d blocks", e.Servers[0].Matched, e.Servers[1].Matched, e.Prompt.Blocks)
+	}
+	w = p.get("POST", "/explain/v1/chat/completions", string(c.body), objectives.Header, "batch")
+	if !strings.Contains(w.Body.String(), `"status": 429`) || !strings.Contains(w.Body.String(), `"priority": -1`) {
+		t.Errorf("%s", w.Body)
+	}
+	if w = p.get("GET", "/explain", ""); !strings.Contains(w.Body.String(), `"kind": "other"`) {
+		t.Errorf("%s", w.Body)
+	}
+	if p.index.Len() != size || p.flights.all() != 0 {
+		t.Error("explaining changed something")
+	}
+}
+
+// TestMetrics: the names that others document are there, and clients can't make more names than are bounded.
+func TestMetrics(t *testing.T) {
+	load := &loads{}
+	p := newPicker(t, load, "10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1")
+	load.set("10.0.0.1:1", score.State{Known: true, Waiting: 4, KVCache: 0.5})
+	load.set("10.0.0.2:1", score.State{Gone: true})
+	for i := range 2 * mostModels {
+		c := request("a", 100)
+		c.body = []byte(strings.Replace(string(c.body), `"m"`, fmt.Sprintf(`"m%d"`, i), 1))
+		p.metrics.decided(p.decide(c), time.Now())
+	}
+	text := p.get("GET", "/metrics", "").Body.String()
+	for _, want := range []string{
+		`inference_pool_ready_pods{name="llm"} 3`, `inference_pool_average_queue_size{name="llm"} 4`,
+		`inference_pool_average_kv_cache_utilization{name="llm"} 0.5`,
+		`inference_objective_request_total{model_name="m0",target_model_name="m0"} 1`,
+		`inference_objective_request_total{model_name="other",target_model_name="other"} 100`,
+		`inference_extension_scheduler_e2e_duration_seconds_count 200`, `inference_extension_prefix_indexer_size 0`,
+		`inference_extension_prefix_indexer_hit_ratio_count 200`, `cardea_picker_endpoints{state="gone"} 1`,
+		`cardea_picker_picks_total{by="scores"} 200`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if w := p.get("GET", "/healthz", ""); w.Code != 200 {
+		t.Error(w.Code)
+	}
+	p.pool.Store(nil)
+	if w := p.get("GET", "/healthz", ""); w.Code != 503 {
+		t.Error(w.Code)
+	}
+}

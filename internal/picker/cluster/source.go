@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cardea.dev/cardea/internal/picker/members"
+)
+
+var (
+	pools = schema.GroupVersionResource{
+		Group: "inference.networking.k8s.io", Version: "v1", Resource: "inferencepools",
+	}
+	objectives = schema.GroupVersionResource{
+		Group: "inference.networking.x-k8s.io", Version: "v1alpha2", Resource: "inferenceobjectives",
+	}
+	podsOfAll = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+)
+
+// Source is an InferencePool of a cluster.
+type Source struct {
+	Config          *rest.Config
+	Namespace, Name string
+	Log             *slog.Logger // nil discards
+}
+
+// Connect is the cluster that kubectl would ask, or that the program's pod is in. namespace is that of the context.
+func Connect(kubeconfig, kubeContext string) (config *rest.Config, namespace string, err error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: kubeContext})
+	if config, err = loader.ClientConfig(); err != nil {
+		return nil, "", fmt.Errorf("find the cluster: %w", err)
+	}
+	if namespace, _, err = loader.Namespace(); err != nil {
+		return nil, "", fmt.Errorf("find the namespace: %w", err)
+	}
+	return config, namespace, nil
+}
+
+// Run tells the pool when it and its pods were read, and again whenever that changes, until ctx ends. A pool that does
+// not exist has no members. Outages of the API server change nothing: what was told last stays.
+func (s Source) Run(ctx context.Context, tell func(members.Pool)) error {
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	client, err := dynamic.NewForConfig(s.Config)
+	if err != nil {
+		return fmt.Errorf("connect to the API server: %w", err)
+	}
+	changed := make(chan struct{}, 1)
+	w := &watch{Source: s, client: client, changed: changed}
+	defer w.stopPods()
+	byName := func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.Name).String()
+	}
+	if w.pool, err = w.inform(ctx, pools, byName); err != nil {
+		return err
+	}
+	// Objectives may not be installed. Then requests have the priorities of their numbers.
+	if w.objectives, err = w.inform(ctx, objectives, nil); err != nil {
+		return err
+	}
+	var told *members.Pool
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+		next, known, err := w.compute(ctx)
+		switch {
+		case err != nil:
+			return err
+		case known && (told == nil || !reflect.DeepEqual(*told, next)):
+			told = &next
+			tell(next)
+		}
+	}
+}
+
+// watch is one run of a Source. Its goroutine uses it.
+type watch struct {
+	Source
+	client     dynamic.Interface
+	changed    chan struct{}
+	pool       cache.SharedIndexInformer
+	objectives cache.SharedIndexInformer
+
+	pods     cache.SharedIndexInformer // of selector; nil: none is selected
+	selector string
+	stop     context.CancelFunc
+}
+
+// compute is the pool as it is; known is false if it was not read yet.
+func (w *watch) compute(ctx context.Context) (p members.Pool, known bool, err error) {
+	if !w.pool.HasSynced() {
+		return p, false, nil
+	}
+	var pool *unstructured.Unstructured
+	for _, o := range w.pool.GetStore().List() {
+		pool, _ = o.(*unstructured.Unstructured)
+	}
+	selector, selects := selectorOf(pool)
+	if !selects {
+		w.stopPods()
+		return members.Pool{Members: endpoints(nil, nil), Objectives: w.priorities()}, true, nil
+	}
+	if w.pods == nil || selector.String() != w.selector {
+		w.stopPods()
+		within, cancel := context.WithCancel(ctx)
+		w.stop, w.selector = cancel, selector.String()
+		w.pods, err = w.inform(within, podsOfAll, func(o *metav1.ListOptions) { o.LabelSelector = selector.String() })
+		if err != nil {
+			return p, false, err
+		}
+	}
+	if !w.pods.HasSynced() {
+		return p, false, nil
+	}
+	var pods []*corev1.Pod
+	for _, o := range w.pods.GetStore().List() {
+		pod := &corev1.Pod{}
+		if u, ok := o.(*unstructured.Unstructured); ok &&
+			runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, pod) == nil {
+			pods = append(pods, pod)
+		}
+	}
+	return members.Pool{Members: endpoints(pool, pods), Objectives: w.priorities()}, true, nil
+}
+
+func (w *watch) priorities() map[string]int {
+	var list []*unstructured.Unstructured
+	for _, o := range w.objectives.GetStore().List() {
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			list = append(list, u)
+		}
+	}
+	return priorities(w.Name, list)
+}
+
+func (w *watch) stopPods() {
+	if w.stop != nil {
+		w.stop()
+	}
+	w.pods, w.stop = nil, nil
+}
+
+// inform follows the objects of a resource in the namespace. Each change, and the end of the first list, is told to
+// changed.
+func (w *watch) inform(
+	ctx context.Context, of schema.GroupVersionResource, narrow func(*metav1.ListOptions),
+) (cache.SharedIndexInformer, error) {
+	if narrow == nil {
+		narrow = func(*metav1.ListOptions) {}
+	}
+	resource := w.client.Resource(of).Namespace(w.Namespace)
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			narrow(&o)
+			return resource.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			narrow(&o)
+			return resource.Watch(ctx, o)
+		},
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	log := w.Log.With("resource", of.Resource)
+	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		log.Debug("reading the cluster failed; retrying", "error", err)
+	})
+	if err == nil {
+		err = informer.SetTransform(trim)
+	}
+	notify := func() {
+		select {
+		case w.changed <- struct{}{}:
+		default: // a change is to be computed already
+		}
+	}
+	if err == nil {
+		_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { notify() }, UpdateFunc: func(_, _ any) { notify() }, DeleteFunc: func(any) { notify() },
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("follow %s: %w", of.Resource, err)
+	}
+	go informer.RunWithContext(ctx)
+	go func() {
+		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			notify() // also if there is no object
+		}
+	}()
+	return informer, nil
+}
+
+// trim drops what nobody reads: of 10,000 pods that is most of the memory.
+func trim(o any) (any, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+		if u.GetKind() == "Pod" {
+			delete(u.Object, "spec")
+			u.SetAnnotations(nil)
+		}
+	}
+	return o, nil
+}

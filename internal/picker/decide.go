@@ -1,0 +1,99 @@
+package picker
+
+import (
+	"net/http"
+	"slices"
+
+	"cardea.dev/cardea/internal/picker/prefix"
+	"cardea.dev/cardea/internal/picker/prompt"
+	"cardea.dev/cardea/internal/picker/score"
+)
+
+// call is what is known of a request when its endpoint is picked.
+type call struct {
+	path   string
+	header func(name string) string
+	body   []byte   // or its beginning
+	only   []string // the endpoints that the gateway allows
+	subset bool     // it allows no others
+}
+
+// decision is what becomes of a request.
+type decision struct {
+	refused   *refusal // nil: it is sent
+	endpoints []string // the best one, and its fallbacks
+	prompt    prompt.Request
+	priority  int
+	blocks    []uint64
+	ranking   score.Ranking
+}
+
+// refusal is an answer in the gateway's name.
+type refusal struct {
+	status int
+	code   string // a word for metrics and logs
+	text   string
+}
+
+// decide picks endpoints. It changes nothing: begin does.
+func (p *Picker) decide(c call) decision {
+	pool := p.pool.Load()
+	if pool == nil {
+		why := &refusal{http.StatusServiceUnavailable, "NotReady", "the members of the pool are not known yet"}
+		return decision{refused: why}
+	}
+	d := decision{priority: p.cfg.Priorities.Priority(c.header, pool.objectives)}
+	endpoints := pool.addresses
+	if c.subset {
+		endpoints = eligible(endpoints, c.only)
+	}
+	states := make([]score.State, len(endpoints))
+	for i, e := range endpoints {
+		states[i] = p.cfg.Load.State(e)
+	}
+	hasher := prefix.Hasher{Seed: p.seed, BlockSize: p.blockSize(states), MaxBlocks: p.cfg.MaxBlocks}
+	d.prompt = prompt.Parse(c.path, c.body, hasher.MaxBytes())
+	d.blocks = hasher.Blocks(d.prompt.Model, d.prompt.Text)
+	if len(endpoints) == 0 {
+		d.refused = &refusal{http.StatusServiceUnavailable, "NoEndpoint", "no endpoint of the pool is ready"}
+		if c.subset {
+			d.refused.text = "no endpoint that the gateway allows is ready in the pool"
+		}
+		return d
+	}
+	matched := p.index.Match(d.blocks, endpoints)
+	flying := p.flights.of(endpoints)
+	candidates := make([]score.Candidate, len(endpoints))
+	for i, e := range endpoints {
+		candidates[i] = score.Candidate{Endpoint: e, State: states[i], Matched: matched[i], InFlight: flying[i]}
+	}
+	request := score.Request{Model: d.prompt.Model, Blocks: len(d.blocks), Priority: d.priority}
+	d.ranking = p.cfg.Score.Rank(request, candidates, p.cfg.random())
+	for _, s := range d.ranking.Servers[:min(len(d.ranking.Servers), 1+p.cfg.Fallbacks)] {
+		d.endpoints = append(d.endpoints, s.Endpoint)
+	}
+	if d.ranking.Shed {
+		d.refused = &refusal{http.StatusTooManyRequests, "Shed", "all model servers are busy, and the request may be refused"}
+	}
+	return d
+}
+
+// eligible is the part of the pool that the gateway allows. An endpoint that it names and that is not in the pool never
+// counts.
+func eligible(pool, only []string) []string {
+	return slices.DeleteFunc(slices.Clone(only), func(e string) bool { return !slices.Contains(pool, e) })
+}
+
+// blockSize is the size of a block of a prompt, in bytes. If servers tell different sizes, the smallest one counts.
+func (p *Picker) blockSize(states []score.State) int {
+	if p.cfg.BlockSize > 0 {
+		return p.cfg.BlockSize
+	}
+	size := 0
+	for _, s := range states {
+		if s.BlockBytes > 0 && (size == 0 || s.BlockBytes < size) {
+			size = s.BlockBytes
+		}
+	}
+	return max(size, prefix.DefaultBlockSize)
+}

@@ -1,0 +1,70 @@
+package prompt
+
+import "strings"
+
+// Kind is what a request asks for.
+type Kind int
+
+// The kinds of requests whose bodies are read. Other is everything else: it is balanced by load alone.
+const (
+	Other Kind = iota
+	Chat
+	Completion
+	Embedding
+)
+
+// String is the name of the kind for people.
+func (k Kind) String() string {
+	switch k {
+	case Chat:
+		return "chat"
+	case Completion:
+		return "completion"
+	case Embedding:
+		return "embedding"
+	case Other:
+	}
+	return "other"
+}
+
+// Request is what a body says.
+type Request struct {
+	Kind      Kind
+	Model     string // "" if it is not stated, or not in the part that was read
+	Text      []byte // what the server would feed to the model, in an order of this package; at most max bytes
+	Stream    bool   // the answer is wanted as server-sent events
+	MaxTokens int    // the longest answer, in tokens; 0: not stated
+	Complete  bool   // the body is JSON and was read to its end
+}
+
+// KindOf is the kind of a request by its path, such as /v1/chat/completions. What is in front of the API's own path
+// does not count, as gateways may add a prefix.
+func KindOf(path string) Kind {
+	path, _, _ = strings.Cut(path, "?")
+	path = strings.TrimSuffix(path, "/")
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return Chat
+	case strings.HasSuffix(path, "/completions"):
+		return Completion
+	case strings.HasSuffix(path, "/embeddings"):
+		return Embedding
+	}
+	return Other
+}
+
+// Parse reads a body, or the beginning of one. Of the text, max bytes are kept. Tools come first in the text, as chat
+// templates have it; then follow the messages in their order.
+func Parse(path string, body []byte, max int) Request {
+	r := Request{Kind: KindOf(path)}
+	if r.Kind == Other {
+		return r
+	}
+	p := newParser(body, max)
+	r.Complete = p.body(&r) == nil
+	r.Text = p.tools.bytes
+	if room := max - len(r.Text); room > 0 {
+		r.Text = append(r.Text, p.text.bytes[:min(room, len(p.text.bytes))]...)
+	}
+	return r
+}

@@ -1,0 +1,45 @@
+package prompt
+
+import (
+	"encoding/json/jsontext"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+const (
+	// The separators of ASCII keep "a","bc" and "ab","c" apart; nobody types them.
+	recordSeparator = 0x1e
+	unitSeparator   = 0x1f
+	// longBlob is the longest blob, in bytes, that counts as it is. Of a longer one, the hash counts: an image would
+	// otherwise fill the part of the text that is looked at.
+	longBlob = 256
+)
+
+// text grows up to max bytes.
+type text struct {
+	bytes []byte
+	max   int
+}
+
+func (t *text) add(b []byte) {
+	if room := t.max - len(t.bytes); room > 0 {
+		t.bytes = append(t.bytes, b[:min(room, len(b))]...)
+	}
+}
+
+// addString adds what a JSON string says.
+func (t *text) addString(quoted []byte) {
+	if len(t.bytes) >= t.max {
+		return
+	}
+	said, _ := jsontext.AppendUnquote(nil, quoted) // in place of what is no UTF-8, U+FFFD stands
+	t.add(said)
+}
+
+func (t *text) addBlob(b []byte) {
+	if len(b) > longBlob {
+		b = strconv.AppendUint(nil, xxhash.Sum64(b), 16)
+	}
+	t.add(b)
+}

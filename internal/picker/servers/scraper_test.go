@@ -1,0 +1,248 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cardea.dev/cardea/examples/inference/simulator"
+	"cardea.dev/cardea/internal/picker/score"
+)
+
+func newScraper(t *testing.T, edit func(*Config)) *Scraper {
+	t.Helper()
+	cfg := DefaultConfig()
+	if edit != nil {
+		edit(&cfg)
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run runs a Scraper until the end of the test.
+func run(t *testing.T, s *Scraper) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		_ = s.Run(ctx) // always nil
+		close(done)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// scripted answers questions as a test says.
+type scripted struct {
+	mu    sync.Mutex
+	fail  map[string]error
+	asked map[string]int
+	hang  map[string]bool
+}
+
+func (s *scripted) ask(ctx context.Context, endpoint string) (score.State, error) {
+	s.mu.Lock()
+	if s.asked == nil {
+		s.asked = map[string]int{}
+	}
+	s.asked[endpoint]++
+	n, err, hang := s.asked[endpoint], s.fail[endpoint], s.hang[endpoint]
+	s.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return score.State{}, ctx.Err()
+	}
+	return score.State{Known: true, Waiting: n}, err
+}
+
+func (s *scripted) set(endpoint string, err error, hang bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail, s.hang = map[string]error{endpoint: err}, map[string]bool{endpoint: hang}
+}
+
+func (s *scripted) count(endpoint string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[endpoint]
+}
+
+// TestStates: a server goes through the states of the package comment, in their times.
+func TestStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, script := newScraper(t, func(c *Config) { c.Stale = 300 * time.Millisecond }), &scripted{}
+		s.ask = script.ask
+		s.Follow([]string{"a", "b"})
+		want := func(what string, known, gone bool) {
+			t.Helper()
+			if got := s.State("a"); got.Known != known || got.Gone != gone {
+				t.Errorf("%s: %+v", what, got)
+			}
+			if !known && s.State("a").Waiting != 0 {
+				t.Errorf("%s: an old queue: %+v", what, s.State("a"))
+			}
+		}
+		want("not asked yet", false, false)
+		run(t, s)
+		time.Sleep(10 * time.Millisecond)
+		want("it answered", true, false)
+		if got := s.State("nobody"); got.Known || got.Gone {
+			t.Errorf("nobody: %+v", got)
+		}
+		time.Sleep(10 * time.Second)
+		if n := script.count("a"); n < 95 || n > 101 {
+			t.Errorf("asked %d times in 10 s", n)
+		}
+		script.set("a", errors.New("refused"), false)
+		time.Sleep(200 * time.Millisecond)
+		want("it failed twice", true, false)
+		time.Sleep(150 * time.Millisecond)
+		want("its answer is old", false, false)
+		time.Sleep(300 * time.Millisecond)
+		want("it failed five times", false, true)
+		if got := s.State("b"); !got.Known {
+			t.Errorf("the other one: %+v", got)
+		}
+		before := script.count("a")
+		time.Sleep(10 * time.Second)
+		if n := script.count("a") - before; n < 8 || n > 11 {
+			t.Errorf("one that is gone was asked %d times in 10 s", n)
+		}
+		script.set("a", nil, false)
+		time.Sleep(1100 * time.Millisecond)
+		want("it answers again", true, false)
+		script.set("a", nil, true)
+		time.Sleep(5 * time.Second)
+		want("it hangs", false, true)
+		if got := s.State("b"); !got.Known {
+			t.Errorf("the other one: %+v", got)
+		}
+		script.set("a", errNothing, false)
+		time.Sleep(5 * time.Second)
+		s.Follow([]string{"a"})
+		want("it answers, but tells nothing", false, false)
+		s.Follow([]string{"b"})
+		s.Follow([]string{"a"})
+		time.Sleep(5 * time.Second)
+		want("a new one that tells nothing", false, false)
+		if got := s.State("b"); got.Known {
+			t.Errorf("one that is no member: %+v", got)
+		}
+	})
+}
+
+// TestScrape asks simulated model servers over HTTP: at their own port, and at another one.
+func TestScrape(t *testing.T) {
+	set := simulator.Defaults()
+	set.Adapters = []string{"a"}
+	server := httptest.NewServer(simulator.New(set).Handler())
+	defer server.Close()
+	endpoint := server.Listener.Addr().String()
+	for name, edit := range map[string]func(*Config){
+		"at its port":     nil,
+		"at another port": func(c *Config) { c.Port = server.Listener.Addr().(*net.TCPAddr).Port },
+	} {
+		s := newScraper(t, edit)
+		asked := endpoint
+		if edit != nil {
+			asked = "127.0.0.1:1"
+		}
+		s.Follow([]string{asked})
+		run(t, s)
+		eventually(t, name, func() bool {
+			got := s.State(asked)
+			return got.Known && got.Adapters == 2 && got.BlockBytes == 64
+		})
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	s := newScraper(t, func(c *Config) { c.Interval, c.Failures = time.Millisecond, 2 })
+	s.Follow([]string{"127.0.0.1:1", other.Listener.Addr().String()})
+	run(t, s)
+	eventually(t, "a port that refuses is gone", func() bool { return s.State("127.0.0.1:1").Gone })
+	if got := s.State(other.Listener.Addr().String()); got.Gone || got.Known {
+		t.Errorf("one without metrics: %+v", got)
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+// TestBounds: with a thousand endpoints there are few goroutines, one connection to each at most, and all are asked.
+func TestBounds(t *testing.T) {
+	var open, most atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "vllm:num_requests_waiting 1")
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			most.Store(max(most.Load(), open.Add(1)))
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	port := server.Listener.Addr().(*net.TCPAddr).Port
+	var endpoints []string
+	for i := range 1000 {
+		endpoints = append(endpoints, fmt.Sprintf("127.0.%d.%d:%d", i/200+1, i%200+1, port))
+	}
+	s := newScraper(t, func(c *Config) { c.Port, c.Interval, c.Timeout = 0, 200*time.Millisecond, 10*time.Second })
+	// The loopback's addresses all lead to one server.
+	s.ask = s.fetch(&http.Client{Transport: &http.Transport{
+		MaxConnsPerHost: 1,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+		},
+	}})
+	s.Follow(endpoints)
+	goroutines := 0
+	run(t, s)
+	eventually(t, "all are asked", func() bool {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		goroutines = max(goroutines, strings.Count(string(stacks), "servers.(*Scraper).scrape"))
+		for _, e := range endpoints {
+			if !s.State(e).Known {
+				return false
+			}
+		}
+		return true
+	})
+	if goroutines > workers || most.Load() > 1000 {
+		t.Errorf("%d goroutines asked, %d connections", goroutines, most.Load())
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, edit := range []func(*Config){
+		func(c *Config) { c.Interval = 0 }, func(c *Config) { c.Stale = c.Interval / 2 }, func(c *Config) { c.Failures = 0 },
+		func(c *Config) { c.Scheme = "ftp" }, func(c *Config) { c.Port = 70000 },
+	} {
+		cfg := DefaultConfig()
+		edit(&cfg)
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%+v is taken", cfg)
+		}
+	}
+}
