@@ -41,6 +41,7 @@ var towers = map[string][]string{
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
+		"api/inference/v1", "api/inference/v1alpha2",
 		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
 		"internal/ledger/postgrestest", "internal/testcert", "internal/figures", "examples/calls"},
 }
