@@ -45,7 +45,6 @@ type Picker struct {
 
 	mu    sync.Mutex
 	asked []http.Header // what each request had for headers, in the order of their arrival
-	open  int           // requests that are under way
 }
 
 // StartPicker starts a Picker at an address of the machine.
@@ -79,19 +78,6 @@ func (p *Picker) Asked() (n int, last http.Header) {
 	return len(p.asked), p.asked[len(p.asked)-1]
 }
 
-// Open is how many requests are under way, as far as the proxy tells.
-func (p *Picker) Open() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.open
-}
-
-func (p *Picker) count(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.open += n
-}
-
 // pickerStream is one request.
 type pickerStream struct {
 	extprocv3.ExternalProcessor_ProcessServer
@@ -103,8 +89,6 @@ type pickerStream struct {
 
 // Process implements the service.
 func (p *Picker) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
-	p.count(1)
-	defer p.count(-1)
 	s := &pickerStream{ExternalProcessor_ProcessServer: stream}
 	for {
 		message, err := stream.Recv()

@@ -68,7 +68,8 @@ func namespaces(names ...string) *extprocv3.MetadataOptions_MetadataNamespaces {
 	return &extprocv3.MetadataOptions_MetadataNamespaces{Untyped: names}
 }
 
-// processing is what a picker is sent. Of the answer it gets the headers, with the endpoint that served it.
+// processing is what a picker is sent. Of the answer it gets the headers, with the endpoint that serves it, and nothing
+// that comes later: an answer that is under way does not end with its picker.
 func processing(p model.Pool) *extprocv3.ProcessingMode {
 	mode := &extprocv3.ProcessingMode{
 		RequestHeaderMode: extprocv3.ProcessingMode_SEND, ResponseHeaderMode: extprocv3.ProcessingMode_SEND,
