@@ -24,8 +24,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// selector is how the Services are made that find the pods of a kind of backend.
-type selector struct {
+// finder is how the Services are made that find the pods of a kind of backend.
+type finder struct {
 	kind    model.Kind
 	version string // of the kind's API, without the group
 	label   string // of slices: whose endpoints they have
@@ -33,30 +33,30 @@ type selector struct {
 	prefix  string // of their names
 }
 
-var selectors = []selector{
+var finders = []finder{
 	{model.KindXBackend, xgatewayv1alpha1.GroupVersion.Version, model.XBackendLabel, xbackendApp, "xbackend-"},
 	{model.KindInferencePool, "v1", model.InferencePoolLabel, poolApp, "pool-"},
 }
 
-// selectorOf is that of a kind; false: no pods are found for objects of the kind.
-func selectorOf(k model.Kind) (selector, bool) {
-	i := slices.IndexFunc(selectors, func(s selector) bool { return s.kind == k })
+// finderOf is that of a kind; false: no pods are found for objects of the kind.
+func finderOf(k model.Kind) (finder, bool) {
+	i := slices.IndexFunc(finders, func(f finder) bool { return f.kind == k })
 	if i < 0 {
-		return selector{}, false
+		return finder{}, false
 	}
-	return selectors[i], true
+	return finders[i], true
 }
 
-// mustSelector is that of a kind for whose objects pods are found.
-func mustSelector(k model.Kind) selector {
-	s, found := selectorOf(k)
+// mustFind is that of a kind for whose objects pods are found.
+func mustFind(k model.Kind) finder {
+	s, found := finderOf(k)
 	if !found {
 		panic(fmt.Sprintf("deploy: no pods are found for objects of kind %s", k)) // the queue has none
 	}
 	return s
 }
 
-func (s selector) apiVersion() string { return s.kind.Group() + "/" + s.version }
+func (f finder) apiVersion() string { return f.kind.Group() + "/" + f.version }
 
 // reconcileSelection keeps one Service that finds the pods of an XBackend or an InferencePool. The Service is headless, and nobody sends
 // requests to it: it exists for its EndpointSlices, which have its labels. The API server generates its name, so that
@@ -183,7 +183,7 @@ func (d *Deployer) begin(
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: selectorPrefix(ref), Labels: selectorLabels(ref),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: mustSelector(ref.Kind()).apiVersion(), Kind: ref.Kind().String(), Name: ref.Name(),
+				APIVersion: mustFind(ref.Kind()).apiVersion(), Kind: ref.Kind().String(), Name: ref.Name(),
 				UID: types.UID(s.UID), Controller: new(true),
 			}},
 		},
@@ -205,7 +205,7 @@ func (d *Deployer) begin(
 // server to append five characters.
 func selectorPrefix(ref model.ObjectRef) string {
 	const most = 57 // and a dash and five characters
-	name := mustSelector(ref.Kind()).prefix + strings.ReplaceAll(ref.Name(), ".", "-")
+	name := mustFind(ref.Kind()).prefix + strings.ReplaceAll(ref.Name(), ".", "-")
 	return strings.TrimRight(name[:min(len(name), most)], "-") + "-"
 }
 
@@ -214,7 +214,7 @@ func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1
 	return corev1ac.Service(name, ref.Namespace()).
 		WithLabels(selectorLabels(ref)).
 		WithOwnerReferences(metav1ac.OwnerReference().
-			WithAPIVersion(mustSelector(ref.Kind()).apiVersion()).WithKind(ref.Kind().String()).
+			WithAPIVersion(mustFind(ref.Kind()).apiVersion()).WithKind(ref.Kind().String()).
 			WithName(ref.Name()).WithUID(types.UID(s.UID)).WithController(true)).
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).WithClusterIP(corev1.ClusterIPNone).
@@ -225,7 +225,7 @@ func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1
 }
 
 func selectorLabels(ref model.ObjectRef) map[string]string {
-	of := mustSelector(ref.Kind())
+	of := mustFind(ref.Kind())
 	return map[string]string{nameLabel: of.app, managedByLabel: manager, of.label: model.LabelValue(ref.Name())}
 }
 
@@ -288,7 +288,7 @@ func backendOf(o metav1.Object) (model.ObjectRef, bool) {
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		group, _, _ := strings.Cut(owner.APIVersion, "/")
 		if k := model.KindOf(group, owner.Kind); k != model.KindNone {
-			if _, found := selectorOf(k); found {
+			if _, found := finderOf(k); found {
 				return model.Ref(k, o.GetNamespace(), owner.Name), true
 			}
 		}
