@@ -7,6 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=infpool
+// +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, written from the documentation of gateway-api-inference-extension"
 // +kubebuilder:printcolumn:name="Picker",type=string,JSONPath=`.spec.endpointPickerRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type InferencePool struct {
