@@ -42,6 +42,11 @@ func inferencePool() *kind.Kind {
 		{Title: "ACCEPTED", Of: EntriesOf("parents", inferencev1.ConditionAccepted)},
 		{Title: "RESOLVED", Of: EntriesOf("parents", inferencev1.ConditionResolvedRefs)},
 	}
+	k.Page = &kind.Page{Path: "docs/inference.md", Limits: map[string]string{
+		"endpointPickerRef.group": "only \"\"", "endpointPickerRef.kind": "only Service",
+	}, Elsewhere: map[string]string{
+		"selector.matchLabels": "../internal/e2e/kubernetes/pools_test.go",
+	}}
 	return &k
 }
 

@@ -16,6 +16,21 @@ type Pool struct {
 // Picked tells whether somebody is asked for the endpoint.
 func (p *Pool) Picked() bool { return p != nil && p.Picker != (BackendKey{}) }
 
+// Words tell a user who chooses: "chosen by the picker Service a/p port 9002, or else by the proxy".
+func (p Pool) Words() string {
+	if !p.Picked() {
+		return "chosen by the proxy"
+	}
+	text := "chosen by the picker " + p.Picker.Words()
+	if p.Partial {
+		text += " by the first part of the body"
+	}
+	if p.FailOpen {
+		text += ", or else by the proxy"
+	}
+	return text
+}
+
 // PickerOf is how the picker of a pool is reached.
 func PickerOf(pool ObjectRef) BackendKey { return BackendKey{Object: pool, Picker: true} }
 
