@@ -63,7 +63,7 @@ var libraries = map[string][]string{
 	"google.golang.org/grpc": {"internal/xds", "internal/workload", "internal/standalone", "internal/server",
 		"internal/e2e"},
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
-		"internal/xds", "extend"},
+		"internal/xds", "internal/e2e", "extend"},
 	"k8s.io/client-go": {
 		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver",
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/server",

@@ -32,7 +32,8 @@ const (
 )
 
 // ownSelector selects all objects that this package applies.
-const ownSelector = nameLabel + " in (" + proxyApp + ", " + xbackendApp + ", " + poolApp + ")," + managedByLabel + "=" + manager
+const ownSelector = nameLabel + " in (" + proxyApp + ", " + xbackendApp + ", " + poolApp + ")," +
+	managedByLabel + "=" + manager
 
 // podSelector selects a Gateway's pods. The selector of a Deployment is immutable, so this must never change.
 func podSelector(p plan.Proxy) map[string]string {

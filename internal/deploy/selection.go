@@ -58,9 +58,9 @@ func mustFind(k model.Kind) finder {
 
 func (f finder) apiVersion() string { return f.kind.Group() + "/" + f.version }
 
-// reconcileSelection keeps one Service that finds the pods of an XBackend or an InferencePool. The Service is headless,
-// and nobody sends requests to it: it exists for its EndpointSlices, which have its labels. The API server generates its
-// name, so that nobody relies on the name (EndpointSelectorBackend).
+// reconcileSelection keeps one Service that finds the pods of an XBackend or an InferencePool. The Service is
+// headless, and nobody sends requests to it: it exists for its EndpointSlices, which have its labels. The API server
+// generates its name, so that nobody relies on the name (EndpointSelectorBackend).
 func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	s, found := d.selection(ref)
 	if !found {

@@ -132,7 +132,7 @@ func TestWhereabouts(t *testing.T) {
 	silent := []string{"Key", "DataPlane", "Endpoints", "WholeName", "Policy"}
 	fresh := func() *model.Backend {
 		return &model.Backend{Hostname: "a.ex", HostPort: 1,
-			TLS: &model.BackendTLS{Hostname: "b.ex", Names: []model.SubjectAltName{{Value: "c.ex"}}},
+			TLS:  &model.BackendTLS{Hostname: "b.ex", Names: []model.SubjectAltName{{Value: "c.ex"}}},
 			Pool: &model.Pool{Picker: model.BackendKey{Object: model.Ref(model.KindService, "default", "p"), Port: 1}}}
 	}
 	was := whereabouts(*fresh())

@@ -162,8 +162,8 @@ var poolFailures = []struct {
 	{what: "says 429", header: map[string]string{"X-Pick-Fault": "429"}, open: 429, close: 429},
 }
 
-// TestPoolFailures: what becomes of requests while a picker fails is what its pool says, without bodies, with small ones
-// and with those of 2 MB.
+// TestPoolFailures: what becomes of requests while a picker fails is what its pool says, without bodies, with small
+// ones and with those of 2 MB.
 func TestPoolFailures(t *testing.T) {
 	s := openPools(t)
 	s.fill("${stranger}") // answers, and is no member
@@ -231,7 +231,8 @@ func (s *poolStage) check(c poolCall, what string, status int) {
 func TestPoolClientsDoNotSteer(t *testing.T) {
 	s := openPools(t)
 	const header = "X-Gateway-Destination-Endpoint"
-	for _, path := range []string{"/unpicked", "/open-missing", "/open-none", "/open-refused", "/open-duplex", "/open-partial"} {
+	for _, pool := range []string{"unpicked", "open-missing", "open-none", "open-refused", "open-duplex", "open-partial"} {
+		path := "/" + pool
 		by := map[string]int{}
 		for range 40 {
 			answer, err := s.ask(poolCall{Path: path + "?tell=" + header, Header: map[string]string{header: s.member("blue")}})

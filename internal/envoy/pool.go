@@ -107,8 +107,8 @@ func tryOthers(route *routev3.Route) {
 }
 
 // choosing is how a pool's endpoints are chosen; nil for a backend that is none. Where nobody picks, or may be gone
-// without, the proxy chooses, by what policies state or the number of requests. Where the picker has to answer, there is
-// nothing to fall back to: a request without its word, or for an endpoint that is not the pool's, gets a 503.
+// without, the proxy chooses, by what policies state or the number of requests. Where the picker has to answer, there
+// is nothing to fall back to: a request without its word, or for an endpoint that is not the pool's, gets a 503.
 func choosing(p *model.Pool, stated *clusterv3.LoadBalancingPolicy) *clusterv3.LoadBalancingPolicy {
 	if p == nil {
 		return nil

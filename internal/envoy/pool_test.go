@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// TestTryOthers: endpoints that a picker names are tried while connections fail, beside what is stated of retries; where
-// these are turned off they stay so.
+// TestTryOthers: endpoints that a picker names are tried while connections fail, beside what is stated of retries;
+// where these are turned off they stay so.
 func TestTryOthers(t *testing.T) {
 	const connections = "connect-failure,reset-before-request"
 	for name, c := range map[string]struct {

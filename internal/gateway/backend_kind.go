@@ -166,8 +166,8 @@ func (s ruleScope) server(b gatewayv1.BackendObjectReference) referred { return 
 // direct refuses a pool where nobody would ask its picker.
 func (r referred) direct() referred {
 	if r.Unusable.none() && r.Pool != nil {
-		r.Unusable = unusable{"InvalidKind", fmt.Sprintf("%s takes the requests of a rule's backendRefs and no others; name a "+
-			"Service", r.Key.Object)}
+		r.Unusable = unusable{"InvalidKind", fmt.Sprintf("%s takes the requests of a rule's backendRefs and no others; "+
+			"name a Service", r.Key.Object)}
 	}
 	return r
 }
@@ -279,7 +279,9 @@ func served(c *flow.Ctx, named *namedBackends, backend model.ObjectRef) bool {
 
 // newNamedBackends leaves of routes what backends, and policies that target them, have to know: it hardly ever changes.
 func (m *Meaning) newNamedBackends() *namedBackends {
-	named := flow.Map(m.Plan.Routes, "backends named", func(c *flow.Ctx, ref model.ObjectRef, r model.Route) (naming, bool) {
+	named := flow.Map(m.Plan.Routes, "backends named", func(c *flow.Ctx, ref model.ObjectRef, r model.Route) (
+		naming, bool,
+	) {
 		n := naming{Backends: r.Backends}
 		for object := range servicesOf(r) {
 			if _, targeted := flow.Fetch(c, m.tlsPolicies.sections, object); targeted && !slices.Contains(n.Backends, object) {

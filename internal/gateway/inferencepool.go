@@ -51,9 +51,9 @@ func (in inferencePoolKind) backend(c *flow.Ctx, key model.BackendKey) (b model.
 	return b, found
 }
 
-// picker is where a pool's picker is asked; one that can't be asked has no endpoints. It is spoken to over TLS, and most
-// pickers sign their own certificates: so none is judged, unless a BackendTLSPolicy for the Service says how. A port
-// with appProtocol kubernetes.io/h2c is spoken to without TLS.
+// picker is where a pool's picker is asked; one that can't be asked has no endpoints. It is spoken to over TLS, and
+// most pickers sign their own certificates: so none is judged, unless a BackendTLSPolicy for the Service says how. A
+// port with appProtocol kubernetes.io/h2c is spoken to without TLS.
 func (in inferencePoolKind) picker(c *flow.Ctx, pool inferencePool) (b model.Backend) {
 	if !pool.Broken {
 		b, _ = in.services.backend(c, pool.Pool.Picker)

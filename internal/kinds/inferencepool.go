@@ -43,9 +43,13 @@ func inferencePool() *kind.Kind {
 		{Title: "RESOLVED", Of: EntriesOf("parents", inferencev1.ConditionResolvedRefs)},
 	}
 	k.Page = &kind.Page{Path: "docs/inference.md", Limits: map[string]string{
-		"endpointPickerRef.group": "only \"\"", "endpointPickerRef.kind": "only Service",
+		"endpointPickerRef.group": "only the core group", "endpointPickerRef.kind": "only Service",
 	}, Elsewhere: map[string]string{
-		"selector.matchLabels": "../internal/e2e/kubernetes/pools_test.go",
+		"selector.matchLabels":          "../internal/e2e/kubernetes/pools_test.go",
+		"endpointPickerRef.group":       "../internal/e2e/testdata/inference-pool-references.txtar",
+		"endpointPickerRef.kind":        "../internal/e2e/testdata/inference-pool-references.txtar",
+		"endpointPickerRef.name":        "../internal/e2e/live_pool_test.go",
+		"endpointPickerRef.port.number": "../internal/e2e/live_pool_test.go",
 	}}
 	return &k
 }

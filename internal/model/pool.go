@@ -35,7 +35,8 @@ func (p Pool) Words() string {
 func PickerOf(pool ObjectRef) BackendKey { return BackendKey{Object: pool, Picker: true} }
 
 // DestinationHeader is the header in which a picker names the endpoints of a request, the first choice first:
-// "10.0.0.1:8000,10.0.0.2:8000". The protocol of endpoint pickers has the same name in the metadata of DestinationSpace.
+// "10.0.0.1:8000,10.0.0.2:8000". The protocol of endpoint pickers has the same name in the metadata of
+// DestinationSpace.
 const DestinationHeader = "x-gateway-destination-endpoint"
 
 // DestinationSpace is the namespace of metadata in which pickers and proxies tell each other endpoints.

@@ -210,7 +210,8 @@ func (s *simulation) runBrought(slot string, filter *corev3.TypedExtensionConfig
 		s.fault(fault, r, f)
 		return
 	}
-	if picker := new(extprocv3.ExternalProcessor); slot == pickerSlot && filter.GetTypedConfig().UnmarshalTo(picker) == nil {
+	picker := new(extprocv3.ExternalProcessor)
+	if slot == pickerSlot && filter.GetTypedConfig().UnmarshalTo(picker) == nil {
 		s.pick(picker, r, f)
 		return
 	}

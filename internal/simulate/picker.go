@@ -14,8 +14,8 @@ import (
 // pickerSlot is where the pickers of inference pools stand. Others that process requests are not simulated.
 const pickerSlot = slots.Picker
 
-// pick has a picker asked which endpoint gets a request. One that has no endpoint itself fails at once; what another one
-// says can't be told.
+// pick has a picker asked which endpoint gets a request. One that has no endpoint itself fails at once; what another
+// one says can't be told.
 func (s *simulation) pick(p *extprocv3.ExternalProcessor, r *routev3.Route, f *filtered) {
 	s.survey(p, "grpc_service", "failure_mode_allow", "status_on_error", "route_cache_action", "processing_mode",
 		"message_timeout", "metadata_options")
