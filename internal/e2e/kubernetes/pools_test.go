@@ -151,7 +151,7 @@ func (s *stage) poolParents(pools dynamic.ResourceInterface, name, want string) 
 	})
 }
 
-// twoPorts states a Deployment whose pods answer at port 3000 as a-... and at port 3001 as b-...
+// twoPorts states a Deployment whose pods answer at port 3000 as a-... and at port 3005 as b-...
 func twoPorts(namespace, name string) string {
 	return fmt.Sprintf(`---
 apiVersion: apps/v1
@@ -169,17 +169,21 @@ spec:
         env: [{name: HTTP_PORT, value: "3000"}, {name: POD_NAME, value: a-pod}, {name: NAMESPACE, value: %[1]s}]
       - name: b
         image: %[3]s
-        env: [{name: HTTP_PORT, value: "3001"}, {name: POD_NAME, value: b-pod}, {name: NAMESPACE, value: %[1]s}]
+        env:
+        - {name: HTTP_PORT, value: "3005"}
+        - {name: H2C_PORT, value: "3006"} # the other one has its own
+        - {name: POD_NAME, value: b-pod}
+        - {name: NAMESPACE, value: %[1]s}
 `, namespace, name, testcluster.EchoImage)
 }
 
-// pool states an InferencePool with the ports 3000 and 3001.
+// pool states an InferencePool with the ports 3000 and 3005.
 func pool(namespace, name, labels, more string) string {
 	return fmt.Sprintf(`---
 apiVersion: inference.networking.k8s.io/v1
 kind: InferencePool
 metadata: {name: %s, namespace: %s}
-spec: {selector: {matchLabels: %s}, targetPorts: [{number: 3000}, {number: 3001}]%s}
+spec: {selector: {matchLabels: %s}, targetPorts: [{number: 3000}, {number: 3005}]%s}
 `, name, namespace, labels, more)
 }
 
