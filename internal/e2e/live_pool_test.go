@@ -348,3 +348,20 @@ func TestPoolPickerComesAndGoes(t *testing.T) {
 		return err
 	})
 }
+
+// TestPoolExplained: the story of a request tells who chooses, among how many, and what becomes of it without him.
+func TestPoolExplained(t *testing.T) {
+	s := openPools(t)
+	for pool, want := range map[string]string{
+		"close-duplex": "chosen by the picker Service shop/picker port 9002 among 2 endpoints; while it does not answer, " +
+			"requests get 503",
+		"open-duplex": "chosen by the picker Service shop/picker port 9002 among 2 endpoints; while it does not answer, the " +
+			"proxy chooses",
+		"open-none": "chosen by the picker Service shop/none port 9002 among 2 endpoints; while it does not answer, the proxy " +
+			"chooses",
+		"unpicked": "nobody picks: among 2 endpoints, the one with the fewest requests gets it",
+	} {
+		s.told("http://models.example/"+pool, "answer ", "InferencePool shop/"+pool, want)
+	}
+	s.told("http://models.example/close-none", "answer ", "503")
+}
