@@ -361,7 +361,7 @@ func TestPoolExplained(t *testing.T) {
 			"chooses",
 		"unpicked": "nobody picks: among 2 endpoints, the one with the fewest requests gets it",
 	} {
-		s.told("http://models.example/"+pool, "answer ", "InferencePool shop/"+pool, want)
+		s.told("http://models.example/"+pool, "answer     InferencePool shop/"+pool, want)
 	}
-	s.told("http://models.example/close-none", "answer ", "503")
+	s.told("http://models.example/close-none", "answer     503, by the proxy")
 }
