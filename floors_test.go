@@ -45,6 +45,7 @@ var towers = map[string][]string{
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
+		"api/inference/v1", "api/inference/v1alpha2",
 		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
 		"internal/ledger/postgrestest", "internal/testcert", "internal/figures", "examples/calls"},
 }
@@ -66,7 +67,7 @@ var libraries = map[string][]string{
 	"google.golang.org/grpc": {"internal/xds", "internal/workload", "internal/standalone", "internal/server",
 		"internal/e2e", "internal/picker"},
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
-		"internal/xds", "internal/picker", "extend"},
+		"internal/xds", "internal/picker", "internal/e2e", "extend"},
 	"k8s.io/client-go": {
 		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver", "internal/picker/cluster",
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/server",

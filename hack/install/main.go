@@ -61,7 +61,7 @@ func build(dir string, policies []*policykind.Declared) ([]byte, error) {
 		return nil, err
 	}
 	var crds []string
-	for _, api := range []string{"v1alpha1", "agentic/v0alpha0"} {
+	for _, api := range []string{"v1alpha1", "agentic/v0alpha0", "inference/v1", "inference/v1alpha2"} {
 		list, err := filepath.Glob(filepath.Join(dir, "..", "api", api, "*.yaml"))
 		if err != nil {
 			return nil, err

@@ -221,7 +221,7 @@ func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again ti
 	switch ref.Kind() {
 	case model.KindGatewayClass:
 		return 0, d.reconcileClass(ctx, ref)
-	case model.KindXBackend:
+	case model.KindXBackend, model.KindInferencePool:
 		return d.reconcileSelection(ctx, ref)
 	}
 	return d.reconcile(ctx, ref)

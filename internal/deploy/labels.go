@@ -27,11 +27,13 @@ const (
 
 	proxyApp    = "cardea-proxy"    // value of nameLabel in the objects of a Gateway
 	xbackendApp = "cardea-xbackend" // value of nameLabel in the Service of an XBackend
+	poolApp     = "cardea-pool"     // value of nameLabel in the Service of an InferencePool
 	manager     = "cardea"          // value of managedByLabel, and the field manager
 )
 
 // ownSelector selects all objects that this package applies.
-const ownSelector = nameLabel + " in (" + proxyApp + ", " + xbackendApp + ")," + managedByLabel + "=" + manager
+const ownSelector = nameLabel + " in (" + proxyApp + ", " + xbackendApp + ", " + poolApp + ")," +
+	managedByLabel + "=" + manager
 
 // podSelector selects a Gateway's pods. The selector of a Deployment is immutable, so this must never change.
 func podSelector(p plan.Proxy) map[string]string {

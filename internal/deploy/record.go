@@ -137,7 +137,7 @@ func (d *Deployer) madeFor(o metav1.Object) (model.ObjectRef, bool) {
 	if found {
 		return ref, true
 	}
-	if ref, found = xbackendOf(o); found {
+	if ref, found = backendOf(o); found {
 		return ref, true
 	}
 	return gatewayOf(o)

@@ -24,9 +24,43 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// reconcileSelection keeps one Service that finds the pods of an XBackend. The Service is headless, and nobody sends
-// requests to it: it exists for its EndpointSlices, which have its labels. The API server generates its name, so that
-// nobody relies on the name (EndpointSelectorBackend).
+// finder is how the Services are made that find the pods of a kind of backend.
+type finder struct {
+	kind    model.Kind
+	version string // of the kind's API, without the group
+	label   string // of slices: whose endpoints they have
+	app     string // value of nameLabel in the Services
+	prefix  string // of their names
+}
+
+var finders = []finder{
+	{model.KindXBackend, xgatewayv1alpha1.GroupVersion.Version, model.XBackendLabel, xbackendApp, "xbackend-"},
+	{model.KindInferencePool, "v1", model.InferencePoolLabel, poolApp, "pool-"},
+}
+
+// finderOf is that of a kind; false: no pods are found for objects of the kind.
+func finderOf(k model.Kind) (finder, bool) {
+	i := slices.IndexFunc(finders, func(f finder) bool { return f.kind == k })
+	if i < 0 {
+		return finder{}, false
+	}
+	return finders[i], true
+}
+
+// mustFind is that of a kind for whose objects pods are found.
+func mustFind(k model.Kind) finder {
+	s, found := finderOf(k)
+	if !found {
+		panic(fmt.Sprintf("deploy: no pods are found for objects of kind %s", k)) // the queue has none
+	}
+	return s
+}
+
+func (f finder) apiVersion() string { return f.kind.Group() + "/" + f.version }
+
+// reconcileSelection keeps one Service that finds the pods of an XBackend or an InferencePool. The Service is
+// headless, and nobody sends requests to it: it exists for its EndpointSlices, which have its labels. The API server
+// generates its name, so that nobody relies on the name (EndpointSelectorBackend).
 func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	s, found := d.selection(ref)
 	if !found {
@@ -69,7 +103,7 @@ func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) 
 	return o.again, errors.Join(o.failed...)
 }
 
-// selection is the plan for an XBackend. An XBackend with another UID is another object, of which nothing is known.
+// selection is the plan for a backend. A backend with another UID is another object, of which nothing is known.
 func (d *Deployer) selection(ref model.ObjectRef) (plan.Selection, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,11 +114,11 @@ func (d *Deployer) selection(ref model.ObjectRef) (plan.Selection, bool) {
 	return s, found
 }
 
-// selecting lists the Services that Cardea created for an XBackend of that name, the oldest first, without those that
+// selecting lists the Services that Cardea created for a backend of that name, the oldest first, without those that
 // are being deleted. The watch may not have the newest one yet, or have lost it because another client removed its
 // labels or its owner: so its name is remembered.
 func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []metav1.Object, err error) {
-	all, err := d.informers[service].GetIndexer().ByIndex(byXBackend, ref.Namespace()+"/"+ref.Name())
+	all, err := d.informers[service].GetIndexer().ByIndex(byBackend, backendIndex(ref))
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +146,13 @@ func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []m
 	return list, nil
 }
 
-// belongs reports whether an object is owned by the XBackend with that UID, or by nobody (its owner was removed).
+// belongs reports whether an object is owned by the backend with that UID, or by nobody (its owner was removed).
 func belongs(o metav1.Object, uid string) bool {
 	owner := metav1.GetControllerOf(o)
 	return owner == nil || owner.UID == types.UID(uid)
 }
 
-// remembers records the name of the Service of an XBackend.
+// remembers records the name of the Service of a backend.
 func (d *Deployer) remembers(ref model.ObjectRef, name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +183,7 @@ func (d *Deployer) begin(
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: selectorPrefix(ref), Labels: selectorLabels(ref),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: xgatewayv1alpha1.GroupVersion.String(), Kind: ref.Kind().String(), Name: ref.Name(),
+				APIVersion: mustFind(ref.Kind()).apiVersion(), Kind: ref.Kind().String(), Name: ref.Name(),
 				UID: types.UID(s.UID), Controller: new(true),
 			}},
 		},
@@ -171,7 +205,7 @@ func (d *Deployer) begin(
 // server to append five characters.
 func selectorPrefix(ref model.ObjectRef) string {
 	const most = 57 // and a dash and five characters
-	name := "xbackend-" + strings.ReplaceAll(ref.Name(), ".", "-")
+	name := mustFind(ref.Kind()).prefix + strings.ReplaceAll(ref.Name(), ".", "-")
 	return strings.TrimRight(name[:min(len(name), most)], "-") + "-"
 }
 
@@ -180,7 +214,7 @@ func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1
 	return corev1ac.Service(name, ref.Namespace()).
 		WithLabels(selectorLabels(ref)).
 		WithOwnerReferences(metav1ac.OwnerReference().
-			WithAPIVersion(xgatewayv1alpha1.GroupVersion.String()).WithKind(ref.Kind().String()).
+			WithAPIVersion(mustFind(ref.Kind()).apiVersion()).WithKind(ref.Kind().String()).
 			WithName(ref.Name()).WithUID(types.UID(s.UID)).WithController(true)).
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).WithClusterIP(corev1.ClusterIPNone).
@@ -191,11 +225,11 @@ func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1
 }
 
 func selectorLabels(ref model.ObjectRef) map[string]string {
-	return map[string]string{nameLabel: xbackendApp, managedByLabel: manager,
-		model.XBackendLabel: model.LabelValue(ref.Name())}
+	of := mustFind(ref.Kind())
+	return map[string]string{nameLabel: of.app, managedByLabel: manager, of.label: model.LabelValue(ref.Name())}
 }
 
-// reportSelection writes the state of an XBackend's Service to its front, to Events and to the log.
+// reportSelection writes the state of a backend's Service to its front, to Events and to the log.
 func (d *Deployer) reportSelection(ref model.ObjectRef, s plan.Selection, name string, o outcome) {
 	f := model.Front{}
 	if trouble := slices.Concat(o.wrong, o.denied); len(trouble) > 0 {
@@ -208,7 +242,7 @@ func (d *Deployer) reportSelection(ref model.ObjectRef, s plan.Selection, name s
 	}
 }
 
-// removeSelection deletes the Services of an XBackend to which no route refers any more.
+// removeSelection deletes the Services of a backend to which no route refers any more.
 func (d *Deployer) removeSelection(ctx context.Context, ref model.ObjectRef) error {
 	list, err := d.selecting(ctx, ref)
 	if err != nil {
@@ -230,27 +264,33 @@ func wrote(o metav1.Object) bool {
 		func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
 }
 
-// byXBackend is an index of the Services of XBackends by "namespace/name" of the XBackend.
-const byXBackend = "xbackend"
+// byBackend is an index of the Services that find pods by the backends whose endpoints these are.
+const byBackend = "backend"
 
-func indexXBackend(o any) ([]string, error) {
+func backendIndex(ref model.ObjectRef) string {
+	return ref.Kind().String() + " " + ref.Namespace() + "/" + ref.Name()
+}
+
+func indexBackend(o any) ([]string, error) {
 	object, ok := o.(metav1.Object)
 	if !ok {
 		return nil, nil
 	}
-	ref, found := xbackendOf(object)
+	ref, found := backendOf(object)
 	if !found {
 		return nil, nil
 	}
-	return []string{ref.Namespace() + "/" + ref.Name()}, nil
+	return []string{backendIndex(ref)}, nil
 }
 
-// xbackendOf is the XBackend that an object belongs to; false if it belongs to none.
-func xbackendOf(o metav1.Object) (model.ObjectRef, bool) {
+// backendOf is the XBackend or InferencePool that an object belongs to; false if it belongs to none.
+func backendOf(o metav1.Object) (model.ObjectRef, bool) {
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		group, _, _ := strings.Cut(owner.APIVersion, "/")
-		if model.KindOf(group, owner.Kind) == model.KindXBackend {
-			return model.Ref(model.KindXBackend, o.GetNamespace(), owner.Name), true
+		if k := model.KindOf(group, owner.Kind); k != model.KindNone {
+			if _, found := finderOf(k); found {
+				return model.Ref(k, o.GetNamespace(), owner.Name), true
+			}
 		}
 	}
 	return model.ObjectRef{}, false

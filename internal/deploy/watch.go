@@ -51,7 +51,7 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 	for k := range kindsEnd {
 		switch k {
 		case service:
-			d.informers[k] = whole(k, client.CoreV1().RESTClient(), &corev1.Service{}, cache.Indexers{byXBackend: indexXBackend})
+			d.informers[k] = whole(k, client.CoreV1().RESTClient(), &corev1.Service{}, cache.Indexers{byBackend: indexBackend})
 		case deployment:
 			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{}, cache.Indexers{})
 		case fileSecret, fileMap:

@@ -104,9 +104,14 @@ func whereabouts(b model.Backend) string {
 	default:
 		text += " over HTTP/1.1 or HTTP/2"
 	}
+	if b.Pool != nil {
+		text += ", " + b.Pool.Words()
+	}
 	switch {
 	case b.TLS == nil:
 		return text
+	case b.TLS.Unverified:
+		return text + " over TLS to whoever answers"
 	case b.TLS.Closed != "":
 		return "nowhere: " + b.TLS.Closed
 	}

@@ -132,7 +132,8 @@ func TestWhereabouts(t *testing.T) {
 	silent := []string{"Key", "DataPlane", "Endpoints", "WholeName", "Policy"}
 	fresh := func() *model.Backend {
 		return &model.Backend{Hostname: "a.ex", HostPort: 1,
-			TLS: &model.BackendTLS{Hostname: "b.ex", Names: []model.SubjectAltName{{Value: "c.ex"}}}}
+			TLS:  &model.BackendTLS{Hostname: "b.ex", Names: []model.SubjectAltName{{Value: "c.ex"}}},
+			Pool: &model.Pool{Picker: model.BackendKey{Object: model.Ref(model.KindService, "default", "p"), Port: 1}}}
 	}
 	was := whereabouts(*fresh())
 	differs := func(path string, edit func(*model.Backend)) {
@@ -163,6 +164,7 @@ func TestWhereabouts(t *testing.T) {
 		func(b *model.Backend) reflect.Value { return reflect.ValueOf(b).Elem() },
 		func(b *model.Backend) reflect.Value { return reflect.ValueOf(b.TLS).Elem() },
 		func(b *model.Backend) reflect.Value { return reflect.ValueOf(&b.TLS.Names[0]).Elem() },
+		func(b *model.Backend) reflect.Value { return reflect.ValueOf(b.Pool).Elem() },
 	} {
 		for j := range of(fresh()).NumField() {
 			if name := of(fresh()).Type().Field(j).Name; !slices.Contains(silent, name) {

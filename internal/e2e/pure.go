@@ -14,6 +14,7 @@ import (
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 	"sigs.k8s.io/yaml"
 
+	inferencev1 "cardea.dev/cardea/api/inference/v1"
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/files"
@@ -113,6 +114,11 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 		for ref, r := range w.Reports.Of(model.KindXBackend).All(v) {
 			for i, a := range r.Status.(xgatewayv1alpha1.BackendStatus).Ancestors {
 				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
+			}
+		}
+		for ref, r := range w.Reports.Of(model.KindInferencePool).All(v) {
+			for i, p := range r.Status.(inferencev1.InferencePoolStatus).Parents {
+				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)
 			}
 		}
 		for ref, r := range w.Reports.Of(model.KindBackendTLSPolicy).All(v) {

@@ -36,6 +36,9 @@ func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Re
 				return resource.Resource{}, false
 			}
 			part, warms := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol]), false
+			if k.Backend.Picker {
+				part, warms = newPart("", mustMarshal(pickerCluster(b))), true
+			}
 			stated := fetch(c, p.Settings.Backends, k)
 			if len(stated.From) > 0 {
 				own := statedCluster(b, stated.BackendFields)
@@ -88,7 +91,9 @@ func commonCluster(p model.BackendProtocol) *clusterv3.Cluster {
 // renderCluster is what a backend's cluster has of its own.
 func renderCluster(b model.Backend) *clusterv3.Cluster {
 	name := clusterName(b.Key)
-	c := &clusterv3.Cluster{Name: name, TransportSocket: originateTLS(b.TLS, b.Protocol)}
+	c := &clusterv3.Cluster{
+		Name: name, TransportSocket: originateTLS(b.TLS, b.Protocol), LoadBalancingPolicy: choosing(b.Pool, nil),
+	}
 	if b.Hostname == "" {
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 		c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()}

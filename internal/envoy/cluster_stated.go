@@ -33,6 +33,9 @@ func statedCluster(b model.Backend, stated plan.BackendFields) *clusterv3.Cluste
 		}
 		c.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: mustAny(http)}
 	}
+	if b.Pool != nil {
+		c.LoadBalancingPolicy = choosing(b.Pool, fields.LoadBalancingPolicy)
+	}
 	for _, check := range c.HealthChecks {
 		speak(check, b)
 	}

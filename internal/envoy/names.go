@@ -21,6 +21,9 @@ const shard = "0"
 // http2Suffix ends the name of a cluster that speaks HTTP/2 because who sends to it does.
 const http2Suffix = "h2"
 
+// pickerSuffix ends the name of the cluster of a pool's picker.
+const pickerSuffix = "picker"
+
 func clusterName(k model.BackendKey) string {
 	name := objectName(k.Object)
 	if k.Port != 0 {
@@ -28,6 +31,9 @@ func clusterName(k model.BackendKey) string {
 	}
 	if k.HTTP2 {
 		name += "/" + http2Suffix
+	}
+	if k.Picker {
+		name += "/" + pickerSuffix
 	}
 	return name
 }
@@ -141,7 +147,8 @@ func listenerOrigin(k model.ListenerKey) resource.Origin {
 
 // backendFragment says that a part is what a backend was rendered to.
 func backendFragment(k model.BackendKey, hash uint64) resource.Fragment {
-	return resource.Fragment{Origin: backendOrigin(k), Hash: hash, Port: k.Port, HTTP2: k.HTTP2}
+	return resource.Fragment{Origin: backendOrigin(k), Hash: hash, Port: k.Port, HTTP2: k.HTTP2,
+		Picker: k.Picker}
 }
 
 func backendOrigin(k model.BackendKey) resource.Origin {
@@ -151,6 +158,9 @@ func backendOrigin(k model.BackendKey) resource.Origin {
 	}
 	if k.HTTP2 {
 		o.Section += "/" + http2Suffix
+	}
+	if k.Picker {
+		o.Section += "/" + pickerSuffix
 	}
 	return o
 }

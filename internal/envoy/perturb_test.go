@@ -21,6 +21,7 @@ var notRendered = map[string]string{
 	"Rule.Policies[]":            "what they state comes as settings",
 	"Rule.Backends[].Policies[]": "what they state comes as settings",
 	"Rule.Backends[].MCP":        "what access policies need there comes as settings",
+	"Backend.Pool.Partial":       "rules say what the picker is sent",
 	"Backend.TLS.Policy":         "standings are kept by it",
 	"Rule.Index":                 "rules are ordered by their Sites; findings name it",
 	"Port.Listeners[].Hostname":  "the Listener's own is rendered",
@@ -221,6 +222,10 @@ func ruleBases() []any {
 			{Backend: service("a"), Weight: 1, Session: &model.Session{Cookie: "c", Path: "/", Lifetime: time.Hour}},
 			{Backend: service("b"), Weight: 2, Session: &model.Session{Header: "h"}},
 		}},
+		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: []model.WeightedBackend{
+			{Backend: service("a"), Weight: 1, Pool: &model.Pool{}},
+			{Backend: service("b"), Weight: 2, Pool: &model.Pool{Picker: service("picker")}},
+		}},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Error: 501},
 		&model.Rule{Key: testRuleKey("rule"), Backends: to("a"), Matches: []model.Match{{
 			GRPC: &model.GRPCMatch{Service: "a.S", Method: "m"}, Headers: []model.ValueMatch{{Name: "h", Value: "v"}},
@@ -236,6 +241,8 @@ func backendBases() []any {
 			Hostname: "h.test", Names: []model.SubjectAltName{{Value: "n.test"}}, CA: "pem",
 			Certificate: model.Ref(model.KindSecret, "shop", "s"),
 		}},
+		&model.Backend{Key: service("web"), Pool: &model.Pool{}},
+		&model.Backend{Key: service("web"), Pool: &model.Pool{Picker: service("picker")}},
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 // wholeShare is the denominator of shares: a millionth is the finest that Envoy knows.
 const wholeShare = 1_000_000
 
-// shareRoutes renders a route for each backend that takes a share of a rule's requests. Envoy compares one random
+// shareRoutes renders a route for each backend that takes a share of a rule's requests; so a pool is chosen before its
+// picker is asked. Envoy compares one random
 // number of the request with the fraction of each route in turn: so a fraction is all that came before, and the last
 // route has none and takes what is left. A weighted cluster would do for headers, but it can't rewrite paths, mirror,
 // or redirect.
@@ -42,10 +43,14 @@ func shareRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, e
 			}
 			own := r
 			own.Session = cmp.Or(r.Session, b.Session)
-			own.Settings, own.Fields = slots.Join(r.Settings, r.of(index)), r.fieldsOf(index)
+			own.Settings = slots.Join(r.Settings, r.of(index), picking(b))
+			own.Fields = r.fieldsOf(index)
 			route, err := filteredRoute(own, filters, []model.WeightedBackend{b}, m, at)
 			if err != nil {
 				return nil, err
+			}
+			if b.Pool.Picked() {
+				tryOthers(route)
 			}
 			routes[i] = route
 		}

@@ -101,6 +101,11 @@ func judgeBackend(t model.BackendTLS) *tlsv3.CertificateValidationContext {
 	if t.Closed != "" {
 		return &tlsv3.CertificateValidationContext{VerifyCertificateHash: []string{noCertificate}}
 	}
+	if t.Unverified {
+		return &tlsv3.CertificateValidationContext{
+			TrustChainVerification: tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED,
+		}
+	}
 	validation := &tlsv3.CertificateValidationContext{
 		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: systemCA}},
 	}

@@ -109,6 +109,9 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			key := plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend}
 			out.backend = w.dialect.Backend(key)
 			out.Filters = append(out.Filters, q.policyOf(key)...)
+			if picker := q.picker(key); picker != "" && o.Status == 0 {
+				out.Filters = append(out.Filters, picker)
+			}
 			out.Policies = q.backendPolicies(key)
 		}
 		story.Outcomes = append(story.Outcomes, out)

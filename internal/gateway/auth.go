@@ -32,7 +32,7 @@ func (s ruleScope) auth(f gatewayv1.HTTPExternalAuthFilter) (*model.ExternalAuth
 	if f.ForwardBody != nil {
 		read.MaxBody = f.ForwardBody.MaxSize
 	}
-	server := s.backend(f.BackendRef)
+	server := s.server(f.BackendRef)
 	if read.GRPC {
 		server.Key.HTTP2 = true
 		server.callable()

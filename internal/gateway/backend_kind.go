@@ -40,6 +40,8 @@ type referred struct {
 	HTTP1 string
 	// External: it is a hostname.
 	External bool
+	// Pool is how its endpoints are chosen; nil: as every backend's.
+	Pool *model.Pool
 	// MCP: it is a server of tools for agents; Path is where it takes messages, "": wherever a request goes.
 	MCP  bool
 	Path string
@@ -158,6 +160,18 @@ func (all backendKinds) resolve(
 	return read
 }
 
+// server resolves a reference to one that is sent copies of requests, or is asked about them.
+func (s ruleScope) server(b gatewayv1.BackendObjectReference) referred { return s.backend(b).direct() }
+
+// direct refuses a pool where nobody would ask its picker.
+func (r referred) direct() referred {
+	if r.Unusable.none() && r.Pool != nil {
+		r.Unusable = unusable{"InvalidKind", fmt.Sprintf("%s takes the requests of a rule's backendRefs and no others; "+
+			"name a Service", r.Key.Object)}
+	}
+	return r
+}
+
 // callable refuses a backend that says that it does not speak HTTP/2: no gRPC call can be sent to it.
 func (r *referred) callable() {
 	if r.Unusable.none() && r.HTTP1 != "" {
@@ -245,17 +259,32 @@ func specs(
 // naming is which backends that report a route names, and where it serves.
 type naming struct {
 	Backends, Gateways []model.ObjectRef
+	// Denied are Gateways that it names and that did not accept it; of routes that name pools.
+	Denied []model.ObjectRef
 }
 
 // namedBackends are the routes by the backends that they name.
 type namedBackends = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, naming]]
 
+// served tells whether a route that names a backend serves somewhere.
+func served(c *flow.Ctx, named *namedBackends, backend model.ObjectRef) bool {
+	routes, _ := flow.Fetch(c, named, backend)
+	for _, route := range routes.All() {
+		if len(route.Gateways) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // newNamedBackends leaves of routes what backends, and policies that target them, have to know: it hardly ever changes.
-func newNamedBackends(routes *flow.Collection[model.ObjectRef, model.Route], policies tlsPolicies) *namedBackends {
-	named := flow.Map(routes, "backends named", func(c *flow.Ctx, _ model.ObjectRef, r model.Route) (naming, bool) {
+func (m *Meaning) newNamedBackends() *namedBackends {
+	named := flow.Map(m.Plan.Routes, "backends named", func(c *flow.Ctx, ref model.ObjectRef, r model.Route) (
+		naming, bool,
+	) {
 		n := naming{Backends: r.Backends}
 		for object := range servicesOf(r) {
-			if _, targeted := flow.Fetch(c, policies.sections, object); targeted && !slices.Contains(n.Backends, object) {
+			if _, targeted := flow.Fetch(c, m.tlsPolicies.sections, object); targeted && !slices.Contains(n.Backends, object) {
 				n.Backends = append(n.Backends[:len(n.Backends):len(n.Backends)], object)
 			}
 		}
@@ -264,10 +293,25 @@ func newNamedBackends(routes *flow.Collection[model.ObjectRef, model.Route], pol
 				n.Gateways = append(n.Gateways, p.Gateway)
 			}
 		}
-		return n, len(n.Backends) > 0 && len(n.Gateways) > 0
+		if slices.ContainsFunc(n.Backends, func(b model.ObjectRef) bool { return b.Kind() == model.KindInferencePool }) {
+			n.Denied = m.denied(c, ref)
+		}
+		return n, len(n.Backends) > 0 && len(n.Gateways)+len(n.Denied) > 0
 	})
 	return flow.Group(named, "routes by backend named",
 		func(_ model.ObjectRef, n naming) []model.ObjectRef { return n.Backends }, flow.ByKey)
+}
+
+// denied are the Gateways that a route names and that did not accept it.
+func (m *Meaning) denied(c *flow.Ctx, route model.ObjectRef) (list []model.ObjectRef) {
+	a, _ := flow.Fetch(c, m.attachments, route)
+	attached := a.gateways()
+	for _, p := range a.Parents {
+		if !slices.Contains(attached, p.Gateway) && !slices.Contains(list, p.Gateway.Ref) {
+			list = append(list, p.Gateway.Ref)
+		}
+	}
+	return list
 }
 
 // servicesOf goes over the Services that a route names, some of them twice, whether they are there or not.
@@ -276,7 +320,9 @@ func servicesOf(r model.Route) iter.Seq[model.ObjectRef] {
 		for _, rule := range r.Rules {
 			uses := rule.Uses()
 			for _, b := range rule.Backends {
-				uses = append(uses, b.Backend)
+				if uses = append(uses, b.Backend); b.Pool.Picked() {
+					uses = append(uses, b.Pool.Picker)
+				}
 			}
 			for _, key := range uses {
 				if key.Object.Kind() == model.KindService && !yield(key.Object) {

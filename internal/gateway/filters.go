@@ -80,7 +80,7 @@ func (s ruleScope) mirror(f gatewayv1.HTTPRequestMirrorFilter) (*model.Mirror, [
 			m.Denominator = *f.Fraction.Denominator
 		}
 	}
-	to := s.backend(f.BackendRef)
+	to := s.server(f.BackendRef)
 	if why := to.Unusable; !why.none() {
 		why.message += "; nothing is mirrored"
 		return nil, []problem{unresolved(".backendRef", why)}

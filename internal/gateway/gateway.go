@@ -32,6 +32,7 @@ type Meaning struct {
 	slices      *slicesByBackend
 	backends    backendKinds
 	xbackends   *xbackends
+	pools       *inferencePools
 	tlsPolicies tlsPolicies
 	clients     *flow.Collection[model.ObjectRef, gatewayClient] // of Gateways that state one
 	naming      *namedBackends
@@ -93,6 +94,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		authorities: signers, certificates: named, environment: in.Environment.Collection(),
 	}.read)
 	m.tlsPolicies = newTLSPolicies(in, signers)
+	m.pools = flow.Map(in.InferencePools.Collection(), "inferencepool", m.readPool)
 	kinds := m.newBackendKinds()
 	drafts := flow.Map(m.attachments, "route/draft", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
@@ -111,7 +113,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	})
 	m.Plan.Settings, m.Plan.Fetches = m.Policies.Settings, m.Policies.Fetches
 	m.Plan.Backends = m.withPolicies(m.Policies)
-	m.naming = newNamedBackends(m.Plan.Routes, m.tlsPolicies)
+	m.naming = m.newNamedBackends()
 	m.Plan.Selections = kinds.selections(m.naming)
 
 	m.Plan.Secrets = flow.Map(certificates, "plan/secret",
@@ -149,6 +151,7 @@ func (m *Meaning) newBackendKinds() backendKinds {
 	kinds[model.KindMCPBackend] = mcpBackendKind{
 		in.MCPBackends.Collection(), m.services(), in.Environment.Collection(), in.Broken.Collection(),
 	}
+	kinds[model.KindInferencePool] = inferencePoolKind{m.pools, m.services(), m.slices, in.Broken.Collection()}
 	return kinds
 }
 

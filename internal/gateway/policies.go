@@ -23,7 +23,7 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 		Backend: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
 			policy.Named, policy.Unusable,
 		) {
-			read := kinds.resolve(c, grants, from, to, grpc)
+			read := kinds.resolve(c, grants, from, to, grpc).direct()
 			unusable := policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
 			return policy.Named{Key: read.Key, Outside: read.External}, unusable
 		},

@@ -185,10 +185,10 @@ func (s ruleScope) backends(
 		}
 		to := s.backend(b.BackendObjectReference)
 		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session, External: to.External,
-			MCP: to.MCP}
+			MCP: to.MCP, Pool: to.Pool}
 		if !to.Unusable.none() {
 			problems = append(problems, unresolved(at, to.Unusable))
-			backend.Invalid, backend.Session = true, nil
+			backend.Invalid, backend.Session, backend.Pool = true, nil, nil
 		}
 		if len(b.Filters) > 0 {
 			own := s

@@ -29,7 +29,7 @@ func (m *Meaning) NewReports(
 			return struct{}{}, w.TooLarge != ""
 		})
 	routes := routeReports{m, out, proxied, tooLarge}
-	backends := xbackendReports{m, out.RefusedBackends}
+	used := usedBackends{m, out.RefusedBackends}
 	policies := tlsPolicyReports{m, m.services(), out.Policies, proxied, tooLarge}
 	return plan.Reports{
 		Kinds: append([]plan.Reporter{
@@ -37,7 +37,10 @@ func (m *Meaning) NewReports(
 			plan.Reported(model.KindGateway, flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, f))),
 			plan.Reported(model.KindHTTPRoute, flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http)),
 			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
-			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
+			plan.Reported(model.KindXBackend,
+				flow.Map(m.in.XBackends.Collection(), "report/XBackend", xbackendReports{used}.report)),
+			plan.Reported(model.KindInferencePool,
+				flow.Map(m.in.InferencePools.Collection(), "report/InferencePool", poolReports{used}.report)),
 			plan.Reported(model.KindBackendTLSPolicy,
 				flow.Map(m.in.BackendTLSPolicies.Collection(), "report/BackendTLSPolicy", policies.report)),
 		}, m.Policies.Reports(out, proxied)...),

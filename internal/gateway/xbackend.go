@@ -41,7 +41,7 @@ func (in xbackendKind) backend(c *flow.Ctx, key model.BackendKey) (b model.Backe
 	x, found := flow.Fetch(c, in.read, key.Object)
 	b = x.Backend
 	if port := x.Selection.Port; port != 0 {
-		b.Endpoints = resolve.EndpointsAt(port, slicesOf(c, in.slices, key.Object))
+		b.Endpoints = resolve.EndpointsAt([]int32{port}, slicesOf(c, in.slices, key.Object))
 	}
 	if b.TLS == nil && in.policies.target(c, key.Object, "") {
 		b.TLS = &model.BackendTLS{Closed: fmt.Sprintf("a BackendTLSPolicy targets it, and %s", ownTLS)}
@@ -59,8 +59,7 @@ func (in xbackendKind) selections(named *namedBackends) flow.Input[model.ObjectR
 		if x.Selection.Port == 0 {
 			return plan.Selection{}, false
 		}
-		_, is := flow.Fetch(c, named, ref)
-		return x.Selection, is
+		return x.Selection, served(c, named, ref)
 	})
 }
 

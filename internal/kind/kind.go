@@ -1,6 +1,8 @@
 package kind
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cardea.dev/cardea/internal/model"
@@ -59,6 +61,9 @@ type Kind struct {
 	// are as labels can hold them (model.LabelValue).
 	Owners func(ref model.ObjectRef, labels model.Labels, spec any) []model.ObjectRef
 
+	// Annotations are those that count. They are kept beside the labels (Noted).
+	Annotations []string
+
 	// Hidden are fields, each a map, whose values are shown to nobody.
 	Hidden  []string
 	Status  *Status // nil: nothing is written to it
@@ -111,4 +116,36 @@ func (k *Kind) PartsOf(spec any) (parts []Part, divided bool) {
 		return nil, false
 	}
 	return k.Parts(spec), true
+}
+
+// Noted are labels and, beside them, the annotations that count. A label by the name of one is none.
+func (k *Kind) Noted(labels, annotations map[string]string) map[string]string {
+	for _, name := range k.Annotations {
+		value, stated := annotations[name]
+		if _, is := labels[name]; !is && !stated {
+			continue
+		}
+		labels = maps.Clone(labels)
+		if delete(labels, name); stated {
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// Apart takes the annotations out again of what Noted made.
+func (k *Kind) Apart(noted map[string]string) (labels, annotations map[string]string) {
+	for _, name := range k.Annotations {
+		if value, stated := noted[name]; stated {
+			if annotations == nil {
+				annotations, noted = map[string]string{}, maps.Clone(noted)
+			}
+			annotations[name] = value
+			delete(noted, name)
+		}
+	}
+	return noted, annotations
 }

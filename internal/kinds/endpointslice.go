@@ -51,18 +51,27 @@ func endpointSlice() *kind.Kind {
 	return &k
 }
 
-// sliceOwners is whose endpoints a slice has, if it has any: a Service's, an XBackend's, or those of both.
+// sliceOwners is whose endpoints a slice has, if it has any: a Service's, another backend's, or those of both.
 func sliceOwners(ref model.ObjectRef, labels model.Labels, spec any) (owners []model.ObjectRef) {
 	if len(spec.(*input.EndpointSliceSpec).Endpoints) == 0 {
 		return nil
 	}
-	if name := labels.Get(discoveryv1.LabelServiceName); name != "" {
-		owners = append(owners, model.Ref(model.KindService, ref.Namespace(), name))
-	}
-	if name := labels.Get(model.XBackendLabel); name != "" {
-		owners = append(owners, model.Ref(model.KindXBackend, ref.Namespace(), name))
+	for _, l := range sliceLabels {
+		if name := labels.Get(l.key); name != "" {
+			owners = append(owners, model.Ref(l.kind, ref.Namespace(), name))
+		}
 	}
 	return owners
+}
+
+// sliceLabels say whose endpoints a slice has.
+var sliceLabels = []struct {
+	key  string
+	kind model.Kind
+}{
+	{discoveryv1.LabelServiceName, model.KindService},
+	{model.XBackendLabel, model.KindXBackend},
+	{model.InferencePoolLabel, model.KindInferencePool},
 }
 
 // trimEndpointSlice keeps addresses and whether they are to be used; of the labels, those that say whose they are.
@@ -70,12 +79,12 @@ func trimEndpointSlice(
 	labels map[string]string, s *input.EndpointSliceSpec,
 ) (map[string]string, *input.EndpointSliceSpec) {
 	var own map[string]string
-	for _, name := range []string{discoveryv1.LabelServiceName, model.XBackendLabel} {
-		if value := labels[name]; value != "" {
+	for _, l := range sliceLabels {
+		if value := labels[l.key]; value != "" {
 			if own == nil {
 				own = make(map[string]string, 1)
 			}
-			own[name] = value
+			own[l.key] = value
 		}
 	}
 	endpoints := exact(s.Endpoints)

@@ -28,7 +28,8 @@ func httpRoute() *kind.Kind {
 	return &k
 }
 
-var routeRefers = []model.Kind{model.KindGateway, model.KindService, model.KindXBackend, model.KindMCPBackend}
+var routeRefers = []model.Kind{model.KindGateway, model.KindService, model.KindXBackend, model.KindMCPBackend,
+	model.KindInferencePool}
 
 // routeReferences are the Gateways that a route names, and the backends to which its rules and their filters send
 // requests.
@@ -60,7 +61,7 @@ func addBackend(r *kind.References, b gatewayv1.BackendObjectReference) {
 		part.Port = *b.Port
 	}
 	r.Add(b.Group, b.Kind, b.Namespace, b.Name, kind.Reference{Part: part}, model.KindService, model.KindXBackend,
-		model.KindMCPBackend)
+		model.KindMCPBackend, model.KindInferencePool)
 }
 
 func addFilters(r *kind.References, filters []gatewayv1.HTTPRouteFilter) {

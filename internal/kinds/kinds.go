@@ -18,7 +18,7 @@ var crdsJSON []byte
 func All() []*kind.Kind {
 	return []*kind.Kind{
 		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), mcpBackend(), backendTLSPolicy(),
-		dataPlane(),
+		inferencePool(), inferenceObjective(), dataPlane(),
 		service(), endpointSlice(), secret(), configMap(), namespace(), clusterTrustBundle(),
 	}
 }

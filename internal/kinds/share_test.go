@@ -22,6 +22,7 @@ func TestLabelsAreKept(t *testing.T) {
 		model.KindGateway, model.KindHTTPRoute, model.KindGRPCRoute, model.KindService, model.KindXBackend,
 		model.KindMCPBackend,
 	}
+	selectable = append(selectable, model.KindInferencePool)           // and annotations beside them
 	used := []model.Kind{model.KindNamespace, model.KindEndpointSlice} // some labels, for other ends
 	for _, k := range All() {
 		if slices.Contains(used, k.Kind) {

@@ -7,6 +7,7 @@ import (
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/api/agentic/v0alpha0"
+	inferencev1 "cardea.dev/cardea/api/inference/v1"
 	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
@@ -32,6 +33,7 @@ type Sources struct {
 	BackendTLSPolicies  *input.Source[gatewayv1.BackendTLSPolicySpec]
 	DataPlanes          *input.Source[v1alpha1.DataPlaneSpec]
 	MCPBackends         *input.Source[v0alpha0.XBackendSpec]
+	InferencePools      *input.Source[inferencev1.InferencePoolSpec]
 }
 
 // Of finds the sources of a program whose catalog has all kinds of this package.
@@ -53,6 +55,7 @@ func Of(s *input.Sources) *Sources {
 		BackendTLSPolicies:  input.Of[gatewayv1.BackendTLSPolicySpec](s, model.KindBackendTLSPolicy),
 		DataPlanes:          input.Of[v1alpha1.DataPlaneSpec](s, model.KindDataPlane),
 		MCPBackends:         input.Of[v0alpha0.XBackendSpec](s, model.KindMCPBackend),
+		InferencePools:      input.Of[inferencev1.InferencePoolSpec](s, model.KindInferencePool),
 	}
 }
 

@@ -29,7 +29,7 @@ func trim(k *kind.Kind, from any, keys kind.Keys) (*object, error) {
 	}
 	o := &object{
 		ref:  model.Ref(k.Kind, shared(m.GetNamespace()), m.GetName()),
-		meta: metaOf(m, kept.Labels, k.Content.Edited), spec: kept.Spec,
+		meta: metaOf(m, k.Noted(kept.Labels, m.GetAnnotations()), k.Content.Edited), spec: kept.Spec,
 		mine: slices.Contains(kept.Controllers, model.ControllerName),
 	}
 	o.meta.Unknown = kept.Unknown

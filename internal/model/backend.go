@@ -5,12 +5,14 @@ import (
 	"fmt"
 )
 
-// BackendKey names a backend: a Service's port, or an XBackend (Port 0).
+// BackendKey names a backend: a Service's port, or an XBackend or an InferencePool (Port 0).
 type BackendKey struct {
 	Object ObjectRef
 	Port   int32 // the Service's port
 	// HTTP2: who sends to it needs HTTP/2, whatever else the object says (gRPC).
 	HTTP2 bool
+	// Picker: it is who chooses among the endpoints of the InferencePool, and no requests of clients go there.
+	Picker bool
 }
 
 // Owner is the object.
@@ -18,7 +20,10 @@ func (k BackendKey) Owner() ObjectRef { return k.Object }
 
 // Words name it to a user: "Service NAMESPACE/NAME port 80".
 func (k BackendKey) Words() string {
-	if k.Port == 0 {
+	switch {
+	case k.Picker:
+		return "the picker of " + k.Object.String()
+	case k.Port == 0:
 		return k.Object.String()
 	}
 	return fmt.Sprintf("%s port %d", k.Object, k.Port)
@@ -35,6 +40,8 @@ type Backend struct {
 	WholeName bool
 	Protocol  BackendProtocol
 	TLS       *BackendTLS // nil: plaintext
+	// Pool is how its endpoints are chosen; nil: as every backend's.
+	Pool *Pool
 	// Endpoints may get requests now: sorted by priority, zone, address and port, each once.
 	Endpoints []Endpoint
 }
@@ -63,6 +70,8 @@ type BackendTLS struct {
 	Certificate ObjectRef
 	// Policy is the BackendTLSPolicy that says all this; zero: the backend itself does.
 	Policy ObjectRef
+	// Unverified: whatever certificate is shown is taken.
+	Unverified bool
 	// Closed says why no request may be sent, since what says all this can't be done; "": requests are sent. The backend
 	// has no Endpoints then, and no certificate is trusted.
 	Closed string

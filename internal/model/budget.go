@@ -100,14 +100,14 @@ func (r Rule) size() (s Size) {
 	return s
 }
 
-// Divided tells whether backends have filters or sessions of their own, so that each one's share of the requests of a
-// match is a route by itself.
+// Divided tells whether backends have filters, sessions or pickers of their own, so that each one's share of the
+// requests of a match is a route by itself.
 func (r Rule) Divided() bool {
 	if r.Error != 0 || r.Redirect != nil {
 		return false
 	}
 	for _, b := range r.Backends {
-		if b.Filters != nil || b.Session != nil {
+		if b.Filters != nil || b.Session != nil || b.Pool != nil {
 			return true
 		}
 	}

@@ -13,6 +13,9 @@ import (
 // of the name.
 const XBackendLabel = ownGroup + "/xbackend"
 
+// InferencePoolLabel is the same of an InferencePool.
+const InferencePoolLabel = ownGroup + "/inferencepool"
+
 // EndpointsAnnotation is on backends that the running Cardea shows, if requests are sent to them: how many endpoints
 // are ready, by port ("80:2,81:0").
 const EndpointsAnnotation = ownGroup + "/endpoints"

@@ -38,6 +38,8 @@ var (
 	KindClusterTrustBundle = KindOf("certificates.k8s.io", "ClusterTrustBundle")
 	KindXBackend           = KindOf(xGatewayGroup, "XBackend")
 	KindMCPBackend         = KindOf("agentic.networking.x-k8s.io", "XBackend")
+	KindInferencePool      = KindOf("inference.networking.k8s.io", "InferencePool")
+	KindInferenceObjective = KindOf("inference.networking.x-k8s.io", "InferenceObjective")
 	KindDataPlane          = KindOf(ownGroup, "DataPlane")
 	KindClientPolicy       = KindOf(ownGroup, "ClientPolicy")
 	KindSecurityPolicy     = KindOf(ownGroup, "SecurityPolicy")
@@ -158,7 +160,7 @@ type Meta struct {
 	Created    time.Time // zero: not stated; such an object is younger than all that state it
 	Deleting   bool      // it is being deleted
 	Held       bool      // it has the Finalizer
-	Labels     Labels
+	Labels     Labels    // and the annotations that count (kind.Kind.Annotations)
 	// Unknown are the fields of the spec that this version does not know, such as "rules[0].matches[1].language": they
 	// were left out. The last one may be MoreUnknown.
 	Unknown []string

@@ -137,6 +137,8 @@ type WeightedBackend struct {
 	External bool
 	// MCP: it is a server of tools for agents, by itself or by one of the rule's Policies.
 	MCP bool
+	// Pool is how its endpoints are chosen; nil: as every backend's.
+	Pool *Pool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters
 	// Session is the backend's own, and counts unless the rule states one.
@@ -163,6 +165,9 @@ func (r Rule) Uses() []BackendKey {
 		}
 		if b.Filters == nil || b.Filters.Redirect == nil {
 			list = append(list, b.Backend)
+			if b.Pool.Picked() {
+				list = append(list, PickerOf(b.Backend.Object))
+			}
 		}
 	}
 	return list

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,10 +68,10 @@ func (o *Objects) show(v flow.View, ref model.ObjectRef, told told) (any, bool) 
 	}
 	t := metav1.TypeMeta{APIVersion: k.APIVersion(), Kind: k.String()}
 	meta := objectMeta(ref, found.Meta, told.older[ref])
+	labels, stated := k.Apart(meta.Labels)
+	meta.Labels = labels
+	maps.Copy(meta.Annotations, stated)
 	if text, known := told.endpoints[ref]; known {
-		if meta.Annotations == nil {
-			meta.Annotations = map[string]string{}
-		}
 		meta.Annotations[model.EndpointsAnnotation] = text
 	}
 	return k.Content.Show(t, meta, found.Spec, status), true

@@ -87,6 +87,9 @@ type backendScope struct {
 
 // at is what is stated for a backend. One for which nothing is has two fetches that find nothing.
 func (q backendScope) at(c *flow.Ctx, k plan.BackendKey) (out Backend, some bool) {
+	if k.Backend.Picker {
+		return out, false // no requests of clients go there
+	}
 	broad, stated := flow.Fetch(c, q.broad, k.Gateway)
 	_, targeted := flow.Fetch(c, q.m.Store.touched, k.Backend.Object)
 	if !stated && !targeted {

@@ -71,37 +71,43 @@ func appProtocol(app *string) string {
 // Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that
 // are ready; if there is none, those that still serve while they terminate. Sorted, each once.
 func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
-	return endpoints(slicesOfService, func(s *input.EndpointSliceSpec) (int32, bool) { return slicePort(s.Ports, port) })
+	return endpoints(slicesOfService, func(s *input.EndpointSliceSpec) []int32 {
+		if number, is := slicePort(s.Ports, port); is {
+			return []int32{number}
+		}
+		return nil
+	})
 }
 
-// EndpointsAt collects the same addresses for a port that is stated elsewhere, whichever ports the slices have.
-func EndpointsAt(port int32, all iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
-	return endpoints(all, func(*input.EndpointSliceSpec) (int32, bool) { return port, true })
+// EndpointsAt collects the same addresses, each at all of some ports that are stated elsewhere, whichever ports the
+// slices have.
+func EndpointsAt(ports []int32, all iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
+	return endpoints(all, func(*input.EndpointSliceSpec) []int32 { return ports })
 }
 
 func endpoints(
-	all iter.Seq[*input.EndpointSliceSpec], portOf func(*input.EndpointSliceSpec) (int32, bool),
+	all iter.Seq[*input.EndpointSliceSpec], portsOf func(*input.EndpointSliceSpec) []int32,
 ) []model.Endpoint {
 	var ready, terminating []model.Endpoint
 	for slice := range all {
 		if slice.AddressType == discoveryv1.AddressTypeFQDN {
 			continue
 		}
-		number, ok := portOf(slice)
-		if !ok {
-			continue
-		}
+		numbers := portsOf(slice)
 		for _, e := range slice.Endpoints {
 			// An endpoint's addresses are interchangeable; the API says that the first is to be used.
 			if len(e.Addresses) == 0 {
 				continue
 			}
-			endpoint := model.Endpoint{Address: e.Addresses[0], Port: number}
-			switch isReady, isTerminating := usable(e.Conditions); {
-			case isReady:
-				ready = append(ready, endpoint)
-			case isTerminating:
-				terminating = append(terminating, endpoint)
+			isReady, isTerminating := usable(e.Conditions)
+			for _, number := range numbers {
+				endpoint := model.Endpoint{Address: e.Addresses[0], Port: number}
+				switch {
+				case isReady:
+					ready = append(ready, endpoint)
+				case isTerminating:
+					terminating = append(terminating, endpoint)
+				}
 			}
 		}
 	}

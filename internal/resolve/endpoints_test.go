@@ -111,7 +111,14 @@ func TestEndpointsAt(t *testing.T) {
 		})
 	}
 	want := []model.Endpoint{{Address: "10.0.0.0", Port: 3000}, {Address: "10.0.0.1", Port: 3000}}
-	if got := EndpointsAt(3000, slices.Values(all)); !slices.Equal(got, want) {
+	if got := EndpointsAt([]int32{3000}, slices.Values(all)); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+	want = []model.Endpoint{
+		{Address: "10.0.0.0", Port: 3000}, {Address: "10.0.0.0", Port: 3001},
+		{Address: "10.0.0.1", Port: 3000}, {Address: "10.0.0.1", Port: 3001},
+	}
+	if got := EndpointsAt([]int32{3001, 3000}, slices.Values(all)); !slices.Equal(got, want) {
+		t.Errorf("at two ports %v, want %v", got, want)
 	}
 }

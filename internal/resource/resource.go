@@ -102,9 +102,10 @@ type Fragment struct {
 	Hash    uint64
 	// Refused: proxies refused the content that Hash names; a substitute stands in its place, such as a 500.
 	Refused bool
-	// HTTP2 and Port are a backend's, see Backend.
-	HTTP2 bool  `json:",omitempty"`
-	Port  int32 `json:",omitempty"`
+	// HTTP2, Picker and Port are a backend's, see Backend.
+	HTTP2  bool  `json:",omitempty"`
+	Picker bool  `json:",omitempty"`
+	Port   int32 `json:",omitempty"`
 }
 
 // Rule is the rule that a fragment of a route table was made of.
@@ -117,7 +118,7 @@ func (o Origin) Listener() model.ListenerKey {
 
 // Backend is the backend that a fragment of a cluster, or of endpoints, was made of.
 func (f Fragment) Backend() model.BackendKey {
-	return model.BackendKey{Object: f.Origin.Object, Port: f.Port, HTTP2: f.HTTP2}
+	return model.BackendKey{Object: f.Origin.Object, Port: f.Port, HTTP2: f.HTTP2, Picker: f.Picker}
 }
 
 // Join makes a resource of parts; its version is made of their hashes.

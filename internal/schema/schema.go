@@ -107,7 +107,10 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	if len(found) > 0 {
 		return nil, found
 	}
-	obj := &Object{Ref: model.Ref(k.Kind, meta.Namespace, meta.Name), Labels: model.LabelsOf(meta.Labels)}
+	obj := &Object{
+		Ref:    model.Ref(k.Kind, meta.Namespace, meta.Name),
+		Labels: model.LabelsOf(k.Noted(meta.Labels, meta.Annotations)),
+	}
 	if stated := (Stated{string(meta.UID), meta.CreationTimestamp.Time, meta.Generation}); stated != (Stated{}) {
 		obj.Stated = &stated
 	}

@@ -169,7 +169,9 @@ func TestEveryKindInParallel(t *testing.T) {
 		model.KindDataPlane:          "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
 		model.KindXBackend: "spec: {type: ExternalHostname, port: {number: 443}, externalHostname: {hostname: " +
 			"example.com}}",
-		model.KindMCPBackend: "spec: {mcp: {serviceName: tools, port: 80}}",
+		model.KindMCPBackend:         "spec: {mcp: {serviceName: tools, port: 80}}",
+		model.KindInferencePool:      "spec: {selector: {matchLabels: {app: a}}, targetPorts: [{number: 8000}]}",
+		model.KindInferenceObjective: "spec: {priority: 1, poolRef: {name: a}}",
 	}
 	var wait sync.WaitGroup
 	for _, k := range kinds.All() {

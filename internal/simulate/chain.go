@@ -7,6 +7,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
@@ -24,6 +25,7 @@ type filtered struct {
 	request  []request.Edit                     // before those of the routes
 	response []request.Edit                     // of whatever is answered later
 	session  *statefulsessionv3.StatefulSession // nil: none
+	picker   *extprocv3.ExternalProcessor       // that is asked which endpoint gets the request; nil: none
 	judged   []string                           // features that were asked what they do
 	later    []request.Verdict                  // of filters that the request has not come to
 	server   bool                               // it goes to a server of MCP
@@ -206,6 +208,11 @@ func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route,
 func (s *simulation) runBrought(slot string, filter *corev3.TypedExtensionConfig, r *routev3.Route, f *filtered) {
 	if fault := new(faultv3.HTTPFault); filter.GetTypedConfig().UnmarshalTo(fault) == nil {
 		s.fault(fault, r, f)
+		return
+	}
+	picker := new(extprocv3.ExternalProcessor)
+	if slot == pickerSlot && filter.GetTypedConfig().UnmarshalTo(picker) == nil {
+		s.pick(picker, r, f)
 		return
 	}
 	f.pages = f.pages || shortType(filter.GetTypedConfig().GetTypeUrl()) == pagesKind

@@ -92,6 +92,7 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 	if way.session != nil {
 		s.keep(way.session, &o)
 	}
+	o.Gates = append(o.Gates, way.picked()...)
 	if w != nil {
 		edits = edits.with(w)
 	}

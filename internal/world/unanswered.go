@@ -46,6 +46,9 @@ func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 		return nil
 	}
 	of := key.Backend.Object
+	if key.Backend.Picker {
+		return w.noPicker(v, key)
+	}
 	what, advice := "it", ""
 	if key.Backend.Port != 0 {
 		what = fmt.Sprintf("port %d", key.Backend.Port)
@@ -69,6 +72,28 @@ func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 	}}
 }
 
+// noPicker is what is told of a picker that has no endpoint that is ready. That its Service is not there, the pool's
+// report says.
+func (w *World) noPicker(v flow.View, key plan.BackendKey) []model.Finding {
+	of := key.Backend.Object
+	pool, _ := flow.Get(v, w.Plan.Backends, plan.BackendKey{Gateway: key.Gateway, Backend: model.BackendKey{Object: of}})
+	if pool.Pool == nil {
+		return nil
+	}
+	service := pool.Pool.Picker
+	if _, there := flow.Get(v, w.Sources.Services.Collection(), service.Object); !there {
+		return nil
+	}
+	instead := "requests are answered 503"
+	if pool.Pool.FailOpen {
+		instead = "the proxy chooses in its place"
+	}
+	return []model.Finding{{
+		Object: of, Severity: model.Warning, Field: "spec.endpointPickerRef",
+		Message: fmt.Sprintf("%s has no endpoint that is ready: at %s %s", service.Words(), key.Gateway, instead),
+	}}
+}
+
 // selects tells whether an object has a selector of pods.
 func (w *World) selects(v flow.View, ref model.ObjectRef) bool {
 	k := w.Sources.Catalog.Of(ref.Kind())
@@ -84,7 +109,7 @@ func (w *World) selects(v flow.View, ref model.ObjectRef) bool {
 func (w *World) Endpoints(v flow.View) map[model.ObjectRef]string {
 	counts := map[model.ObjectRef]map[int32]int{}
 	for key, b := range flow.All(v, w.Plan.Backends) {
-		if b.Hostname != "" {
+		if b.Hostname != "" || key.Backend.Picker {
 			continue
 		}
 		of := key.Backend.Object
