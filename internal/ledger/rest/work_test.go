@@ -220,8 +220,8 @@ func TestWaitEndsWhenProxiesAcknowledgedOrRefused(t *testing.T) {
 	var status wire.ChangeStatus
 	began := time.Now()
 	r.do(call{who: "bob", method: "GET", path: "/changes/1/status?wait=100ms"}).is(200, &status)
-	if status.State != "committed" || !strings.Contains(status.Why, "no Cardea serves target default") || time.Since(began) < 100*
-		time.Millisecond {
+	if status.State != "committed" || !strings.Contains(status.Why, "no Cardea serves target default") ||
+		time.Since(began) < 100*time.Millisecond {
 		t.Fatalf("%+v", status)
 	}
 	answers := make(chan wire.ChangeStatus)
