@@ -355,10 +355,10 @@ func TestPoolExplained(t *testing.T) {
 	for pool, want := range map[string]string{
 		"close-duplex": "chosen by the picker Service shop/picker port 9002 among 2 endpoints; while it does not answer, " +
 			"requests get 503",
-		"open-duplex": "chosen by the picker Service shop/picker port 9002 among 2 endpoints; while it does not answer, the " +
-			"proxy chooses",
-		"open-none": "chosen by the picker Service shop/none port 9002 among 2 endpoints; while it does not answer, the proxy " +
-			"chooses",
+		"open-duplex": "chosen by the picker Service shop/picker port 9002 among 2 endpoints; while it does not answer, " +
+			"the proxy chooses",
+		"open-none": "chosen by the picker Service shop/none port 9002 among 2 endpoints; while it does not answer, " +
+			"the proxy chooses",
 		"unpicked": "nobody picks: among 2 endpoints, the one with the fewest requests gets it",
 	} {
 		s.told("http://models.example/"+pool, "answer     InferencePool shop/"+pool, want)

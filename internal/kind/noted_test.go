@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoted: annotations that count are kept beside labels and told apart from them again. A label by the name of one is
-// none, and others' maps are left as they are.
+// TestNoted: annotations that count are kept beside labels and told apart from them again. A label by the name of one
+// is none, and others' maps are left as they are.
 func TestNoted(t *testing.T) {
 	k := &Kind{Annotations: []string{"a/b"}}
 	type of = map[string]string
