@@ -18,7 +18,10 @@ var notShown = map[string]string{
 	"GRPCRoute useDefaultGateways":                                 noParent,
 	"GRPCRoute rules[].name":                                       sameRequests,
 	"HTTPRoute rules[].filters[].externalAuth.http.path":           anotherServer,
-	"XBackend endpointSelector.matchLabels":                        "the endpoints are those of slices",
+	"XBackend endpointSelector.matchLabels":                        ofSlices,
+	"InferencePool selector.matchLabels":                           ofSlices,
+	"InferencePool targetPorts[].number":                           "endpoints are counted, not named",
+	"InferencePool endpointPickerRef.group":                        "a finding says that the picker can't be asked",
 	"BackendTLSPolicy options":                                     "no option is known",
 	"XBackend type":                                                "no other one is valid with the fields of this one",
 	"HTTPRoute rules[].filters[].externalAuth.forwardBody.maxSize": anotherServer,
@@ -28,6 +31,7 @@ var notShown = map[string]string{
 
 const (
 	noParent      = "it names no parent, and is refused"
+	ofSlices      = "the endpoints are those of slices"
 	sameRequests  = "the same requests are taken, and the same becomes of them"
 	anotherServer = "what the server says is not simulated"
 )

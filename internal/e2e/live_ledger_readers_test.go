@@ -43,7 +43,7 @@ func twoCardeas(t *testing.T, url string) {
 	here.has(here.run(0, "apply", ".", "--wait"), "change 2 is live")
 	here.expect("GET http://shop.example/ -> 200 green")
 	there.expect("GET http://shop.example/ -> 200 green")
-	here.has(here.run(0, "status", "httproute", "shop/web"), "here: shop/web, 1 proxy", "there: shop/web, 1 proxies")
+	here.has(here.run(0, "status", "httproute", "shop/web"), "here: shop/web, 1 proxy", "there: shop/web, 1 proxy")
 
 	// A third one under a name that is in use does not start.
 	err := standalone.Run(t.Context(), standalone.Options{Dialects: DataPlanes(t), Extensions: Extensions(),
