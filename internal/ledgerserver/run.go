@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/assembly"
+	"cardea.dev/cardea/internal/certfile"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/admit"
@@ -170,12 +171,12 @@ func serve(ctx context.Context, o Options, address, flag string, handler http.Ha
 	}
 	scheme := "http"
 	if o.TLSCert != "" {
-		certificate := &certificate{cert: o.TLSCert, key: o.TLSKey}
-		if _, err := certificate.get(nil); err != nil {
-			return errors.Join(err, listener.Close())
+		certificate, err := certfile.Open(o.TLSCert, o.TLSKey)
+		if err != nil {
+			return errors.Join(fmt.Errorf("--tls-cert, --tls-key: %w", err), listener.Close())
 		}
 		listener = tls.NewListener(listener, &tls.Config{
-			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: certificate.get,
+			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: certificate.Get,
 		})
 		scheme = "https"
 	}

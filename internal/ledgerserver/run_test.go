@@ -2,15 +2,14 @@ package ledgerserver
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
@@ -191,42 +190,12 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestCertificateIsReadAgain: a new certificate counts at once, and one that can't be read does not.
-func TestCertificateIsReadAgain(t *testing.T) {
+// TestCertificateThatIsNotThere: the error names the flags.
+func TestCertificateThatIsNotThere(t *testing.T) {
 	dir := t.TempDir()
-	c := &certificate{cert: filepath.Join(dir, "crt"), key: filepath.Join(dir, "key")}
-	serial := func() string {
-		got, err := c.get(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := x509.ParseCertificate(got.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return parsed.Subject.String() + parsed.SerialNumber.String()
-	}
-	written := time.Now()
-	write := func(cert, key []byte) {
-		written = written.Add(time.Second) // file systems may be coarse
-		for path, text := range map[string][]byte{c.cert: cert, c.key: key} {
-			if err := errors.Join(os.WriteFile(path, text, 0o600), os.Chtimes(path, written, written)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if _, err := c.get(nil); err == nil || !strings.Contains(err.Error(), "--tls-cert") {
-		t.Errorf("no file: %v", err)
-	}
-	first, second := testcert.Self("one.example"), testcert.Self("two.example")
-	write(first.Certificate, first.PrivateKey)
-	one := serial()
-	write([]byte("no certificate"), first.PrivateKey)
-	if serial() != one {
-		t.Error("the certificate is not the one before")
-	}
-	write(second.Certificate, second.PrivateKey)
-	if serial() == one {
-		t.Error("the new certificate does not count")
+	o := Options{TLSCert: filepath.Join(dir, "crt"), TLSKey: filepath.Join(dir, "key"), Log: slog.New(slog.DiscardHandler)}
+	err := serve(t.Context(), o, "127.0.0.1:0", "--listen", http.NotFoundHandler(), nil)
+	if err == nil || !strings.Contains(err.Error(), "--tls-cert") {
+		t.Errorf("serve = %v", err)
 	}
 }

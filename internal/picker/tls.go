@@ -7,11 +7,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"fmt"
 	"math/big"
-	"os"
-	"sync"
 	"time"
+
+	"cardea.dev/cardea/internal/certfile"
 )
 
 // SelfSigned is TLS with a certificate that nobody can verify, made for this process. Gateways of the published
@@ -43,37 +42,9 @@ func SelfSigned() (*tls.Config, error) {
 
 // FromFiles is TLS with a certificate of files, which are read again when they change.
 func FromFiles(certificate, key string) (*tls.Config, error) {
-	f := &files{certificate: certificate, key: key}
-	if _, err := f.get(nil); err != nil {
+	f, err := certfile.Open(certificate, key)
+	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: f.get}, nil
-}
-
-type files struct {
-	certificate, key string
-
-	mu   sync.Mutex
-	read time.Time // when the certificate's file was written
-	last *tls.Certificate
-}
-
-func (f *files) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	info, err := os.Stat(f.certificate)
-	if err == nil && f.last != nil && info.ModTime().Equal(f.read) {
-		return f.last, nil
-	}
-	pair, loadErr := tls.LoadX509KeyPair(f.certificate, f.key)
-	if err == nil {
-		err = loadErr
-	}
-	switch {
-	case err == nil:
-		f.last, f.read = &pair, info.ModTime()
-	case f.last == nil:
-		return nil, fmt.Errorf("read the certificate: %w", err)
-	}
-	return f.last, nil // a pair that is being replaced is read at the next handshake
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: f.Get}, nil
 }

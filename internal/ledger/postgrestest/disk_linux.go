@@ -8,14 +8,10 @@ import (
 	"testing"
 )
 
-// NewOnDisk makes a database whose tables are on a disk of their own, of some bytes, and answers its URL and the folder
-// where that disk is. Who can't mount disks skips the test, and fails if $CI is set.
-func (s *Server) NewOnDisk(t testing.TB, name string, bytes int) (url, folder string) {
+// SmallDisk puts a disk of some bytes at a folder until the test ends. Who can't mount disks skips the test, and fails
+// if $CI is set.
+func SmallDisk(t testing.TB, folder string, bytes int) {
 	t.Helper()
-	folder = filepath.Join(s.folder, name)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+strconv.Itoa(bytes)); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("a small disk can't be mounted: %v", err)
@@ -27,6 +23,17 @@ func (s *Server) NewOnDisk(t testing.TB, name string, bytes int) (url, folder st
 			t.Error(err)
 		}
 	})
+}
+
+// NewOnDisk makes a database whose tables are on a disk of their own, of some bytes, and answers its URL and the folder
+// where that disk is. See SmallDisk.
+func (s *Server) NewOnDisk(t testing.TB, name string, bytes int) (url, folder string) {
+	t.Helper()
+	folder = filepath.Join(s.folder, name)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	SmallDisk(t, folder, bytes)
 	space := filepath.Join(folder, "tables")
 	if err := os.Mkdir(space, 0o700); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -19,17 +18,7 @@ import (
 func TestDiskFull(t *testing.T) {
 	t.Run("file", func(t *testing.T) {
 		folder := t.TempDir()
-		if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=3m"); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatalf("a small disk can't be mounted: %v", err)
-			}
-			t.Skipf("a small disk can't be mounted (not root?): %v", err)
-		}
-		t.Cleanup(func() {
-			if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
-				t.Error(err)
-			}
-		})
+		postgrestest.SmallDisk(t, folder, 3<<20)
 		fill(t, openFile(t, filepath.Join(folder, "ledger.db")), folder)
 	})
 	t.Run("postgres", func(t *testing.T) {
