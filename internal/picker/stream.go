@@ -16,7 +16,7 @@ import (
 // stream is one request of a client, as the gateway tells of it. How much it tells of bodies, and where the answer must
 // be, depends on its mode:
 //
-//	NONE, STREAMED           the headers are answered at once, by what they say; chunks are waved through
+//	NONE, STREAMED           the headers are answered at once, by what they say; chunks pass unchanged
 //	BUFFERED (or PARTIAL)    the headers are answered at once, empty; the pick is in the answer to the body
 //	FULL_DUPLEX_STREAMED     the headers are answered with the pick when enough of the body is there; the chunks, which
 //	                         the picker holds until then, go back after it

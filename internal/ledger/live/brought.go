@@ -12,10 +12,10 @@ import (
 )
 
 // An edit of an object may break others: a Gateway's listener, without the Secret of its certificate. What Cardea says
-// of it is a finding on the other object. A change is blamed for an error if it came between two looks in which the
-// graph took this change and nothing else but answers of proxies. If it took more, nobody is blamed.
+// of it is a finding on the other object. An error is attributed to a change if it came between two looks in which the
+// graph took this change and nothing else but answers of proxies. If it took more, the error is attributed to none.
 
-// looked is up to where errors were looked at, and who was blamed. Only look uses it.
+// looked is up to where errors were looked at, and to which changes they are attributed. Only look uses it.
 type looked struct {
 	errors  *world.FindingFollower
 	until   flow.Rev
@@ -32,8 +32,8 @@ func (l *looked) news(v flow.View) (list []model.Finding, from flow.Rev) {
 	return slices.DeleteFunc(come, func(f model.Finding) bool { return !isWrong(f) }), from
 }
 
-// blame finds the change that brought errors. It must not be called in a View.
-func (l *looked) blame(g *flow.Graph, news []model.Finding, from flow.Rev) {
+// attribute finds the change that brought errors. It must not be called in a View.
+func (l *looked) attribute(g *flow.Graph, news []model.Finding, from flow.Rev) {
 	number, others := int64(0), false
 	for rev := from + 1; rev <= l.until; rev++ {
 		turn, known := g.TurnOf(rev)

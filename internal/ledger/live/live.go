@@ -239,7 +239,7 @@ func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.Object
 		if len(news) == 0 {
 			return decided
 		}
-		t.blame(t.World.Graph, news, from)
+		t.attribute(t.World.Graph, news, from)
 	}
 }
 
