@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -127,6 +128,29 @@ func (s *stage) stopped(cmd *exec.Cmd) {
 	})
 }
 
+// sleeper starts a worker that stops at a failpoint. A whole process is stopped: if another goroutine of it writes to the
+// ledger at that moment, the file stays locked for all. Such a one is killed, and another one is started.
+func (s *stage) sleeper(failpoint string) *exec.Cmd {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+s.path+"?_txlock=immediate")
+	s.must(err)
+	defer db.Close()
+	for {
+		cmd := s.process("sleeper", failpoint, shortLease)
+		s.stopped(cmd)
+		tx, err := db.BeginTx(s.t.Context(), nil)
+		if err == nil {
+			s.must(tx.Rollback())
+			return cmd
+		}
+		if !strings.Contains(err.Error(), "SQLITE_BUSY") {
+			s.t.Fatal(err)
+		}
+		s.must(cmd.Process.Kill())
+		_ = cmd.Wait()
+	}
+}
+
 func (s *stage) goesOn(cmd *exec.Cmd) {
 	s.t.Helper()
 	s.must(cmd.Process.Signal(syscall.SIGCONT))
@@ -144,8 +168,7 @@ func TestSleeperChangesNothing(t *testing.T) {
 			s.synced(k)
 			stop()
 			s.put(strings.ReplaceAll(configText, "red", "blue"))
-			sleeper := s.process("sleeper", step, shortLease)
-			s.stopped(sleeper)
+			sleeper := s.sleeper(step)
 			stop = s.run(hasty)
 			s.put(strings.ReplaceAll(configText, "red", "green"))
 			s.synced(k)
@@ -174,8 +197,7 @@ func TestSleeperBringsNothingBack(t *testing.T) {
 	s.synced(k)
 	stop()
 	s.put(strings.ReplaceAll(configText, "red", "blue"))
-	sleeper := s.process("sleeper", "apply-write-stop", shortLease)
-	s.stopped(sleeper)
+	sleeper := s.sleeper("apply-write-stop")
 	stop = s.run(hasty)
 	s.delete(k)
 	s.forgotten(k)
@@ -200,8 +222,7 @@ func TestSleeperDeletesNothingNewer(t *testing.T) {
 	s.synced(k)
 	stop()
 	s.delete(k)
-	sleeper := s.process("sleeper", "apply-delete-stop", shortLease)
-	s.stopped(sleeper)
+	sleeper := s.sleeper("apply-delete-stop")
 	s.run(hasty)
 	s.put(strings.ReplaceAll(configText, "red", "blue"))
 	s.synced(k)
