@@ -27,6 +27,7 @@ type round struct {
 type measured struct {
 	way
 	processor
+	rest   float64 // the part of a core that the processor takes without requests: it asks servers for their load
 	rounds []round
 }
 
@@ -71,8 +72,8 @@ func (b *bench) added() error {
 	row("a Service, round robin", turns.times(), turns.cpu(), "")
 	row("a pool, an empty ext_proc server (the floor)", floor.times(), floor.cpu()+"; over round robin: "+
 		floor.over(turns), "")
-	row("a pool, Cardea's picker", picked.times(), picked.cpu()+"; over the floor: "+picked.over(floor),
-		"p50 0.3 ms over the floor")
+	row("a pool, Cardea's picker", picked.times(), fmt.Sprintf("%s (and %.1f CPU-ms a second for the load of %d servers)"+
+		"; over the floor: %s", picked.cpu(), 1000*picked.rest, servers, picked.over(floor)), "p50 0.3 ms over the floor")
 	return nil
 }
 
@@ -87,10 +88,13 @@ func (s *stage) rounds(list []*measured, n int) error {
 	if err != nil {
 		return err
 	}
+	for _, m := range list {
+		m.rest = rest[m.pid]
+	}
 	order := slices.Clone(list)
 	for range rounds {
 		for _, m := range order {
-			if err := s.round(m, n, rest); err != nil {
+			if err := s.round(m, n, rest[s.pid]); err != nil {
 				return err
 			}
 		}
@@ -99,7 +103,7 @@ func (s *stage) rounds(list []*measured, n int) error {
 	return nil
 }
 
-// rest is the part of a core that each process takes without any requests, by its number. A picker asks for load.
+// rest is the part of a core that each process takes without requests, by its number.
 func (s *stage) rest(list []*measured) (map[int]float64, error) {
 	began, before := time.Now(), map[int]time.Duration{s.pid: 0}
 	for _, m := range list {
@@ -133,8 +137,8 @@ func used(pid int) (time.Duration, error) {
 }
 
 // round makes n requests. CPU times are without what the processes take anyway.
-func (s *stage) round(m *measured, n int, rest map[int]float64) error {
-	pids := []int{s.pid, m.pid}
+func (s *stage) round(m *measured, n int, rest float64) error {
+	pids, anyway := [2]int{s.pid, m.pid}, [2]float64{rest, m.rest}
 	var before, per [2]time.Duration
 	var err error
 	for i, pid := range pids {
@@ -153,7 +157,7 @@ func (s *stage) round(m *measured, n int, rest map[int]float64) error {
 		if err != nil {
 			return err
 		}
-		per[i] = (after - before[i] - time.Duration(rest[pid]*float64(lasted))) / time.Duration(n)
+		per[i] = (after - before[i] - time.Duration(anyway[i]*float64(lasted))) / time.Duration(n)
 	}
 	if m.pid != 0 && per[1] <= 0 {
 		return fmt.Errorf("%s: nobody was asked", m.name)

@@ -17,42 +17,58 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-const edits = 200 // of which the CPU time is a mean
+const changes = 200 // of which the CPU time is a mean
 
 // pods measures what one pod's change costs among many, without files, sockets and proxies.
 func (b *bench) pods() error {
 	for _, n := range []int{10, 100} {
 		p := newPools(n, 100)
 		what := func(text string) string { return fmt.Sprintf("%d pods in %d pools: %s", n*p.pods, n, text) }
-		for _, edit := range []struct {
-			text  string
-			ready bool
-			pods  int
-		}{{"a pod becomes unready", false, p.pods}, {"a pod comes", true, p.pods + 1}, {"it goes", true, p.pods}} {
-			w := p.Work(func(batch *flow.Batch) { p.setSlice(batch, n/2, edit.pods, edit.ready) })
-			var sent []string
-			for _, key := range w.Sent {
-				sent = append(sent, key.Type.String()+" "+key.Name)
-			}
-			row(what(edit.text), fmt.Sprintf("%d transforms run, %d values changed", w.Runs, w.Changes),
-				fmt.Sprintf("sent: %s, %.1f kB", strings.Join(sent, ", "), float64(w.Bytes)/1000),
+		for _, e := range p.edits() {
+			w := p.Work(e.make)
+			row(what(e.what), fmt.Sprintf("%d transforms run, %d values changed", w.Runs, w.Changes),
+				fmt.Sprintf("sent: %s, %.2f kB", strings.Join(names(w), ", "), float64(w.Bytes)/1000),
 				"one resource; no more at 10,000 than at 1,000")
 		}
-		mean := p.Mean(edits, func(batch *flow.Batch, i int) { p.setSlice(batch, i%n, p.pods, i/n%2 == 1) })
-		row(what("one change"), fmt.Sprintf("%.3f CPU-ms (mean of %d)", table.Milli(mean), edits), "", "")
+		mean := p.Mean(changes, func(batch *flow.Batch, i int) { p.setSlice(batch, i%n, p.pods, i/n%2 == 1) })
+		row(what("one change"), fmt.Sprintf("%.3f CPU-ms (mean of %d)", table.Milli(mean), changes), "", "")
 		runtime.KeepAlive(p)
 	}
 	return nil
 }
 
+// edit is a change of one pod.
+type edit struct {
+	what string
+	make func(*flow.Batch)
+}
+
+// edits are changes of one pool, to be made in this order.
+func (p *pools) edits() []edit {
+	i := p.n / 2
+	return []edit{
+		{"a pod becomes unready", func(b *flow.Batch) { p.setSlice(b, i, p.pods, false) }},
+		{"it becomes ready, and another comes", func(b *flow.Batch) { p.setSlice(b, i, p.pods+1, true) }},
+		{"a pod goes", func(b *flow.Batch) { p.setSlice(b, i, p.pods, true) }},
+	}
+}
+
+// names are the resources that are sent.
+func names(w scene.Work) (list []string) {
+	for _, key := range w.Sent {
+		list = append(list, key.Type.String()+" "+key.Name)
+	}
+	return list
+}
+
 // pools is inference pools on one Gateway, each with a route, a host, a picker and pods of its own.
 type pools struct {
 	*scene.Scene
-	pods int // of each
+	n, pods int // pools, and pods of each
 }
 
 func newPools(n, pods int) *pools {
-	p := &pools{scene.New(0, scene.Listener), pods}
+	p := &pools{scene.New(0, scene.Listener), n, pods}
 	p.Apply(func(b *flow.Batch) {
 		for i := range n {
 			p.setPool(b, i)

@@ -232,6 +232,21 @@ func TestTwoChoices(t *testing.T) {
 	}
 }
 
+// TestAllocations: more servers take larger pieces of memory, not more of them.
+func TestAllocations(t *testing.T) {
+	pieces := func(n int) float64 {
+		servers := make([]score.Candidate, n)
+		for i := range servers {
+			servers[i] = score.Candidate{Endpoint: fmt.Sprint(i), State: known(i%5, 0.5)}
+		}
+		rnd := random(6)
+		return testing.AllocsPerRun(10, func() { score.Default().Rank(score.Request{Blocks: 10, Model: "m"}, servers, rnd) })
+	}
+	if few, many := pieces(4), pieces(400); many > few {
+		t.Errorf("%v allocations for 400 servers, %v for 4", many, few)
+	}
+}
+
 func BenchmarkRank(b *testing.B) {
 	for _, n := range []int{8, 1000} {
 		servers := make([]score.Candidate, n)

@@ -18,9 +18,10 @@ type scorer struct {
 // score fills in the scores of all servers.
 func (c Config) score(req Request, servers []Ranked) {
 	scorers := c.scorers(req, servers)
+	all, n := make([]Score, len(servers)*len(scorers)), len(scorers) // one piece of memory for all servers
 	for i := range servers {
 		s := &servers[i]
-		s.Scores = make([]Score, 0, len(scorers))
+		s.Scores = all[i*n : i*n : (i+1)*n]
 		for _, by := range scorers {
 			value := by.of(s)
 			s.Scores = append(s.Scores, Score{by.name, value, c.Weights[by.name]})
