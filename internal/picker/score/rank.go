@@ -14,7 +14,7 @@ func (c Config) Rank(req Request, candidates []Candidate, rnd *rand.Rand) Rankin
 	c.guard(servers)
 	r := Ranking{Servers: servers, Way: ByScores, Saturated: c.saturated(servers)}
 	r.Shed = r.Saturated && req.Priority < 0
-	if !slices.ContainsFunc(servers, func(s Ranked) bool { return s.State.Known || s.Matched > 0 && s.Overloaded == "" }) {
+	if !slices.ContainsFunc(servers, func(s Ranked) bool { return s.State.Known || s.Matched > 0 && !s.Overloaded.Is() }) {
 		r.Way = ByChoice
 	}
 	c.score(req, servers)

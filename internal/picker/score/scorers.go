@@ -56,7 +56,7 @@ func (c Config) scorers(req Request, servers []Ranked) []scorer {
 }
 
 func prefix(req Request, s *Ranked) float64 {
-	if s.Overloaded != "" || req.Blocks == 0 {
+	if s.Overloaded.Is() || req.Blocks == 0 {
 		return 0
 	}
 	return float64(s.Matched) / float64(req.Blocks)
