@@ -22,7 +22,8 @@ func (c Config) Rank(req Request, candidates []Candidate, rnd *rand.Rand) Rankin
 		choose(servers)
 		return r
 	}
-	slices.SortStableFunc(servers, func(a, b Ranked) int { return cmp.Compare(b.Total, a.Total) })
+	// It need not be stable, as those of equal scores are in a random order before; a stable sort takes twice the time.
+	slices.SortFunc(servers, func(a, b Ranked) int { return cmp.Compare(b.Total, a.Total) })
 	return r
 }
 
