@@ -17,8 +17,9 @@ type load struct {
 	seed          uint64
 	requests      int
 	rate          float64 // of requests, a second
-	conversations int     // at a time; when one ends, another with the same system prompt begins
-	system        int     // tokens of a system prompt, which each of the conversations has its own of
+	conversations int     // at a time; when one ends, another begins
+	prompts       int     // system prompts; each conversation has one of them
+	system        int     // tokens of a system prompt
 	turns         int     // of a conversation
 	question      int     // tokens of a question, at most
 	oneOffs       float64 // the part of the requests that belongs to no conversation
@@ -29,10 +30,10 @@ type load struct {
 
 func defaults() load {
 	l := load{
-		seed: 1, requests: 1500, rate: 40, conversations: 32, system: 2000, turns: 10, question: 150,
-		oneOffs: 0.25, oneOff: 1500, think: 400 * time.Millisecond, servers: simulator.Defaults(),
+		seed: 1, requests: 1200, rate: 40, conversations: 32, system: 2000, turns: 10,
+		question: 150, oneOffs: 0.25, oneOff: 1500, think: 400 * time.Millisecond, servers: simulator.Defaults(),
 	}
-	l.servers.Concurrency = 4
+	l.servers.Concurrency, l.servers.Decode = 4, 20*time.Millisecond
 	return l
 }
 
@@ -40,9 +41,9 @@ func (l *load) flags(f *flag.FlagSet) {
 	f.Uint64Var(&l.seed, "seed", l.seed, "b: of the requests and of their times")
 	f.IntVar(&l.requests, "load", l.requests, "b: the number of requests")
 	f.Float64Var(&l.rate, "rate", l.rate, "b: requests a second, on average, whether answers have come or not")
-	f.IntVar(&l.conversations, "conversations", l.conversations, "b: conversations at a time, each with a system prompt")
+	f.IntVar(&l.conversations, "conversations", l.conversations, "b: conversations at a time")
 	f.IntVar(&l.system, "system", l.system, "b: tokens of a system prompt")
-	f.IntVar(&l.turns, "turns", l.turns, "b: questions of a conversation; then another with its system prompt begins")
+	f.IntVar(&l.turns, "turns", l.turns, "b: questions of a conversation; then another begins")
 	f.IntVar(&l.question, "question", l.question, "b: tokens of a question, at most")
 	f.Float64Var(&l.oneOffs, "one-offs", l.oneOffs, "b: the part of the requests that belongs to no conversation")
 	f.IntVar(&l.oneOff, "one-off", l.oneOff, "b: tokens of such a request, at most")
@@ -66,11 +67,11 @@ func (l *load) check() error {
 // String is the settings in words.
 func (l *load) String() string {
 	s := l.servers
-	return fmt.Sprintf("%d requests, seed %d, %g a second; %d conversations of %d turns, system prompts of %d tokens each, "+
-		"questions of up to %d; %.0f%% one-off requests of up to %d tokens; %d servers: %d requests at a time, cache "+
-		"of %d blocks, %v for a token of the prompt, %v for one of the %d of the answer", l.requests, l.seed, l.rate,
-		l.conversations, l.turns, l.system, l.question, 100*l.oneOffs, l.oneOff, servers, s.Concurrency, s.CacheBlocks,
-		s.Prefill, s.Decode, s.Tokens)
+	return fmt.Sprintf("%d requests, seed %d, %g a second; %d conversations of %d turns, with system prompts of %d tokens "+
+		"and questions of up to %d; %.0f%% one-off requests of up to %d tokens; %d servers: %d requests at a time, a "+
+		"cache of %d blocks, %v for a token of the prompt, %v for one of the %d of the answer", l.requests, l.seed,
+		l.rate, l.conversations, l.turns, l.system, l.question, 100*l.oneOffs, l.oneOff, servers, s.Concurrency,
+		s.CacheBlocks, s.Prefill, s.Decode, s.Tokens)
 }
 
 // question is a request, and when it is due.
@@ -94,9 +95,13 @@ type conversation struct {
 // everybody.
 func (l *load) plan() (list []question) {
 	r := rand.New(rand.NewPCG(l.seed, 0))
+	var prompts []message
+	for range l.prompts {
+		prompts = append(prompts, message{"system", words(r, l.system)})
+	}
 	talks := make([]conversation, l.conversations)
 	for i := range talks {
-		talks[i] = conversation{said: []message{{"system", words(r, l.system)}}, last: -l.think}
+		talks[i] = conversation{said: []message{prompts[i%l.prompts]}, last: -l.think}
 	}
 	due := time.Duration(0)
 	for range l.requests {
@@ -104,7 +109,7 @@ func (l *load) plan() (list []question) {
 		said := []message{{"user", words(r, 1+r.IntN(l.oneOff))}}
 		if r.Float64() >= l.oneOffs {
 			if talk := l.next(r, talks, due); talk != nil {
-				said = l.ask(r, talk)
+				said = l.ask(r, talk, prompts)
 			}
 		}
 		list = append(list, question{due, l.body(said)})
@@ -124,10 +129,10 @@ func (l *load) next(r *rand.Rand, talks []conversation, due time.Duration) *conv
 	return nil
 }
 
-// ask is the next question of a conversation, with all that was said before.
-func (l *load) ask(r *rand.Rand, talk *conversation) []message {
+// ask is the next question of a conversation, with all that was said before; after the last one, the first of another.
+func (l *load) ask(r *rand.Rand, talk *conversation, prompts []message) []message {
 	if len(talk.said) > 2*l.turns {
-		talk.said = talk.said[:1:1]
+		talk.said = []message{prompts[r.IntN(len(prompts))]}
 	}
 	talk.said = append(talk.said, message{"user", words(r, 1+r.IntN(l.question))})
 	said := talk.said

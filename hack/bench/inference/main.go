@@ -31,6 +31,7 @@ type bench struct {
 	dir           string // for files
 	requests      int    // of a round of part a
 	load          load   // of part b
+	prompts       []int  // numbers of system prompts in part b
 }
 
 // part is one of the tables.
@@ -48,11 +49,16 @@ var parts = []part{
 
 func main() {
 	beEmpty()
-	b := bench{load: defaults()}
+	b := bench{load: defaults(), prompts: []int{16, 64}}
 	flag.StringVar(&b.cardea, "cardea", "bin/cardea", "the program to measure")
 	only := flag.String("only", "a,b,c,d", "the tables to print")
 	flag.IntVar(&b.requests, "requests", 2_000, "a: the number of requests of a round")
 	b.load.flags(flag.CommandLine)
+	flag.Func("prompts", "b: numbers of system prompts, separated by commas: rows for each (default 16,64)",
+		func(text string) (err error) {
+			b.prompts, err = table.Numbers(text)
+			return err
+		})
 	flag.Parse()
 	if runtime.GOOS != "linux" {
 		fmt.Println("The part about inference pools was skipped: it needs Linux.")

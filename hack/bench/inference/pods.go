@@ -102,7 +102,8 @@ func (p *pools) setPool(b *flow.Batch, i int) {
 			},
 		})
 	group, kind := gatewayv1.Group(model.KindInferencePool.Group()), gatewayv1.Kind("InferencePool")
-	p.Sources.HTTPRoutes.Set(b, model.Ref(model.KindHTTPRoute, scene.Namespace, name), input.Object[gatewayv1.HTTPRouteSpec]{
+	route := model.Ref(model.KindHTTPRoute, scene.Namespace, name)
+	p.Sources.HTTPRoutes.Set(b, route, input.Object[gatewayv1.HTTPRouteSpec]{
 		Spec: &gatewayv1.HTTPRouteSpec{
 			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: scene.Gateway}}},
 			Hostnames:       []gatewayv1.Hostname{gatewayv1.Hostname(name + ".example.com")},

@@ -41,9 +41,13 @@ func (c Config) over(s State) Overload {
 	switch {
 	case !s.Known:
 	case s.Waiting > c.MaxWaiting:
-		return Overload{words: "%.0[1]f requests wait, more than %.0[2]f", is: float64(s.Waiting), most: float64(c.MaxWaiting)}
+		return Overload{
+			words: "%.0[1]f requests wait, more than %.0[2]f", is: float64(s.Waiting), most: float64(c.MaxWaiting),
+		}
 	case s.KVCache > c.MaxKVCache:
-		return Overload{words: "%.3[1]g of the KV cache is in use, more than %.3[2]g", is: s.KVCache, most: c.MaxKVCache}
+		return Overload{
+			words: "%.3[1]g of the KV cache is in use, more than %.3[2]g", is: s.KVCache, most: c.MaxKVCache,
+		}
 	}
 	return Overload{}
 }
