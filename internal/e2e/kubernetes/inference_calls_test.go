@@ -115,6 +115,7 @@ func (s *inference) many(n, atOnce int, c inferenceCall, wrong func(inferenceAns
 	s.Helper()
 	counts = map[string]int{}
 	var mu sync.Mutex
+	var failed []error
 	var running sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for i := range n {
@@ -131,11 +132,14 @@ func (s *inference) many(n, atOnce int, c inferenceCall, wrong func(inferenceAns
 			defer mu.Unlock()
 			counts[word(a)]++
 			if err != nil {
-				s.Errorf("%s%s: %v", c.host, c.path, err)
+				failed = append(failed, err)
 			}
 		})
 	}
 	running.Wait()
+	if len(failed) > 0 {
+		s.Errorf("%d of %d requests to %s%s failed: %v", len(failed), n, c.host, c.path, failed[0])
+	}
 	return counts
 }
 
