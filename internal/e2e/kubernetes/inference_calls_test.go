@@ -57,7 +57,8 @@ func (s *inference) ask(c inferenceCall) (a inferenceAnswer, err error) {
 	if response.StatusCode == http.StatusOK {
 		err = json.NewDecoder(response.Body).Decode(&a)
 	}
-	a.Status, a.served, a.picker = response.StatusCode, response.Header.Get(servedHeader), response.Header.Get(pickerHeader)
+	a.Status = response.StatusCode
+	a.served, a.picker = response.Header.Get(servedHeader), response.Header.Get(pickerHeader)
 	return a, err
 }
 

@@ -17,8 +17,8 @@ import (
 
 // The words of the inference suite.
 const (
-	selection    = "Test-Epp-Endpoint-Selection"        // of a request: what a picker may name, "IP" or "IP:PORT", by commas
-	servedHeader = "X-Conformance-Test-Served-Endpoint" // of an answer: who has served it, as the proxy told the picker
+	selection    = "Test-Epp-Endpoint-Selection"        // of a request: what may be named, "IP" or "IP:PORT", by commas
+	servedHeader = "X-Conformance-Test-Served-Endpoint" // of an answer: who has served it, as the picker was told
 )
 
 // Words of our own.

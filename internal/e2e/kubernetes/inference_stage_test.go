@@ -139,15 +139,15 @@ func (s *inference) picker(p testedPool) *corev1.Pod {
 func modelServers(namespace, name string, replicas int, ports ...int) string {
 	var containers []string
 	for _, port := range ports {
-		containers = append(containers, fmt.Sprintf(`
-      - name: http-%[1]d
+		containers = append(containers, fmt.Sprintf(`      - name: http-%[1]d
         image: %[2]s
         readinessProbe: {httpGet: {path: /, port: %[1]d}, periodSeconds: 1}
         env:
         - {name: HTTP_PORT, value: "%[1]d"}
         - {name: H2C_PORT, value: "%[3]d"}
         - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-        - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}`, port, testcluster.EchoImage, port+1))
+        - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+`, port, testcluster.EchoImage, port+1))
 	}
 	return fmt.Sprintf(`---
 apiVersion: apps/v1
@@ -160,8 +160,8 @@ spec:
     metadata: {labels: {app: %[2]s}}
     spec:
       terminationGracePeriodSeconds: 1
-      containers:%[4]s
-`, namespace, name, replicas, strings.Join(containers, ""))
+      containers:
+%[4]s`, namespace, name, replicas, strings.Join(containers, ""))
 }
 
 // inferencePool states an InferencePool of the pods of an app.
