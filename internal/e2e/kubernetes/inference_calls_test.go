@@ -108,15 +108,29 @@ func isStatus(status int) func(inferenceAnswer) bool {
 	return func(a inferenceAnswer) bool { return a.Status == status }
 }
 
-// many makes a request often, some at a time, every other one to be answered by the picker before it has the body. All
-// answers are right. It counts them by a word of each.
+// many makes a request often, some at a time. All answers are right, after a first few that wait until they are: all
+// threads of the proxy know by then what one of them knew. It counts the answers by a word of each.
 func (s *inference) many(n, atOnce int, c inferenceCall, wrong func(inferenceAnswer) error,
 	word func(inferenceAnswer) string,
 ) (counts map[string]int) {
 	s.Helper()
+	s.until(fmt.Sprintf("%+v, %d at a time", c, atOnce), func() (string, bool) {
+		_, failed := s.batch(2*atOnce, atOnce, c, wrong, word)
+		return fmt.Sprint(failed), len(failed) == 0
+	})
+	counts, failed := s.batch(n, atOnce, c, wrong, word)
+	if len(failed) > 0 {
+		s.Errorf("%d of %d requests to %s%s failed: %v", len(failed), n, c.host, c.path, failed[0])
+	}
+	return counts
+}
+
+// batch makes a request often, some at a time, every other one to be answered by the picker before it has the body.
+func (s *inference) batch(n, atOnce int, c inferenceCall, wrong func(inferenceAnswer) error,
+	word func(inferenceAnswer) string,
+) (counts map[string]int, failed []error) {
 	counts = map[string]int{}
 	var mu sync.Mutex
-	var failed []error
 	var running sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for i := range n {
@@ -138,10 +152,7 @@ func (s *inference) many(n, atOnce int, c inferenceCall, wrong func(inferenceAns
 		})
 	}
 	running.Wait()
-	if len(failed) > 0 {
-		s.Errorf("%d of %d requests to %s%s failed: %v", len(failed), n, c.host, c.path, failed[0])
-	}
-	return counts
+	return counts, failed
 }
 
 // only100 makes 100 requests that go to what they allow, and reach all of that.
