@@ -74,6 +74,11 @@ func (b *bench) run(only []string) (err error) {
 	if err := b.load.check(); err != nil {
 		return err
 	}
+	for _, name := range only {
+		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("-only %q: want some of a,b,c,d", name)
+		}
+	}
 	if b.cardea, err = filepath.Abs(b.cardea); err != nil {
 		return err
 	}
