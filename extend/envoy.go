@@ -111,6 +111,7 @@ const (
 	SlotAuthz       Slot = "authz"        // rbac by identity
 	SlotExtAuth     Slot = "extauth"      // ext_authz
 	SlotLimits      Slot = "limits"       // ratelimit
+	SlotUsage       Slot = "usage"        // reads what answers of models took; it is one filter, without configuration
 	SlotLimitsLate  Slot = "limits-late"  // local_ratelimit by identity; it is one filter, which keeps state
 	SlotCustom2     Slot = "custom-2"     // strangers' filters, of requests that may pass
 	SlotBody        Slot = "body"         // body_size_limit, buffer
