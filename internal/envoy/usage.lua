@@ -51,24 +51,26 @@ local function read(h)
   return usage, model
 end
 
+-- Metadata is asked for anew after each wait: what was got before can't be used then.
+local function say(h, name, value)
+  if value then h:streamInfo():dynamicMetadata():set(USAGE, name, value) end
+end
+
 function envoy_on_response(h)
-  local headers, m = h:headers(), h:streamInfo():dynamicMetadata()
+  local headers = h:headers()
   local kind = (headers:get("content-type") or ""):lower()
   if not (headers:get(":status") or ""):find("^2") then return end
   if not (kind:find("^application/json") or kind:find("^text/event%-stream")) then return end
-  local function say(name, value)
-    if value then m:set(USAGE, name, value) end
-  end
-  say("caller", (caller(h, m) or ""):gsub("%c", "_"):sub(1, LONGEST))
-  say("usage", "unknown")
+  local called = caller(h, h:streamInfo():dynamicMetadata())
+  say(h, "caller", called and called:gsub("%c", "_"):sub(1, LONGEST))
+  say(h, "usage", "unknown")
   if (headers:get("content-encoding") or "identity") ~= "identity" then return end
   local usage, model = read(h)
-  say("model", model and model:sub(1, LONGEST))
+  say(h, "model", model and model:sub(1, LONGEST))
   if not usage then return end
   local input, output = number(usage, "prompt_tokens") or 0, number(usage, "completion_tokens") or 0
-  say("usage", "known")
-  say("input_tokens", input)
-  say("output_tokens", output)
-  say("cached_tokens", number(usage, "cached_tokens") or 0)
-  say("total_tokens", number(usage, "total_tokens") or input + output)
+  say(h, "usage", "known")
+  say(h, "input_tokens", input)
+  say(h, "output_tokens", output)
+  say(h, "cached_tokens", number(usage, "cached_tokens") or 0)
 end
