@@ -111,7 +111,6 @@ const (
 	SlotAuthz       Slot = "authz"        // rbac by identity
 	SlotExtAuth     Slot = "extauth"      // ext_authz
 	SlotLimits      Slot = "limits"       // ratelimit
-	SlotUsage       Slot = "usage"        // reads what answers of models took; it is one filter, without configuration
 	SlotLimitsLate  Slot = "limits-late"  // local_ratelimit by identity; it is one filter, which keeps state
 	SlotCustom2     Slot = "custom-2"     // strangers' filters, of requests that may pass
 	SlotBody        Slot = "body"         // body_size_limit, buffer
@@ -120,6 +119,7 @@ const (
 	SlotExtProc     Slot = "extproc"      // ext_proc
 	SlotGRPC        Slot = "grpc"         // grpc_web
 	SlotCustom3     Slot = "custom-3"     // strangers' filters, of what the backend will see
+	SlotAI          Slot = "ai"           // reads what answers of models took; it is one filter, without configuration
 )
 
 // The slots of limits that each proxy has whole, behind those of which each proxy of a Gateway has its share.

@@ -223,8 +223,8 @@ func TestModelAnswersPass(t *testing.T) {
 		tokensOf("ann", "m", "cached", 0))
 }
 
-// TestModelEventsComeAtOnce: a piece of an answer gets to the client before the next one is sent, and the usage is found
-// wherever it is cut.
+// TestModelEventsComeAtOnce: a piece of an answer gets to the client before the next one is sent, and the usage is
+// found wherever it is cut.
 func TestModelEventsComeAtOnce(t *testing.T) {
 	t.Parallel()
 	events := "data: {\"model\":\"m\",\"usage\":null}\n" + "data: {\"model\":\"m\"," + oddUsage + "}\n" + "data: [DONE]\n"

@@ -17,7 +17,7 @@ import (
 // made for a request. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
 	return append(slots.Filters(overADS(), slots.Set(slots.Loops, "", loopGuard()),
-		slots.Set(slots.Messages, "", luaFilter(messagesLua)), slots.Set(slots.Usage, "", luaFilter(usageLua))), routerFilter())
+		slots.Set(slots.Messages, "", luaFilter(messagesLua)), slots.Set(slots.AI, "", luaFilter(usageLua))), routerFilter())
 }
 
 // messagesLua refuses messages of agents that servers read in different ways, and takes tools out of lists that the

@@ -38,7 +38,6 @@ const (
 	Authz       = "authz"        // rbac by identity: local and free, so before a server is called
 	ExtAuth     = "extauth"      // ext_authz: is only asked about who may pass otherwise
 	Limits      = "limits"       // ratelimit: the unauthenticated spend nobody's quota
-	Usage       = "usage"        // lua: what answers of models took; it knows who called, and later limits may ask it
 	LimitsLate  = "limits-late"  // local_ratelimit by identity
 	Custom2     = "custom-2"     // others' filters, of requests that may pass
 	Body        = "body"         // body_size_limit, buffer, bandwidth_limit: before bodies are read by the next
@@ -48,6 +47,7 @@ const (
 	GRPC        = "grpc"         // grpc_web, grpc_json_transcoder: protocols
 	Custom3     = "custom-3"     // others' filters, of what the backend will see
 	Session     = "session"      // stateful_session, dynamic_forward_proxy: needs the final route and host
+	AI          = "ai"           // lua: what answers of models took, of the answer as the backend sent it
 	Picker      = "picker"       // ext_proc of an inference pool: the last to change where a request goes
 )
 
@@ -115,11 +115,11 @@ var list = []slot{
 	chain(MCP),
 	// It keeps a state of Lua for each thread, so there is one, and no route has another.
 	{name: Messages, filter: &luav3.Lua{}, answers: true},
-	chain(Authz), chain(ExtAuth), chain(Limits),
-	{name: Usage, filter: &luav3.Lua{}}, // as Messages
-	limits(LimitsLate), limits(LateProxy),
+	chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
 	chain(Custom2), chain(Body), chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
-	chain(Session), chain(Picker),
+	chain(Session),
+	{name: AI, filter: &luav3.Lua{}}, // as Messages
+	chain(Picker),
 }
 
 func chain(name string) slot {

@@ -1,6 +1,6 @@
 // Package modelusage is the feature `modelUsage` of a TrafficPolicy: what answers of models took is counted.
 //
-// It owns the fields, and what says who the caller is. It must never know how answers are read (SlotUsage), nor which
+// It owns the fields, and what says who the caller is. It must never know how answers are read (SlotAI), nor which
 // logs and metrics there are. Start reading at Feature.
 package modelusage
 
@@ -66,7 +66,7 @@ func read(r extend.Reader, s Spec) (v Value) {
 	return Value{Claim: *s.Caller.Claim}
 }
 
-// optionsMetadata is the namespace in which the filter of SlotUsage finds what is stated.
+// optionsMetadata is the namespace in which the filter of SlotAI finds what is stated.
 const optionsMetadata = "cardea.dev/usage-options"
 
 // render turns reading on. What is stated is always written, so that the nearest level counts.
@@ -83,7 +83,7 @@ func render(e extend.EnvoyRule, v Value) {
 	e.Filter(extend.SlotObserve, "model-usage", &setmetadatav3.Config{
 		Metadata: []*setmetadatav3.Metadata{{MetadataNamespace: optionsMetadata, Value: options}},
 	})
-	e.Set(extend.SlotUsage, nil)
+	e.Set(extend.SlotAI, nil)
 }
 
 func words(v Value) []string {
