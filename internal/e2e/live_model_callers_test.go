@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// TestModelCallers: callers of models are the URIs of certificates, the subjects of tokens, or a claim; nobody is called
-// by what a client says of itself.
+// TestModelCallers: callers of models are the URIs of certificates, the subjects of tokens, or a claim; nobody is
+// called by what a client says of itself.
 func TestModelCallers(t *testing.T) {
 	t.Parallel()
 	spire, log := testcert.Authority("spire"), filepath.Join(t.TempDir(), "log")

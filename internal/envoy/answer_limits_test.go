@@ -17,8 +17,8 @@ import (
 	"cardea.dev/cardea/internal/slots"
 )
 
-// TestLimitsIgnoreAnswers: Envoy's local limits take nothing when an answer has ended, whatever is stated. If this fails,
-// Envoy has learned it, and rateLimits can count the tokens of models.
+// TestLimitsIgnoreAnswers: Envoy's local limits take nothing when an answer has ended, whatever is stated. If this
+// fails, Envoy has learned it, and rateLimits can count the tokens of models.
 func TestLimitsIgnoreAnswers(t *testing.T) {
 	actions := []*routev3.RateLimit_Action{{ActionSpecifier: &routev3.RateLimit_Action_GenericKey_{
 		GenericKey: &routev3.RateLimit_Action_GenericKey{DescriptorValue: "all"},

@@ -29,7 +29,9 @@ func TestRead(t *testing.T) {
 	}{
 		{nil, "tokens of answers are counted by caller and model", nil},
 		{&Caller{Claim: new("realm.team")}, "tokens of answers are counted by claim realm.team and model", nil},
-		{&Caller{}, "tokens of answers are counted by caller and model", []string{".caller: state its claim, or leave it out"}},
+		{&Caller{}, "tokens of answers are counted by caller and model", []string{
+			".caller: state its claim, or leave it out",
+		}},
 		{&Caller{Claim: new(`a\`)}, `tokens of answers are counted by claim a\ and model`, []string{
 			`.caller.claim: a backslash stands before nothing that needs one; write \\ for a backslash, \. for a dot`,
 		}},
