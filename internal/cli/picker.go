@@ -23,6 +23,7 @@ import (
 // pickerFlags are the flags of `cardea picker` that are no numbers of its parts.
 type pickerFlags struct {
 	listen, admin       string
+	addresses           string
 	file, pool          string
 	kubeconfig, context string
 	insecure            bool
@@ -61,6 +62,8 @@ func (o *pickerFlags) bind(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &o.picker
 	f.StringVar(&o.listen, "listen", ":9002", "address of the picker (gRPC)")
 	f.StringVar(&o.admin, "admin", "localhost:9090", "address of metrics, /healthz and /explain; \"\": none")
+	f.StringVar(&o.addresses, "addresses", "",
+		"file that gets the addresses of --listen and --admin, a line each: ports may be 0")
 	f.StringVar(&o.file, "members", "", "file with the endpoints of the pool: one ip:port a line, or JSON")
 	f.StringVar(&o.pool, "pool", "", "InferencePool whose ready pods are picked from, [NAMESPACE/]NAME")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster with --pool")
@@ -154,6 +157,9 @@ func (o *pickerFlags) run(cmd *cobra.Command) (err error) {
 			return fmt.Errorf("--admin: %w", err)
 		}
 		defer at.Admin.Close()
+	}
+	if err := writeAddresses(o.addresses, at); err != nil {
+		return fmt.Errorf("--addresses: %w", err)
 	}
 	o.picker.Log.Info("picker serves", "address", at.GRPC.Addr().String(), "tls", secret != nil)
 	err = p.Run(cmd.Context(), at)
