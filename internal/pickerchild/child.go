@@ -50,7 +50,7 @@ func (c *child) membersFile() string   { return filepath.Join(c.dir, "members.js
 func (c *child) addressesFile() string { return filepath.Join(c.dir, "addresses") }
 
 // command makes what makes the command of each start.
-func (c *child) command(program string) func() (*exec.Cmd, error) {
+func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd, error) {
 	return func() (*exec.Cmd, error) {
 		c.filed.Lock()
 		defer c.filed.Unlock()
@@ -64,7 +64,7 @@ func (c *child) command(program string) func() (*exec.Cmd, error) {
 			return nil, err
 		}
 		return exec.Command(program, "picker", "--members", c.membersFile(), "--listen", "127.0.0.1:0",
-			"--admin", "127.0.0.1:0", "--addresses", c.addressesFile()), nil
+			"--admin", "127.0.0.1:0", "--addresses", c.addressesFile(), "--name", pool.Name()), nil
 	}
 }
 

@@ -80,7 +80,7 @@ func (c *Children) start(ctx context.Context, pool model.ObjectRef, text []byte)
 	running, stop := context.WithCancel(ctx)
 	child := &child{dir: filepath.Join(c.config.Dir, folder(pool)), text: text, stop: stop}
 	run, err := process.New(process.Config{
-		Name: "picker " + pool.NamespacedName(), Command: child.command(c.config.Program), Level: level, Grace: grace,
+		Name: "picker " + pool.NamespacedName(), Command: child.command(c.config.Program, pool), Level: level, Grace: grace,
 		Log:      c.config.Log,
 		OnChange: func(s process.State) { c.changed(running, pool, child, s) },
 	})
