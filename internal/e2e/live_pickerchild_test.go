@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +15,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -76,10 +79,15 @@ ports: []
 		"{backendRefs: [{group: inference.networking.k8s.io, kind: InferencePool, name: llama}]}"))
 }
 
+// completion is the body of a request.
+func completion(prompt string) io.Reader {
+	return strings.NewReader(fmt.Sprintf(`{"model": "simulated", "max_tokens": 1, "prompt": %q}`,
+		strings.Repeat(prompt, 40)))
+}
+
 // complete sends a prompt, and returns the name of the server that answered.
 func (s *modelStage) complete(prompt string) (server string, err error) {
-	body := fmt.Sprintf(`{"model": "simulated", "max_tokens": 1, "prompt": %q}`, strings.Repeat(prompt, 40))
-	request, err := http.NewRequest(http.MethodPost, "http://"+s.at(80)+"/v1/completions", strings.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, "http://"+s.at(80)+"/v1/completions", completion(prompt))
 	if err != nil {
 		return "", err
 	}
@@ -148,6 +156,34 @@ func (s *modelStage) stays() {
 	}
 }
 
+// explains checks that the picker tells why it would choose the server that has a prompt.
+func (s *modelStage) explains(prompt string) {
+	s.t.Helper()
+	server, err := s.complete(prompt)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer, err := http.Post(s.Admin+"/explain?method=POST&url="+url.QueryEscape("http://models.example/v1/completions"),
+		"application/json", completion(prompt))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var story explain.Story
+	if err := json.NewDecoder(answer.Body).Decode(&story); err != nil {
+		s.t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := story.Print(&text, time.Now()); err != nil {
+		s.t.Fatal(err)
+	}
+	n, _ := strconv.Atoi(server)
+	if want := "...now 127.0.0.1:" + s.ports[n] + ", or if...\n127.0.0.1:" + s.ports[n] + ": ... = prefix 3 x 1 + ..."; !matches(
+		text.String(), want) {
+		s.t.Errorf("%s\nwant %s", text.String(), want)
+	}
+}
+
 // TestPickerOfAFolder: a pool of a folder that names no picker gets one, as a process that is told of the pool's changes,
 // comes back when it ends, and goes with the pool.
 func TestPickerOfAFolder(t *testing.T) {
@@ -160,6 +196,7 @@ func TestPickerOfAFolder(t *testing.T) {
 	s.pool(2)
 	s.asks()
 	s.stays()
+	s.explains("a prompt to explain ")
 
 	// It ends: requests are answered all the same, and it is back.
 	pid := s.reads("process started", "picker shop/llama").PID
