@@ -12,7 +12,9 @@ import (
 	"cardea.dev/cardea/internal/e2e"
 )
 
-var turn = regexp.MustCompile(`(?m)^\w+ to the (\w+) +(\d): (\S+) had (\d+) of \d+ tokens cached; total .*prefix (\S+),`)
+var turn = regexp.MustCompile(
+	`(?m)^\w+ to the (\w+) +(\d): (\S+) had (\d+) of \d+ tokens cached; total .*prefix (\S+),`,
+)
 
 // TestInference runs the example of a pool of model servers as its README says: each conversation stays at the server
 // that has its beginning, and so do two that begin alike.

@@ -27,8 +27,9 @@ const (
 	editArrives = 30 * time.Second // how long the request may take to arrive
 )
 
-// isQuestion reports whether a request that is not a GET only reads: an edit or a body is too long for a URL. It must have the
-// content type JSON: a browser sends that for another site's page only after a preflight request, which fails here.
+// isQuestion reports whether a request that is not a GET only reads: an edit or a body is too long for a URL. It must
+// have the content type JSON: a browser sends that for another site's page only after a preflight request, which fails
+// here.
 func isQuestion(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	reads := r.URL.Path == "/diff" || r.URL.Path == "/explain"

@@ -121,7 +121,7 @@ func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"},
 		"IP addresses to bind for Gateways that have none in spec.addresses")
 	f.BoolVar(&o.Pickers, "pickers", true,
-		"run a picker for each InferencePool that names none; without, the proxies choose the endpoint with the fewest requests")
+		"run a picker for each InferencePool that names none; if false, the endpoint with the fewest requests gets each")
 	bindTrustDomain(cmd, &o.TrustDomain)
 	bindBudgets(cmd, &o.Budgets)
 	completeFlag(cmd, "port-offset")

@@ -178,14 +178,14 @@ func (s *modelStage) explains(prompt string) {
 		s.t.Fatal(err)
 	}
 	n, _ := strconv.Atoi(server)
-	if want := "...now 127.0.0.1:" + s.ports[n] + ", or if...\n127.0.0.1:" + s.ports[n] + ": ... = prefix 3 x 1 + ..."; !matches(
-		text.String(), want) {
+	want := fmt.Sprintf("...now 127.0.0.1:%[1]s, or if...\n127.0.0.1:%[1]s: ... = prefix 3 x 1 + ...", s.ports[n])
+	if !matches(text.String(), want) {
 		s.t.Errorf("%s\nwant %s", text.String(), want)
 	}
 }
 
-// TestPickerOfAFolder: a pool of a folder that names no picker gets one, as a process that is told of the pool's changes,
-// comes back when it ends, and goes with the pool.
+// TestPickerOfAFolder: a pool of a folder that names no picker gets one, as a process that is told of the pool's
+// changes, comes back when it ends, and goes with the pool.
 func TestPickerOfAFolder(t *testing.T) {
 	t.Parallel()
 	program, err := binary()
@@ -204,6 +204,13 @@ func TestPickerOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.reads("process ended; restarting", "picker shop/llama", "signal: killed")
+	s.reads("finding", "Cardea's picker does not run: signal: killed")
+	Eventually(t, func() error { // until the proxy knows, it may lose a request
+		if behind := s.gauges("cardea_proxy_behind", "gateway")["shop/web"]; behind > 0 {
+			return fmt.Errorf("the proxy has not acknowledged %v resources", behind)
+		}
+		return nil
+	})
 	s.asks()
 	s.stays()
 	if n := s.gauges("cardea_picker_starts_total", "pool")["shop/llama"]; n != 2 {

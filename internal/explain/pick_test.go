@@ -12,25 +12,29 @@ import (
 	"cardea.dev/cardea/internal/request"
 )
 
-// TestPick: a picker gets the request as it was asked about, and its answer is told in a few lines; so is why it can't be
-// asked. What a real picker says is shown by internal/e2e's TestPickerOfAFolder.
+// TestPick: a picker gets the request as it was asked about, and its answer is told in a few lines; so is why it can't
+// be asked. What a real picker says is shown by internal/e2e's TestPickerOfAFolder.
 func TestPick(t *testing.T) {
-	server := `{"endpoint": "10.0.0.%d:80", "name": "llm-%[1]d", "total": 2.75, "overloaded": %q, "state": {"known": %v},
-		"scores": [{"name": "prefix", "value": 0.75, "weight": 3}, {"name": "in-flight", "value": 1, "weight": 0.5}]}`
+	server := `{"endpoint": "10.0.0.%d:80", "name": "llm-%[1]d", "total": 2.75, "overloaded": %q,
+		"state": {"known": %v}, "scores": [{"name": "prefix", "value": 0.75, "weight": 3},
+		{"name": "in-flight", "value": 1, "weight": 0.5}]}`
 	one, two := fmt.Sprintf(server, 1, "7 requests wait", true), fmt.Sprintf(server, 2, "", false)
 	const sum = ": 2.75 = prefix 3 x 0.75 + in-flight 0.5 x 1"
 	for name, c := range map[string]struct {
 		answer string
 		want   []string
 	}{
-		"a pick": {`{"status": 200, "way": "scores", "endpoints": ["10.0.0.2:80", "10.0.0.1:80", "10.0.0.3:80"], "servers": [` +
-			two + "," + one + "]}",
-			[]string{"now 10.0.0.2:80, or if that can't be reached 10.0.0.1:80, then 10.0.0.3:80",
-				"10.0.0.2:80, llm-2" + sum + "; its load is not known", "10.0.0.1:80, llm-1" + sum + "; overloaded: 7 requests wait"}},
+		"a pick": {`{"status": 200, "way": "scores", "endpoints": ["10.0.0.2:80", "10.0.0.1:80", "10.0.0.3:80"],
+			"servers": [` + two + "," + one + "]}", []string{
+			"now 10.0.0.2:80, or if that can't be reached 10.0.0.1:80, then 10.0.0.3:80",
+			"10.0.0.2:80, llm-2" + sum + "; its load is not known",
+			"10.0.0.1:80, llm-1" + sum + "; overloaded: 7 requests wait",
+		}},
 		"a chance": {`{"status": 200, "way": "by chance", "endpoints": ["10.0.0.2:80"], "servers": []}`,
 			[]string{"now 10.0.0.2:80 (by chance)"}},
-		"many": {`{"status": 503, "reason": "it is full", "servers": [` + strings.Repeat(one+",", 6) + one + `]}`,
-			[]string{"now it would be answered 503: it is full", "llm-1", "llm-1", "llm-1", "llm-1", "llm-1", "and 2 more servers"}},
+		"many": {`{"status": 503, "reason": "full", "servers": [` + strings.Repeat(one+",", 6) + one + `]}`, []string{
+			"now it would be answered 503: full", "llm-1", "llm-1", "llm-1", "llm-1", "llm-1", "and 2 more servers",
+		}},
 		"rubbish":     {`rubbish`, []string{"the picker can't be asked: its answer can't be read: invalid character 'r'"}},
 		"an error":    {"404", []string{"the picker can't be asked: it answers 404 Not Found"}},
 		"a silence":   {"hang", []string{"the picker can't be asked: it does not answer within 1s"}},

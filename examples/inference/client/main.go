@@ -1,5 +1,6 @@
 // Command client holds conversations with the models behind a gateway, and prints which server answered each turn, what
-// it had cached of the prompt, and by which scores Cardea's picker chose it. At the end, it prints how much was cached of all.
+// it had cached of the prompt, and by which scores Cardea's picker chose it. At the end, it prints how much was cached
+// of all.
 package main
 
 import (
@@ -146,8 +147,8 @@ func (c *client) turn(who string, turn int, talk []message) ([]message, error) {
 
 // scores asks Cardea what the picker thinks of each server now, if it gets this request.
 func (c *client) scores(body []byte) (map[string]string, error) {
-	text, _, err := c.send(http.MethodPost, c.admin+"/explain?method=POST&url="+url.QueryEscape("http://"+host+":8080"+path),
-		body)
+	about := url.QueryEscape("http://" + host + ":8080" + path)
+	text, _, err := c.send(http.MethodPost, c.admin+"/explain?method=POST&url="+about, body)
 	if err != nil {
 		return nil, err
 	}
