@@ -67,8 +67,8 @@ suite: build envoy kubernetes
 	@cd hack/conformance && $(GO) test -c $(PARALLEL) -o ../../bin/conformance.test .
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/conform
 
-bench: build envoy ## measure what Cardea costs: the tables of docs/bench.md; PART=folder, policies, agents, ledger or kubernetes runs one part
-	@for part in $(or $(PART),folder policies agents ledger kubernetes); do \
+bench: build envoy ## measure what Cardea costs: the tables of docs/bench.md; PART=folder, policies, agents, inference, ledger or kubernetes runs one part
+	@for part in $(or $(PART),folder policies agents inference ledger kubernetes); do \
 	  $(GO) build $(PARALLEL) -o bin/bench-$$part ./hack/bench/$$part && bin/bench-$$part || exit 1; done
 
 calls: envoy ## make the calls of all behaviour files, through a real Envoy and through the simulation; DATAPLANE=EnvoyConfigMap on that data plane
