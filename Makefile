@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/... ledger/apply/... ledger/live/... ledger/store/... picker/...)
 
 .DEFAULT_GOAL := all
-.PHONY: agents all build lint test fuzz demo ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
+.PHONY: agents all build lint test fuzz demo inference ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -41,6 +41,9 @@ fuzz: envoy ## decide a million random calls of agents by what is stated and by 
 
 agents: build envoy ## run examples/agents: a server of tools, and two agents that may call some
 	@examples/agents/run.sh
+
+inference: build envoy ## run examples/inference: three model servers, and conversations that stay where their beginning is cached
+	@examples/inference/run.sh
 
 ledger: build envoy ## run examples/ledger: the quickstart from a ledger, a change with a preview, the history, and the way back
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend
