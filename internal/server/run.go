@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/pickers"
@@ -69,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 	if parts, err = assembly.New(assembly.Config{
 		World: w, Log: o.Log, Metrics: metrics, Identify: identify(e.tokens), Limits: o.XDSLimits,
 		Files: deployer.Files(), Sync: o.ConfigMapSync,
-		Diff: diff.Config{Applied: e.objects.Applied},
+		Diff: diff.Config{Applied: e.objects.Applied}, Explain: explain.Config{Picker: pickerAdmin(w.Graph, &w.Plan)},
 		Admin: admin.Config{
 			Addr: o.Admin, Probes: o.Probes, OnListen: o.OnAdmin,
 			Ready:    func() (bool, string) { return ready(e.objects, parts.XDS) },

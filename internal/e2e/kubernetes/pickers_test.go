@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -152,21 +154,35 @@ func TestOwnPickerIsInTheWay(t *testing.T) {
 	m.decides()
 	s.step("it is out of the way")
 
-	s.apply(fmt.Sprintf("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: full, namespace: %s}\n"+
-		"spec: {hard: {count/deployments.apps: \"0\"}}\n", s.namespace))
-	s.until("the quota counts", func() (string, bool) {
-		q, err := s.Client.CoreV1().ResourceQuotas(s.namespace).Get(ctx, "full", metav1.GetOptions{})
-		return fmt.Sprint(q, err), err == nil && len(q.Status.Used) > 0
-	})
+	full := corev1.ResourceList{"count/deployments.apps": resource.MustParse("0")}
+	quotas := s.Client.CoreV1().ResourceQuotas(s.namespace)
+	quota, err := quotas.Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "full"}, Spec: corev1.ResourceQuotaSpec{Hard: full},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quota.Status = corev1.ResourceQuotaStatus{Hard: full, Used: full} // no controller does it here
+	if _, err := quotas.UpdateStatus(ctx, quota, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Client.AppsV1().Deployments(s.namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.poolSays(pools, "models", "exceeded quota: full")
 	m.ask(1)
-	if err := s.Client.CoreV1().ResourceQuotas(s.namespace).Delete(ctx, "full", metav1.DeleteOptions{}); err != nil {
+	if err := quotas.Delete(ctx, "full", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	m.decides()
+}
+
+// TestInferenceDocument runs the commands by which docs/inference.md has a pool served in a cluster.
+func TestInferenceDocument(t *testing.T) {
+	s := newShell(newStage(t))
+	for _, block := range s.blocks("docs/inference.md", "In a cluster") {
+		s.play(block)
+	}
 }
 
 // models is a Gateway with simulated model servers behind it.
