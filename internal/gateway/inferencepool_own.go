@@ -26,7 +26,8 @@ func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *
 	p.Own, _ = flow.Fetch(c, m.in.Pickers.Collection(), ref)
 	if p.Own.Problem != "" {
 		problems = append(problems, problem{severity: model.Warning, condition: inferencev1.ConditionResolvedRefs,
-			reason: inferencev1.ReasonResolvedRefs, field: "spec.endpointPickerRef", message: p.Own.Problem + "; " + p.instead()})
+			reason: inferencev1.ReasonResolvedRefs, field: "spec.endpointPickerRef",
+			message: p.Own.Problem + "; " + p.instead()})
 	}
 	return problems
 }

@@ -1,7 +1,7 @@
 // Package pickers runs Cardea's pickers in a cluster: one for each InferencePool that names none and that a route
-// names. In the pool's namespace it applies a ServiceAccount, a RoleBinding, a Deployment and a Service, server-side. It
-// repairs them when another client changes or deletes them, and deletes them when the plan has the picker no more; with
-// the pool, the cluster deletes them.
+// names. In the pool's namespace it applies a ServiceAccount, a RoleBinding, a Deployment and a Service, server-side.
+// It repairs them when another client changes or deletes them, and deletes them when the plan has the picker no more;
+// with the pool, the cluster deletes them.
 //
 // It owns these objects. It must never know requests, scores or endpoints: `cardea picker` is a program like any other,
 // and proxies find it by its Service. An object of the same name that Cardea did not apply is never touched.

@@ -39,6 +39,8 @@ const (
 	grpcPort  = "grpc"    // name of model.PickerPort
 	adminPort = "metrics" // name of AdminPort
 	nonRoot   = 65532
+	// leaveTime is how long a picker answers when its pod is to end, in seconds: by then every proxy knows that it goes.
+	leaveTime = 5
 )
 
 // memoryLimit is that of a picker's container, memoryTarget what its heap is kept to. It has about 2 MB for what it
@@ -127,6 +129,10 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
+		// Proxies need not ask a pod any more before it stops to answer: requests whose bodies they try to hand over would be
+		// lost until a health check fails.
+		WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
+			WithSleep(corev1ac.SleepAction().WithSeconds(leaveTime)))).
 		WithReadinessProbe(probe("/healthz", 2, 2, 3)).
 		// A picker that does not know its pool yet is well: the API server is away.
 		WithLivenessProbe(probe("/metrics", 10, 5, 6)).

@@ -119,8 +119,8 @@ func TestOwnPicker(t *testing.T) {
 	s.noPicker(name)
 }
 
-// TestOwnPickerIsInTheWay: an object that others made stays as it is, whatever its name is, and the pool says that it is
-// in the way, until it is gone.
+// TestOwnPickerIsInTheWay: an object that others made stays as it is, whatever its name is, and the pool says that it
+// is in the way, until it is gone; and what a quota says.
 func TestOwnPickerIsInTheWay(t *testing.T) {
 	s := newStage(t)
 	ctx := context.Background()
@@ -217,7 +217,7 @@ func (m models) try(conversation int) (server string, err error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if server = response.Header.Get("X-Model-Server"); response.StatusCode != http.StatusOK || server == "" || err != nil {
-		return "", fmt.Errorf("%s of %q: %s, %w", response.Status, server, text, err)
+		return "", fmt.Errorf("%s of %q: %s, %v", response.Status, server, text, err)
 	}
 	return server, nil
 }
