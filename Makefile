@@ -4,7 +4,7 @@ GO ?= go
 # Everything can be built and tested on two cores; more packages at a time would only slow each other down.
 PARALLEL := -p 2
 # Packages in which several goroutines share state are also tested under the race detector.
-RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/... ledger/apply/... ledger/live/... ledger/store/... picker/...)
+RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... pickers/... workload/... server/... ledger/apply/... ledger/live/... ledger/store/... picker/...)
 
 .DEFAULT_GOAL := all
 .PHONY: agents all build lint test fuzz demo inference ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
@@ -57,7 +57,8 @@ demo: build envoy ## run the quickstart with two backends, in the foreground; CH
 cluster: build envoy kubernetes ## start a real Kubernetes with Cardea, in the foreground: Linux, root (docs/testcluster.md)
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster
 	@$(GO) build -C examples/agents/mcp -o ../../../bin/agents .
-	@exec bin/testcluster up -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image envoyproxy/envoy=$$(hack/get-envoy.sh)
+	@$(GO) build $(PARALLEL) -o bin/ ./examples/inference/modelserver
+	@exec bin/testcluster up -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image modelserver=bin/modelserver -image envoyproxy/envoy=$$(hack/get-envoy.sh)
 
 conformance: suite ## run the Gateway API's own suite against Cardea in the test cluster, on both data planes; the reports go to docs/conformance
 	bin/conform -report docs/conformance/report.yaml

@@ -113,6 +113,11 @@ func install(ctx context.Context) (err error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the image of examples/kubernetes/agents.yaml: %w\n%s", err, out)
 	}
+	modelserver := filepath.Join(shared.dir, "modelserver")
+	build = exec.Command("go", "build", "-o", modelserver, "cardea.dev/cardea/examples/inference/modelserver")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the image of examples/kubernetes/inference.yaml: %w\n%s", err, out)
+	}
 	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return err
@@ -123,6 +128,7 @@ func install(ctx context.Context) (err error) {
 	}
 	shared.cluster, err = testcluster.Up(ctx, testcluster.Options{Now: kubeletTime, Images: map[string]testcluster.Program{
 		"cardea": image(cardea), "envoyproxy/envoy": image(binary), "agents": image(agents),
+		"modelserver": image(modelserver),
 	}})
 	if err != nil {
 		return err
