@@ -112,6 +112,9 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			if picker := q.picker(key); picker != "" && o.Status == 0 {
 				out.Filters = append(out.Filters, picker)
 			}
+			if standby := q.standby(o); standby != "" {
+				out.Filters = append(out.Filters, standby)
+			}
 			out.Policies = q.backendPolicies(key)
 		}
 		story.Outcomes = append(story.Outcomes, out)
