@@ -336,7 +336,7 @@ func TestPoolPickerComesAndGoes(t *testing.T) {
 		}
 		return err
 	})
-	if sent := s.sent(before); strings.Contains(sent, "rds") || strings.Contains(sent, "lds") {
+	if sent := s.sent(before); strings.Contains(sent, "Route") || strings.Contains(sent, "Listener") {
 		t.Errorf("sent %s, want no routes", sent)
 	}
 	s.remove("gone.yaml")
