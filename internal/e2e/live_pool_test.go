@@ -66,6 +66,14 @@ type poolStage struct {
 // /FAILURE-BODY, and for each trouble of the picker's Service: "missing", "none" (no endpoints) and "refused", at
 // /FAILURE-TROUBLE.
 func openPools(t *testing.T) *poolStage {
+	s := pools(t)
+	s.start()
+	s.Ready(t)
+	return s
+}
+
+// pools are those of openPools, before the program runs.
+func pools(t *testing.T) *poolStage {
 	s := &poolStage{stage: prepare(t, t.TempDir(), ""), picker: StartPicker(t), members: []string{"blue", "green"}}
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,8 +105,6 @@ spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: models}]
   timeouts: {streamIdle: 2s}
 `)
-	s.start()
-	s.Ready(t)
 	return s
 }
 
@@ -254,13 +260,26 @@ func TestPoolClientsDoNotSteer(t *testing.T) {
 }
 
 // TestPoolStreams: parts of an answer come when they are sent, and go on coming when the picker ends meanwhile. It was
-// told of the endpoint when the answer began.
+// told of the endpoint when the answer began, and knows the request as under way until the answer's end where the proxy
+// may go on without it.
 func TestPoolStreams(t *testing.T) {
+	for _, c := range []struct {
+		failure, body string
+		open          int // requests that the picker knows while the answer is under way
+	}{
+		{"FailClose", "FullDuplex", 0}, {"FailClose", "BufferedPartial", 0},
+		{"FailOpen", "FullDuplex", 1}, {"FailOpen", "BufferedPartial", 1},
+	} {
+		t.Run(c.failure+" "+c.body, func(t *testing.T) { poolStreams(t, c.failure, c.body, c.open) })
+	}
+}
+
+func poolStreams(t *testing.T, failure, body string, open int) {
 	s := openPools(t)
 	next := make(chan struct{})
 	port := streamServer(t, next)
 	s.ports["events"] = port
-	pool, rule := s.pool("events", "picker", "FailClose", "FullDuplex")
+	pool, rule := s.pool("events", "picker", failure, body)
 	pool = strings.Replace(pool, fmt.Sprintf("{number: ${%s}}", "blue"), fmt.Sprintf("{number: %d}", port), 1)
 	s.write("events.yaml", pool)
 	s.write("events-route.yaml", routeFile("events", "events.example", rule))
@@ -294,6 +313,12 @@ func TestPoolStreams(t *testing.T) {
 			t.Fatalf("%q, %v, want %q", line, err, want)
 		}
 		if i == 1 {
+			Eventually(t, func() error {
+				if n := s.picker.Open(); n != open {
+					return fmt.Errorf("the picker knows %d requests, want %d", n, open)
+				}
+				return nil
+			})
 			s.picker.server.Stop()
 		}
 		next <- struct{}{} // the server sends no more before
@@ -364,4 +389,23 @@ func TestPoolExplained(t *testing.T) {
 		s.told("http://models.example/"+pool, "answer     InferencePool shop/"+pool, want)
 	}
 	s.told("http://models.example/close-none", "answer     503, by the proxy")
+}
+
+// TestPoolsOfProxiesThatReadFiles: such a proxy asks the picker, too, and does without one as the pool says.
+func TestPoolsOfProxiesThatReadFiles(t *testing.T) {
+	s := pools(t)
+	s.write("gateway.yaml", onFiles(gatewayFile(80)))
+	s.write("plane.yaml", readsFiles)
+	s.start()
+	s.Ready(t)
+	nobody := map[string]string{"X-Pick": ""}
+	for _, body := range []int{0, 10, 2 << 20} {
+		for mode, without := range map[string]int{"open": http.StatusOK, "close": http.StatusServiceUnavailable} {
+			for _, way := range []string{"-duplex", "-partial"} {
+				s.check(poolCall{Path: "/" + mode + way, Body: body}, "answers", 0)
+				s.check(poolCall{Path: "/" + mode + way, Body: body, Header: nobody}, "names nobody", without)
+			}
+			s.check(poolCall{Path: "/" + mode + "-refused", Body: body}, "is refused", without)
+		}
+	}
 }

@@ -45,6 +45,7 @@ type Picker struct {
 
 	mu    sync.Mutex
 	asked []http.Header // what each request had for headers, in the order of their arrival
+	open  int           // streams that have not ended
 }
 
 // StartPicker starts a Picker at an address of the machine.
@@ -90,6 +91,8 @@ type pickerStream struct {
 // Process implements the service.
 func (p *Picker) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
 	s := &pickerStream{ExternalProcessor_ProcessServer: stream}
+	p.count(1)
+	defer p.count(-1)
 	for {
 		message, err := stream.Recv()
 		switch {
@@ -111,6 +114,20 @@ func (p *Picker) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 			return err
 		}
 	}
+}
+
+// count counts streams that begin and end.
+func (p *Picker) count(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open += n
+}
+
+// Open is how many requests it knows as under way.
+func (p *Picker) Open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
 }
 
 func headersOf(h *extprocv3.HttpHeaders) http.Header {
