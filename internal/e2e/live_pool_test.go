@@ -260,15 +260,15 @@ func TestPoolClientsDoNotSteer(t *testing.T) {
 }
 
 // TestPoolStreams: parts of an answer come when they are sent, and go on coming when the picker ends meanwhile. It was
-// told of the endpoint when the answer began, and knows the request as under way until the answer's end where the proxy
-// may go on without it.
+// told of the endpoint when the answer began. With FullDuplex its stream ends there, with BufferedPartial it lasts until
+// the answer's end.
 func TestPoolStreams(t *testing.T) {
 	for _, c := range []struct {
 		failure, body string
 		open          int // requests that the picker knows while the answer is under way
 	}{
-		{"FailClose", "FullDuplex", 0}, {"FailClose", "BufferedPartial", 0},
-		{"FailOpen", "FullDuplex", 1}, {"FailOpen", "BufferedPartial", 1},
+		{"FailClose", "FullDuplex", 0}, {"FailOpen", "FullDuplex", 0},
+		{"FailClose", "BufferedPartial", 1}, {"FailOpen", "BufferedPartial", 1},
 	} {
 		t.Run(c.failure+" "+c.body, func(t *testing.T) { poolStreams(t, c.failure, c.body, c.open) })
 	}

@@ -55,7 +55,7 @@ func picking(b model.WeightedBackend) []plan.Setting {
 		StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 		// The pool was chosen by weight; another choice would be that of another picker.
 		RouteCacheAction: extprocv3.ExternalProcessor_RETAIN,
-		ProcessingMode:   processing(b),
+		ProcessingMode:   processing(*b.Pool),
 		MessageTimeout:   seconds(pickerAnswerTimeout),
 		MetadataOptions: &extprocv3.MetadataOptions{
 			ForwardingNamespaces: namespaces(model.DestinationSpace, subsetSpace),
@@ -68,21 +68,16 @@ func namespaces(names ...string) *extprocv3.MetadataOptions_MetadataNamespaces {
 	return &extprocv3.MetadataOptions_MetadataNamespaces{Untyped: names}
 }
 
-// processing is what a picker is sent. Of the answer it gets the headers, with the endpoint that serves it. Where the
-// proxy may go on without the picker it is asked for trailers, too, which hardly any answer has: so its stream lasts
-// until the answer's end, and a picker counts the request until then. Where the picker has to answer, its stream ends
-// with the headers: else an answer that is under way would end with its picker. So it does for gRPC, of which each
-// answer has trailers that would wait for the picker.
-func processing(b model.WeightedBackend) *extprocv3.ProcessingMode {
+// processing is what a picker is sent. Of the answer it gets the headers, with the endpoint that serves it, and nothing
+// that comes later: an answer that is under way does not end with its picker. With trailers it would, where the picker
+// sends bodies back, also where the proxy may go on without it.
+func processing(p model.Pool) *extprocv3.ProcessingMode {
 	mode := &extprocv3.ProcessingMode{
 		RequestHeaderMode: extprocv3.ProcessingMode_SEND, ResponseHeaderMode: extprocv3.ProcessingMode_SEND,
 		RequestBodyMode:    extprocv3.ProcessingMode_FULL_DUPLEX_STREAMED,
 		RequestTrailerMode: extprocv3.ProcessingMode_SEND, // the mode of the body needs it
 	}
-	if b.Pool.FailOpen && !b.Backend.HTTP2 {
-		mode.ResponseTrailerMode = extprocv3.ProcessingMode_SEND
-	}
-	if b.Pool.Partial {
+	if p.Partial {
 		mode.RequestBodyMode = extprocv3.ProcessingMode_BUFFERED_PARTIAL
 		mode.RequestTrailerMode = extprocv3.ProcessingMode_SKIP
 	}
