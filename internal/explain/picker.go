@@ -15,17 +15,20 @@ func (q *asked) picker(key plan.BackendKey) string {
 	if len(b.Endpoints) == 1 {
 		among = "of one endpoint"
 	}
-	switch {
-	case b.Pool == nil:
+	if b.Pool == nil {
 		return ""
-	case !b.Pool.Picked():
-		return fmt.Sprintf("nobody picks: %s, the one with the fewest requests gets it", among)
-	case b.Pool.FailOpen:
-		return fmt.Sprintf("chosen by the picker %s %s; while it does not answer, the proxy chooses", b.Pool.Picker.Words(),
-			among)
 	}
-	return fmt.Sprintf("chosen by the picker %s %s; while it does not answer, requests get 503", b.Pool.Picker.Words(),
-		among)
+	if !b.Pool.Picked() {
+		return fmt.Sprintf("nobody picks: %s, the one with the fewest requests gets it", among)
+	}
+	who, otherwise := "Cardea's picker", "requests get 503"
+	if !b.Pool.Own {
+		who = "the picker " + b.Pool.Picker.Words()
+	}
+	if b.Pool.FailOpen {
+		otherwise = "the proxy chooses"
+	}
+	return fmt.Sprintf("chosen by %s %s; while it does not answer, %s", who, among, otherwise)
 }
 
 // standby tells of a pool, and of the backend that gets its requests while no pod is ready, why this one gets the

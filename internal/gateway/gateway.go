@@ -117,6 +117,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.Plan.Backends = m.withPolicies(m.Policies)
 	m.naming = m.newNamedBackends()
 	m.Plan.Selections = kinds.selections(m.naming)
+	m.Plan.Pickers = m.pickers()
 
 	m.Plan.Secrets = flow.Map(certificates, "plan/secret",
 		func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {

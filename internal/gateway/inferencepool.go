@@ -58,6 +58,9 @@ func (in inferencePoolKind) picker(c *flow.Ctx, pool inferencePool) (b model.Bac
 	if !pool.Broken {
 		b, _ = in.services.backend(c, pool.Pool.Picker)
 	}
+	if at := pool.Own.Address; at.IsValid() {
+		b.Endpoints = []model.Endpoint{{Address: at.Addr().String(), Port: int32(at.Port())}}
+	}
 	if b.TLS == nil && b.Protocol != model.HTTP2 {
 		b.TLS = &model.BackendTLS{Unverified: true}
 	}
@@ -79,7 +82,8 @@ func (in inferencePoolKind) selections(named *namedBackends) flow.Input[model.Ob
 // inferencePool is what an InferencePool means, whoever sends requests to it.
 type inferencePool struct {
 	Pool      model.Pool
-	Broken    bool // the picker that it names can't be asked
+	Broken    bool         // the picker that it names can't be asked
+	Own       model.Picker // how far Cardea's own got, where Pool says that it is asked
 	Selection plan.Selection
 	Ports     []int32 // of each pod
 	Protocol  model.BackendProtocol
@@ -105,8 +109,7 @@ func (m *Meaning) readPool(
 	}
 	var problems []problem
 	if named := o.Spec.EndpointPickerRef; named == nil {
-		problems = []problem{{severity: model.Info, field: "spec.endpointPickerRef",
-			message: "nobody picks: each request goes to the endpoint that has the fewest"}}
+		problems = m.ownPicker(c, ref, o.Meta.Labels.Get(inferencev1.PickerAnnotation), &p)
 	} else if why := m.readPicker(c, ref, *named, &p.Pool); why != "" {
 		p.Broken = true
 		problems = []problem{{condition: inferencev1.ConditionResolvedRefs, reason: inferencev1.ReasonInvalidExtensionRef,

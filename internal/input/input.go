@@ -78,6 +78,8 @@ type Sources struct {
 	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does; and, by
 	// XBackend, why what finds its pods can't be made (Reason and Message). An object without one was not looked at yet.
 	Fronts *flow.Source[model.ObjectRef, model.Front]
+	// Pickers tells, by InferencePool, how far the picker got that is run for it where the environment says so.
+	Pickers *flow.Source[model.ObjectRef, model.Picker]
 	// Fetched is what is known of documents that policies depend on. Nothing is known of one without an entry.
 	Fetched *flow.Source[model.FetchKey, model.Fetched]
 
@@ -95,9 +97,11 @@ func New(g *flow.Graph, catalog *kind.Catalog) *Sources {
 	s.Withdrawn = flow.NewSource[model.ObjectRef, Withdrawn](g, "input/withdrawn")
 	s.Environment = flow.NewSource[model.ObjectRef, model.Environment](g, "input/environment")
 	s.Fronts = flow.NewSource[model.ObjectRef, model.Front](g, "input/front")
+	s.Pickers = flow.NewSource[model.ObjectRef, model.Picker](g, "input/picker")
 	s.Fetched = flow.NewSource[model.FetchKey, model.Fetched](g, "input/fetched")
 	g.Apply("start", func(b *flow.Batch) { // there is nothing to load
 		s.Fronts.Synced(b)
+		s.Pickers.Synced(b)
 		s.Fetched.Synced(b)
 		s.Withdrawn.Synced(b)
 	})

@@ -15,7 +15,7 @@ import (
 func inferencePool() *kind.Kind {
 	k := custom(model.KindInferencePool, selected(kind.Custom[inferencev1.InferencePoolSpec]()))
 	k.Optional, k.Fades, k.Many = true, true, true
-	k.Annotations = []string{inferencev1.PickerBodyAnnotation}
+	k.Annotations = []string{inferencev1.PickerBodyAnnotation, inferencev1.PickerAnnotation}
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		r := kind.References{Namespace: from.Namespace()}
 		picker := spec.(*inferencev1.InferencePoolSpec).EndpointPickerRef

@@ -1,10 +1,19 @@
 package model
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+)
+
 // Pool is how an endpoint of an InferencePool is chosen for a request.
 type Pool struct {
 	// Picker is who is asked for each request: the port of a Service, whether it is there or not. Zero: nobody is, and the
 	// proxy chooses the endpoint that has the fewest requests.
 	Picker BackendKey
+	// Own: Cardea runs the picker, since the pool names none. Picker is OwnPicker of the pool.
+	Own bool
 	// FailOpen: the proxy chooses while the picker does not answer, or names no endpoint of the pool. Else such requests
 	// are answered with 503.
 	FailOpen bool
@@ -21,7 +30,10 @@ func (p Pool) Words() string {
 	if !p.Picked() {
 		return "chosen by the proxy"
 	}
-	text := "chosen by the picker " + p.Picker.Words()
+	text := "chosen by Cardea's picker"
+	if !p.Own {
+		text = "chosen by the picker " + p.Picker.Words()
+	}
 	if p.Partial {
 		text += " by the first part of the body"
 	}
@@ -29,6 +41,26 @@ func (p Pool) Words() string {
 		text += ", or else by the proxy"
 	}
 	return text
+}
+
+// PickerPort is where the pickers listen that Cardea runs in a cluster.
+const PickerPort = 9002
+
+// OwnPicker is the port of the Service of the picker that Cardea runs for a pool. Everything that is made for that
+// picker in a cluster has the Service's name: "picker-NAME-" and five characters. NAME may be cut.
+func OwnPicker(pool ObjectRef) BackendKey {
+	sum := sha256.Sum256([]byte(pool.Name()))
+	name := pool.Name()[:min(len(pool.Name()), 63-len("picker--12345"))]
+	name = "picker-" + strings.TrimRight(strings.ReplaceAll(name, ".", "-"), "-") + "-" + hex.EncodeToString(sum[:])[:5]
+	return BackendKey{Object: Ref(KindService, pool.Namespace(), name), Port: PickerPort}
+}
+
+// Picker is how far the picker of a pool got that Cardea runs.
+type Picker struct {
+	// Address is where it is asked; the zero value: at its Service, or nowhere yet.
+	Address netip.AddrPort
+	// Problem says why it does not run; "": it does, or begins to.
+	Problem string
 }
 
 // PickerOf is how the picker of a pool is reached.

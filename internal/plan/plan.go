@@ -24,6 +24,9 @@ type Plan struct {
 
 	// Selections are the XBackends whose pods have to be found: those with a selector that routes name where they serve.
 	Selections *flow.Collection[model.ObjectRef, Selection]
+	// Pickers are the InferencePools for which a picker has to run: those that name none, and that routes name where they
+	// serve.
+	Pickers *flow.Collection[model.ObjectRef, Picker]
 	// Fetches are the documents that are to be fetched; nil: there can't be any.
 	Fetches *flow.Collection[model.FetchKey, model.Fetch]
 	// Classes are the GatewayClasses of ours.
@@ -52,6 +55,12 @@ type Selection struct {
 	Labels  map[string]string // all of which a pod has to have
 	Port    int32             // of each pod
 	Leaving bool              // the XBackend is being deleted
+}
+
+// Picker is a picker to run.
+type Picker struct {
+	UID     string // of the InferencePool
+	Leaving bool   // the InferencePool is being deleted
 }
 
 // Class is what becomes of a GatewayClass.

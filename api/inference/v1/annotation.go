@@ -4,6 +4,13 @@ package v1
 // API.
 const PickerBodyAnnotation = "inference.cardea.dev/picker-body"
 
+// PickerAnnotation is Cardea's own, on a pool without endpointPickerRef: whether Cardea runs a picker for it. It does,
+// unless the value is NoPicker.
+const PickerAnnotation = "inference.cardea.dev/picker"
+
+// NoPicker as the value of PickerAnnotation: the proxies choose.
+const NoPicker = "None"
+
 // The values of PickerBodyAnnotation.
 const (
 	// FullDuplex: as they come, and the picker sends them back. This is what pickers of the project want. A picker that

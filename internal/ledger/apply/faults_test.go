@@ -128,8 +128,8 @@ func (s *stage) stopped(cmd *exec.Cmd) {
 	})
 }
 
-// sleeper starts a worker that stops at a failpoint. A whole process is stopped: if another goroutine of it writes to the
-// ledger at that moment, the file stays locked for all. Such a one is killed, and another one is started.
+// sleeper starts a worker that stops at a failpoint. A whole process is stopped: if another goroutine of it writes to
+// the ledger at that moment, the file stays locked for all. Such a one is killed, and another one is started.
 func (s *stage) sleeper(failpoint string) *exec.Cmd {
 	s.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+s.path+"?_txlock=immediate")

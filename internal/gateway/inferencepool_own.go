@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"fmt"
+
+	inferencev1 "cardea.dev/cardea/api/inference/v1"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// ownPicker has Cardea's picker chosen for a pool that names none, if pickers are run and the pool's annotation does
+// not turn it off. It fails open: what the picker knows is never worth a request.
+func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *inferencePool) (problems []problem) {
+	where := fmt.Sprintf("metadata.annotations[%s]", inferencev1.PickerAnnotation)
+	if wanted != "" && wanted != inferencev1.NoPicker {
+		problems = []problem{{severity: model.Warning, field: where, message: fmt.Sprintf(
+			"%q is not known, so it does not count; use %s, or leave it out", wanted, inferencev1.NoPicker)}}
+	}
+	environment, _ := flow.Fetch(c, m.in.Environment.Collection(), model.ObjectRef{})
+	if !environment.Pickers || wanted == inferencev1.NoPicker {
+		return append(problems, problem{severity: model.Info, field: "spec.endpointPickerRef",
+			message: "nobody picks: each request goes to the endpoint that has the fewest"})
+	}
+	p.Pool = model.Pool{Own: true, FailOpen: true, Picker: model.OwnPicker(ref)}
+	p.Own, _ = flow.Fetch(c, m.in.Pickers.Collection(), ref)
+	if p.Own.Problem != "" {
+		problems = append(problems, problem{severity: model.Warning, field: "spec.endpointPickerRef",
+			message: p.Own.Problem + "; " + p.instead()})
+	}
+	return problems
+}
+
+// pickers are the pools that a route names where it serves, and for which a picker has to run.
+func (m *Meaning) pickers() *flow.Collection[model.ObjectRef, plan.Picker] {
+	return flow.Map(m.pools, "plan/picker", func(c *flow.Ctx, ref model.ObjectRef, p inferencePool) (plan.Picker, bool) {
+		return plan.Picker{UID: p.Selection.UID, Leaving: p.Selection.Leaving}, p.Pool.Own && served(c, m.naming, ref)
+	})
+}
