@@ -259,22 +259,23 @@ func TestPoolClientsDoNotSteer(t *testing.T) {
 	}
 }
 
-// TestPoolStreams: parts of an answer come when they are sent, and go on coming when the picker ends meanwhile. It was
-// told of the endpoint when the answer began. With FullDuplex its stream ends there, with BufferedPartial it lasts until
-// the answer's end.
+// TestPoolStreams: parts of an answer come when they are sent. The picker was told of the endpoint when the answer began.
+// With FullDuplex its stream ends there, and the answer does not mind its end. With BufferedPartial the stream lasts until
+// the answer's end, and a picker that ends meanwhile ends the answer unless the pool fails open.
 func TestPoolStreams(t *testing.T) {
 	for _, c := range []struct {
 		failure, body string
-		open          int // requests that the picker knows while the answer is under way
+		open          int  // requests that the picker knows while the answer is under way
+		cut           bool // the answer ends with the picker
 	}{
-		{"FailClose", "FullDuplex", 0}, {"FailOpen", "FullDuplex", 0},
-		{"FailClose", "BufferedPartial", 1}, {"FailOpen", "BufferedPartial", 1},
+		{"FailClose", "FullDuplex", 0, false}, {"FailOpen", "FullDuplex", 0, false},
+		{"FailClose", "BufferedPartial", 1, true}, {"FailOpen", "BufferedPartial", 1, false},
 	} {
-		t.Run(c.failure+" "+c.body, func(t *testing.T) { poolStreams(t, c.failure, c.body, c.open) })
+		t.Run(c.failure+" "+c.body, func(t *testing.T) { poolStreams(t, c.failure, c.body, c.open, c.cut) })
 	}
 }
 
-func poolStreams(t *testing.T, failure, body string, open int) {
+func poolStreams(t *testing.T, failure, body string, open int, cut bool) {
 	s := openPools(t)
 	next := make(chan struct{})
 	port := streamServer(t, next)
@@ -320,6 +321,12 @@ func poolStreams(t *testing.T, failure, body string, open int) {
 				return nil
 			})
 			s.picker.server.Stop()
+			if cut {
+				if rest, err := io.ReadAll(lines); err == nil {
+					t.Errorf("the answer ended as if it were whole, with %q", rest)
+				}
+				return
+			}
 		}
 		next <- struct{}{} // the server sends no more before
 	}
