@@ -23,7 +23,7 @@ type Lookups struct {
 		to Named, why Unusable)
 	Secret func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
 	// Protocol is what is spoken to a backend.
-	Protocol  func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
+	Protocol func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
 	// Picked tells whether the picker of an InferencePool chooses its endpoints and nobody else may.
 	Picked    func(c *flow.Ctx, backend model.ObjectRef) bool
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
