@@ -25,6 +25,7 @@ import (
 	"cardea.dev/cardea/internal/features/directresponse"
 	"cardea.dev/cardea/internal/features/errorresponses"
 	"cardea.dev/cardea/internal/features/extauth"
+	"cardea.dev/cardea/internal/features/failover"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/healthcheck"
 	"cardea.dev/cardea/internal/features/jwt"
@@ -80,6 +81,7 @@ func Plugins() []extend.Plugin {
 		outlierdetection.Feature.Plug(),
 		panicthreshold.Feature.Plug(),
 		credentials.Feature.Plug(),
+		failover.Feature.Plug(),
 
 		accesslogs.Feature.Plug(),
 		listenerhealth.Feature.Plug(), // its filter is before those of other features of listeners

@@ -24,6 +24,7 @@ type Picker struct {
 
 	mu    sync.Mutex
 	asked []http.Header // what each request had for headers, in the order of their arrival
+	open  int           // streams that have not ended
 }
 
 // StartPicker starts a Picker at an address of the machine.
@@ -45,7 +46,9 @@ func (p *Picker) pick(h http.Header) Pick {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, h)
+	p.open++
 	return Pick{
+		Ended:     p.ended,
 		Endpoints: h.Get("X-Pick"), By: h.Get("X-Pick-By"), Early: h.Get("X-Pick-When") == "early",
 		Fault:    Fault(h.Get("X-Pick-Fault")),
 		Answered: func(served string) map[string]string { return map[string]string{"told-served": served} },
@@ -60,4 +63,18 @@ func (p *Picker) Asked() (n int, last http.Header) {
 		return 0, nil
 	}
 	return len(p.asked), p.asked[len(p.asked)-1]
+}
+
+// Open is how many requests it knows as under way.
+func (p *Picker) Open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
+// ended notes that a request is no longer under way.
+func (p *Picker) ended() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open--
 }

@@ -28,6 +28,7 @@ type Pick struct {
 	Fault     Fault  // what else it does
 	// Answered are headers of the answer, when the proxy has told which endpoint has served; "": it did not tell.
 	Answered func(served string) map[string]string
+	Ended    func() // nil, or called when the stream has ended
 }
 
 // Fault is what a picker does that it should not.
@@ -72,6 +73,11 @@ type pickerStream struct {
 // Process implements the service.
 func (p picking) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
 	s := &pickerStream{ExternalProcessor_ProcessServer: stream}
+	defer func() {
+		if s.Ended != nil {
+			s.Ended()
+		}
+	}()
 	for {
 		message, err := stream.Recv()
 		switch {

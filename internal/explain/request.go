@@ -116,6 +116,9 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 					out.pool = key.Backend.Object
 				}
 			}
+			if standby := q.standby(o); standby != "" {
+				out.Filters = append(out.Filters, standby)
+			}
 			out.Policies = q.backendPolicies(key)
 		}
 		story.Outcomes = append(story.Outcomes, out)
