@@ -34,6 +34,8 @@ type Feature[S, V any] struct {
 	Answers bool
 	// MCPServer: where a rule names it in an extensionRef, the rule's backends are a server of MCP, whatever they speak.
 	MCPServer bool
+	// Failover: requests to an InferencePool without endpoints go to the backend that S refers to. It is AtPool.
+	Failover bool
 	// EachLevel: what policies state is not merged, and no level replaces another one. S is Each, and is read for what the
 	// policies of one level state, or of a few; filters have to have names of their level, so that they all run. Such a
 	// feature is all that its kind of policies states: its fields stand in their spec.
@@ -112,6 +114,8 @@ const (
 	AtBackend
 	// AtRuleBackend: for the requests that rules send to a backend, by policies on XBackends. The feature is EachLevel.
 	AtRuleBackend
+	// AtPool: by policies on InferencePools.
+	AtPool
 )
 
 // Has tells whether all of some levels are among them.
@@ -182,6 +186,7 @@ type Declared struct {
 	UnlessUpgrade bool
 	Answers       bool
 	MCPServer     bool
+	Failover      bool
 	EachLevel     bool
 	Names         []string
 	UnlessDirect  bool
@@ -231,7 +236,7 @@ func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
-		MCPServer:       f.MCPServer,
+		MCPServer: f.MCPServer, Failover: f.Failover,
 		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names,
 		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates, Harmless: f.Harmless,
 		Read: func(r Reader, effective []byte) (Value, error) {

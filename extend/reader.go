@@ -63,6 +63,7 @@ type Where struct {
 	Inherited   bool   // a level that many rules share: it is not known what they do
 	Plaintext   bool   // a listener without TLS
 	HTTP1       bool   // a backend to which HTTP/1.1 is spoken, and nothing else
+	Picked      bool   // an InferencePool, of which the picker chooses the endpoints and nobody else may
 	ClientCA    bool   // a listener of which the Gateway says who signs its clients' certificates (spec.tls.frontend)
 	AnyClient   bool   // and that others are taken, too (AllowInsecureFallback)
 	TrustDomain string // of ServiceAccounts' SPIFFE IDs; "": none is known

@@ -25,6 +25,7 @@ import (
 	"cardea.dev/cardea/internal/features/directresponse"
 	"cardea.dev/cardea/internal/features/errorresponses"
 	"cardea.dev/cardea/internal/features/extauth"
+	"cardea.dev/cardea/internal/features/failover"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/healthcheck"
 	"cardea.dev/cardea/internal/features/jwt"
@@ -32,6 +33,7 @@ import (
 	"cardea.dev/cardea/internal/features/listenerhealth"
 	"cardea.dev/cardea/internal/features/loadbalancer"
 	"cardea.dev/cardea/internal/features/mcptools"
+	"cardea.dev/cardea/internal/features/modelusage"
 	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/features/outlierdetection"
 	"cardea.dev/cardea/internal/features/panicthreshold"
@@ -67,6 +69,7 @@ func Plugins() []extend.Plugin {
 		headers.Feature.Plug(),
 		ratelimits.Feature.Plug(),
 		accesslog.Feature.Plug(),
+		modelusage.Feature.Plug(),
 		directresponse.Feature.Plug(),
 		errorresponses.Feature.Plug(),
 		compression.Feature.Plug(),
@@ -78,6 +81,7 @@ func Plugins() []extend.Plugin {
 		outlierdetection.Feature.Plug(),
 		panicthreshold.Feature.Plug(),
 		credentials.Feature.Plug(),
+		failover.Feature.Plug(),
 
 		accesslogs.Feature.Plug(),
 		listenerhealth.Feature.Plug(), // its filter is before those of other features of listeners

@@ -12,11 +12,15 @@ import (
 // maxPoolParents is how many entries the status of an InferencePool may have.
 const maxPoolParents = 32
 
+// FailedOver is True while another backend gets the requests of an InferencePool.
+const FailedOver = "cardea.dev/FailedOver"
+
 // PoolFacts is what is known of an InferencePool.
 type PoolFacts struct {
 	Generation int64
 	Parents    []PoolParent // sorted, each Gateway once
 	Findings   []model.Finding
+	Instead    string // who gets its requests, as it has no endpoint; "": it has some, or nobody does
 }
 
 // PoolParent is a Gateway for which a route names the pool.
@@ -40,7 +44,11 @@ func Pool(p PoolFacts) inferencev1.InferencePoolStatus {
 		if reason, message := errorsOn(p.Findings, inferencev1.ConditionResolvedRefs); reason != "" {
 			l.set(inferencev1.ConditionResolvedRefs, false, reason, message)
 		} else {
-			l.set(inferencev1.ConditionResolvedRefs, true, inferencev1.ReasonResolvedRefs, "all references are resolved")
+			l.set(inferencev1.ConditionResolvedRefs, true, inferencev1.ReasonResolvedRefs,
+				warned("all references are resolved", p.Findings, inferencev1.ConditionResolvedRefs))
+		}
+		if p.Instead != "" && parent.Served {
+			l.set(FailedOver, true, "NoReadyPod", cut(p.Instead))
 		}
 		if parent.Refused != "" {
 			l.set(Programmed, false, "RejectedByProxy", cut(parent.Refused))

@@ -66,6 +66,14 @@ type poolStage struct {
 // /FAILURE-BODY, and for each trouble of the picker's Service: "missing", "none" (no endpoints) and "refused", at
 // /FAILURE-TROUBLE.
 func openPools(t *testing.T) *poolStage {
+	s := pools(t)
+	s.start()
+	s.Ready(t)
+	return s
+}
+
+// pools are those of openPools, before the program runs.
+func pools(t *testing.T) *poolStage {
 	s := &poolStage{stage: prepare(t, t.TempDir(), ""), picker: StartPicker(t), members: []string{"blue", "green"}}
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,8 +105,6 @@ spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: models}]
   timeouts: {streamIdle: 2s}
 `)
-	s.start()
-	s.Ready(t)
 	return s
 }
 
@@ -253,14 +259,28 @@ func TestPoolClientsDoNotSteer(t *testing.T) {
 	}
 }
 
-// TestPoolStreams: parts of an answer come when they are sent, and go on coming when the picker ends meanwhile. It was
-// told of the endpoint when the answer began.
+// TestPoolStreams: parts of an answer come when they are sent. The picker was told of the endpoint when the answer began.
+// With FullDuplex its stream ends there, and the answer does not mind its end. With BufferedPartial the stream lasts until
+// the answer's end, and a picker that ends meanwhile ends the answer unless the pool fails open.
 func TestPoolStreams(t *testing.T) {
+	for _, c := range []struct {
+		failure, body string
+		open          int  // requests that the picker knows while the answer is under way
+		cut           bool // the answer ends with the picker
+	}{
+		{"FailClose", "FullDuplex", 0, false}, {"FailOpen", "FullDuplex", 0, false},
+		{"FailClose", "BufferedPartial", 1, true}, {"FailOpen", "BufferedPartial", 1, false},
+	} {
+		t.Run(c.failure+" "+c.body, func(t *testing.T) { poolStreams(t, c.failure, c.body, c.open, c.cut) })
+	}
+}
+
+func poolStreams(t *testing.T, failure, body string, open int, cut bool) {
 	s := openPools(t)
 	next := make(chan struct{})
 	port := streamServer(t, next)
 	s.ports["events"] = port
-	pool, rule := s.pool("events", "picker", "FailClose", "FullDuplex")
+	pool, rule := s.pool("events", "picker", failure, body)
 	pool = strings.Replace(pool, fmt.Sprintf("{number: ${%s}}", "blue"), fmt.Sprintf("{number: %d}", port), 1)
 	s.write("events.yaml", pool)
 	s.write("events-route.yaml", routeFile("events", "events.example", rule))
@@ -294,7 +314,19 @@ func TestPoolStreams(t *testing.T) {
 			t.Fatalf("%q, %v, want %q", line, err, want)
 		}
 		if i == 1 {
+			Eventually(t, func() error {
+				if n := s.picker.Open(); n != open {
+					return fmt.Errorf("the picker knows %d requests, want %d", n, open)
+				}
+				return nil
+			})
 			s.picker.server.Stop()
+			if cut {
+				if rest, err := io.ReadAll(lines); err == nil {
+					t.Errorf("the answer ended as if it were whole, with %q", rest)
+				}
+				return
+			}
 		}
 		next <- struct{}{} // the server sends no more before
 	}
@@ -336,7 +368,7 @@ func TestPoolPickerComesAndGoes(t *testing.T) {
 		}
 		return err
 	})
-	if sent := s.sent(before); strings.Contains(sent, "rds") || strings.Contains(sent, "lds") {
+	if sent := s.sent(before); strings.Contains(sent, "Route") || strings.Contains(sent, "Listener") {
 		t.Errorf("sent %s, want no routes", sent)
 	}
 	s.remove("gone.yaml")
@@ -364,4 +396,23 @@ func TestPoolExplained(t *testing.T) {
 		s.told("http://models.example/"+pool, "answer     InferencePool shop/"+pool, want)
 	}
 	s.told("http://models.example/close-none", "answer     503, by the proxy")
+}
+
+// TestPoolsOfProxiesThatReadFiles: such a proxy asks the picker, too, and does without one as the pool says.
+func TestPoolsOfProxiesThatReadFiles(t *testing.T) {
+	s := pools(t)
+	s.write("gateway.yaml", onFiles(gatewayFile(80)))
+	s.write("plane.yaml", readsFiles)
+	s.start()
+	s.Ready(t)
+	nobody := map[string]string{"X-Pick": ""}
+	for _, body := range []int{0, 10, 2 << 20} {
+		for mode, without := range map[string]int{"open": http.StatusOK, "close": http.StatusServiceUnavailable} {
+			for _, way := range []string{"-duplex", "-partial"} {
+				s.check(poolCall{Path: "/" + mode + way, Body: body}, "answers", 0)
+				s.check(poolCall{Path: "/" + mode + way, Body: body, Header: nobody}, "names nobody", without)
+			}
+			s.check(poolCall{Path: "/" + mode + "-refused", Body: body}, "is refused", without)
+		}
+	}
 }

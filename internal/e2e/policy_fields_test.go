@@ -79,7 +79,7 @@ var levelWords = []struct {
 	{extend.AtExtension, "extensionRef of a rule"}, {extend.AtBackendRef, "extensionRef of a backendRef"},
 	{extend.AtPort, "GatewayClass, Gateway, listener; all listeners of a port share one value"},
 	{extend.AtListener, "GatewayClass, Gateway, listener"}, {extend.AtBackend, "GatewayClass, Gateway, backend, port"},
-	{extend.AtRuleBackend, "XBackend"},
+	{extend.AtRuleBackend, "XBackend"}, {extend.AtPool, "InferencePool"},
 }
 
 var invalidWords = map[extend.OnInvalid]string{

@@ -69,7 +69,8 @@ func namespaces(names ...string) *extprocv3.MetadataOptions_MetadataNamespaces {
 }
 
 // processing is what a picker is sent. Of the answer it gets the headers, with the endpoint that serves it, and nothing
-// that comes later: an answer that is under way does not end with its picker.
+// that comes later: so an answer that is under way does not end with a picker that sends bodies back. With trailers it
+// would, also where the proxy may go on without the picker.
 func processing(p model.Pool) *extprocv3.ProcessingMode {
 	mode := &extprocv3.ProcessingMode{
 		RequestHeaderMode: extprocv3.ProcessingMode_SEND, ResponseHeaderMode: extprocv3.ProcessingMode_SEND,

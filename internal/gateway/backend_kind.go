@@ -187,6 +187,9 @@ func (s ruleScope) reporting(spec gatewayv1.HTTPRouteRule) (list []model.ObjectR
 		kind, known := s.refs.backends[ref.Kind()]
 		if known && kind.reports() && s.refs.grants.permit(s.c, s.route, ref) {
 			list = append(list, ref)
+			if other, reports := s.standsIn(ref); reports {
+				list = append(list, other)
+			}
 		}
 	}
 	return list
@@ -320,9 +323,12 @@ func servicesOf(r model.Route) iter.Seq[model.ObjectRef] {
 		for _, rule := range r.Rules {
 			uses := rule.Uses()
 			for _, b := range rule.Backends {
-				if uses = append(uses, b.Backend); b.Pool.Picked() {
-					uses = append(uses, b.Pool.Picker)
+				for _, pool := range []*model.Pool{b.Pool, b.Standby.OfPool()} {
+					if pool.Picked() {
+						uses = append(uses, pool.Picker)
+					}
 				}
+				uses = append(uses, b.Backend)
 			}
 			for _, key := range uses {
 				if key.Object.Kind() == model.KindService && !yield(key.Object) {

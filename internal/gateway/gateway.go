@@ -33,6 +33,7 @@ type Meaning struct {
 	backends    backendKinds
 	xbackends   *xbackends
 	pools       *inferencePools
+	failovers   *failovers
 	tlsPolicies tlsPolicies
 	clients     *flow.Collection[model.ObjectRef, gatewayClient] // of Gateways that state one
 	naming      *namedBackends
@@ -96,10 +97,11 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.tlsPolicies = newTLSPolicies(in, signers)
 	m.pools = flow.Map(in.InferencePools.Collection(), "inferencepool", m.readPool)
 	kinds := m.newBackendKinds()
+	m.failovers = m.newFailovers(store, kinds, grants)
 	drafts := flow.Map(m.attachments, "route/draft", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
 		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
-		policies: store, broken: in.Broken.Collection(),
+		policies: store, failovers: m.failovers, broken: in.Broken.Collection(),
 	}.route)
 	m.Plan.Routes, m.Plan.Reduced = budget.New(drafts, budget.Config{
 		Limits: o.Budgets, Age: ageOrder, Parents: answered(m.attachments),

@@ -21,6 +21,8 @@ func (m poolReports) report(
 	use := m.use(c, ref)
 	findings := slices.Concat(read.Findings, use.front("spec.selector"), use.Findings)
 	facts := conditions.PoolFacts{Generation: o.Meta.Generation, Findings: findings}
+	instead, _ := flow.Fetch(c, m.failovers, ref)
+	facts.Instead = instead.words()
 	for _, g := range use.Gateways {
 		facts.Parents = append(facts.Parents, conditions.PoolParent{Gateway: g, Served: true, Refused: use.Refused[g]})
 	}

@@ -43,6 +43,10 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 			b, _ := m.backend(c, plan.BackendKey{Backend: backend}, "")
 			return b.Protocol
 		},
+		Picked: func(c *flow.Ctx, backend model.ObjectRef) bool {
+			pool, _ := flow.Fetch(c, m.pools, backend)
+			return pool.Pool.Picked() && !pool.Pool.FailOpen
+		},
 		ConfigMap: func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, policy.Unusable) {
 			ref := model.Ref(model.KindConfigMap, from.Namespace(), name)
 			return lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")

@@ -23,6 +23,7 @@ type references struct {
 	grants    *grants
 	unchecked bool // see Options
 	policies  *policy.Store
+	failovers *failovers
 	broken    *broken
 }
 
@@ -177,6 +178,7 @@ type sharing struct {
 func (s ruleScope) backends(
 	list []gatewayv1.HTTPBackendRef, of model.Filters,
 ) (read []sharing, problems []problem) {
+	var wrong []problem
 	for i, b := range list {
 		at := fmt.Sprintf("[%d]", i)
 		weight := uint32(1)
@@ -189,6 +191,10 @@ func (s ruleScope) backends(
 		if !to.Unusable.none() {
 			problems = append(problems, unresolved(at, to.Unusable))
 			backend.Invalid, backend.Session, backend.Pool = true, nil, nil
+		}
+		if backend.Pool != nil {
+			backend, to.Path, wrong = s.orElse(backend)
+			problems = append(problems, below(at, wrong)...)
 		}
 		if len(b.Filters) > 0 {
 			own := s

@@ -139,6 +139,8 @@ type WeightedBackend struct {
 	MCP bool
 	// Pool is how its endpoints are chosen; nil: as every backend's.
 	Pool *Pool
+	// Standby, if Backend is a pool that another backend stands in for, or that one, is the other of the two; else nil.
+	Standby *Standby
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters
 	// Session is the backend's own, and counts unless the rule states one.
@@ -164,10 +166,7 @@ func (r Rule) Uses() []BackendKey {
 			list = append(list, b.Filters.uses()...)
 		}
 		if b.Filters == nil || b.Filters.Redirect == nil {
-			list = append(list, b.Backend)
-			if b.Pool.Picked() {
-				list = append(list, PickerOf(b.Backend.Object))
-			}
+			list = append(list, b.keys()...)
 		}
 	}
 	return list

@@ -68,6 +68,9 @@ func (m *Meaning) backendLevels() *flow.Collection[model.ObjectRef, backendLevel
 			for _, kind := range kinds {
 				class, own := m.Store.on(c, g.Class, kind.Kind), m.Store.on(c, ref, kind.Kind)
 				for _, f := range kind.Features {
+					if !f.Levels.Has(extend.AtBackend) {
+						continue
+					}
 					stated := []statements{at(class, "", LevelClass, f.Name), at(own, "", LevelGateway, f.Name)}
 					if !empty(stated) {
 						l.Stated = append(l.Stated, broadStatements{kind.Kind, f.Name, stated})
@@ -111,6 +114,7 @@ func (q backendScope) at(c *flow.Ctx, k plan.BackendKey) (out Backend, some bool
 			return http.StatusServiceUnavailable, plan.Rendered{Backend: &plan.BackendFields{Closed: true}}
 		}
 		scope.http1 = func() bool { return q.m.lookups.Protocol(c, k.Backend) == model.HTTP1 }
+		scope.picked = func() bool { return q.m.lookups.Picked(c, k.Backend.Object) }
 		scope.where = extend.Where{Object: k.Backend.Object.String(), Section: out.Port}
 		own := q.m.Store.on(c, k.Backend.Object, kind.Kind)
 		for _, f := range kind.Features {
@@ -118,7 +122,7 @@ func (q backendScope) at(c *flow.Ctx, k plan.BackendKey) (out Backend, some bool
 			if out.Port != "" {
 				list = append(list, at(own, out.Port, LevelPort, f.Name))
 			}
-			if f.Levels.Has(extend.AtBackend) && !empty(list) {
+			if f.ofBackend(k.Backend.Object) && !empty(list) {
 				scope.add(f, list)
 			}
 		}

@@ -50,6 +50,7 @@ type scope struct {
 	denied   func(status int, feature string, by model.ObjectRef) (int, plan.Rendered)
 	where    extend.Where
 	http1    func() bool     // of backends: extend.Where.HTTP1; else nil
+	picked   func() bool     // of backends: extend.Where.Picked; else nil
 	route    model.ObjectRef // for rules; else zero
 	features []*Feature
 	stated   map[string][]statements

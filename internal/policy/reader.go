@@ -23,7 +23,9 @@ type Lookups struct {
 		to Named, why Unusable)
 	Secret func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
 	// Protocol is what is spoken to a backend.
-	Protocol  func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
+	Protocol func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
+	// Picked tells whether the picker of an InferencePool chooses its endpoints and nobody else may.
+	Picked    func(c *flow.Ctx, backend model.ObjectRef) bool
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
 	// Entry is one of a ConfigMap or a Secret; none if the object hasn't got it.
 	Entry func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) ([]byte, Unusable)
@@ -188,6 +190,7 @@ func (r reader) Names(kind, feature, list string) []string {
 func (r reader) Where() extend.Where {
 	where := r.where
 	where.HTTP1 = r.http1 != nil && r.http1() // looked up for those features only that ask
+	where.Picked = r.picked != nil && r.picked()
 	if f := r.kind.Of(r.feature); f != nil && f.EachLevel {
 		e, _ := flow.Fetch(r.c, r.m.in.Sources.Environment.Collection(), model.ObjectRef{})
 		where.TrustDomain, where.PortOffset = e.TrustDomain, e.PortOffset

@@ -188,7 +188,7 @@ func (r reporter) report(
 	}
 	r.sort(c, facts.Ancestors)
 	r.tell(c, ref, &facts)
-	facts.Findings = append(facts.Findings, r.Store.misplaced(ref, p)...)
+	facts.Findings = append(facts.Findings, append(r.Store.misplaced(ref, p), r.Store.notOfPools(ref, p)...)...)
 	facts.Findings = compact(append(facts.Findings, r.withoutTLS(c, ref, p, all)...))
 	facts.Findings = append(facts.Findings, r.withoutCertificates(c, ref, p, facts.Ancestors)...)
 	findings := slices.Clip(facts.Findings)

@@ -98,6 +98,7 @@ func (s *Store) selectedTargets() *flow.Collection[attachmentKey, *policy] {
 		selected(in.Services.Collection(), model.KindService, all),
 		selected(in.XBackends.Collection(), model.KindXBackend, all),
 		selected(in.MCPBackends.Collection(), model.KindMCPBackend, all),
+		selected(in.InferencePools.Collection(), model.KindInferencePool, all),
 	} {
 		list = append(list, flow.Renamed(found, func(k selectedKey) attachmentKey {
 			return attachmentKey{k.Policy, Target{k.Object, k.Section}}

@@ -24,7 +24,9 @@ func (r reporter) ancestors(c *flow.Ctx, ref model.ObjectRef, t Target, facts *c
 	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindService:
 		r.service(c, ref, t, facts)
 	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindXBackend:
-		r.xbackend(c, ref, t, facts)
+		wholeBackend(c, r, r.in.Sources.XBackends.Collection(), ref, t, facts)
+	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindInferencePool:
+		wholeBackend(c, r, r.in.Sources.InferencePools.Collection(), ref, t, facts)
 	default:
 		why := fmt.Sprintf("a %s can't target a %s", ref.Kind(), t.Object.Kind())
 		if kind.OfListeners() {

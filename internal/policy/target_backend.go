@@ -8,6 +8,7 @@ import (
 
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -70,9 +71,11 @@ func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFac
 	}
 }
 
-// xbackend adds the Gateways that use an XBackend.
-func (r reporter) xbackend(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
-	if _, found := flow.Fetch(c, r.in.Sources.XBackends.Collection(), t.Object); !found {
+// wholeBackend adds the Gateways that use an object that has no sections.
+func wholeBackend[S any](
+	c *flow.Ctx, r reporter, of *input.Collection[S], ref model.ObjectRef, t Target, facts *conditions.PolicyFacts,
+) {
+	if _, found := flow.Fetch(c, of, t.Object); !found {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
 		return
 	}

@@ -31,7 +31,8 @@ func targetsOf(features extend.Levels) []Target {
 		list = append(list, Target{Kind: model.KindXBackend}, Target{Kind: model.KindMCPBackend})
 	}
 	if features.Has(extend.AtBackend) {
-		list = append(list, Target{model.KindService, "port"}, Target{Kind: model.KindXBackend})
+		list = append(list, Target{model.KindService, "port"}, Target{Kind: model.KindXBackend},
+			Target{Kind: model.KindInferencePool})
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	injectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/credential_injector/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	genericv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/injected_credentials/generic/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 
@@ -91,8 +92,15 @@ func (s *simulation) upstream(cluster string, sent *request.Request) {
 	}
 	for _, f := range options.GetHttpFilters() {
 		injector, generic := new(injectorv3.CredentialInjector), new(genericv3.Generic)
+		mutation := new(headermutationv3.HeaderMutation)
 		switch {
 		case shortType(f.GetTypedConfig().GetTypeUrl()) == "UpstreamCodec":
+		case f.GetTypedConfig().UnmarshalTo(mutation) == nil:
+			var of filtered
+			s.mutate(f.GetName(), mutation.GetMutations(), &of)
+			for _, e := range of.request {
+				e.Apply(sent.Header)
+			}
 		case f.GetTypedConfig().UnmarshalTo(injector) != nil,
 			injector.GetCredential().GetTypedConfig().UnmarshalTo(generic) != nil:
 			s.missing(f.GetName())

@@ -49,6 +49,9 @@ func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 	if key.Backend.Picker {
 		return w.noPicker(v, key)
 	}
+	if instead := w.meaning.InsteadOf(v, of); instead != "" {
+		return []model.Finding{{Object: of, Severity: model.Warning, Message: instead}}
+	}
 	what, advice := "it", ""
 	if key.Backend.Port != 0 {
 		what = fmt.Sprintf("port %d", key.Backend.Port)

@@ -12,6 +12,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	injectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/credential_injector/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	genericv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/injected_credentials/generic/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -31,6 +32,15 @@ type Spec struct {
 	// Header puts a secret into a header of each request, also of copies and of retries.
 	// +optional
 	Header *Header `json:"header,omitempty"`
+	// Remove takes headers off requests that clients sent to the gateway and that are none of the backend's business, such
+	// as authorization, if the backend gets a key in another header.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Remove []string `json:"remove,omitempty"`
 }
 
 // Header is a header with a secret.
@@ -55,9 +65,10 @@ type Header struct {
 
 // Value is the credentials as read.
 type Value struct {
-	Header, Prefix string
+	Header, Prefix string // Header "": there is none
 	Overwrite      bool
 	Secret         extend.Bytes
+	Remove         []string
 }
 
 // Feature is who the gateway says it is to a backend.
@@ -70,12 +81,18 @@ var Feature = extend.Feature[Spec, Value]{
 const entry = "value"
 
 func read(r extend.Reader, s Spec) Value {
+	var v Value
+	for _, c := range extend.ReadHeaders(r, "", extend.HeaderEdits{Remove: s.Remove}) {
+		v.Remove = append(v.Remove, c.Name)
+	}
 	if s.Header == nil {
-		r.Refuse("it states nothing; state header")
-		return Value{}
+		if len(s.Remove) == 0 {
+			r.Refuse("it states nothing; state header or remove")
+		}
+		return v
 	}
 	r = r.Field("header")
-	v := Value{Header: "authorization", Overwrite: s.Header.Overwrite == nil || *s.Header.Overwrite}
+	v.Header, v.Overwrite = "authorization", s.Header.Overwrite == nil || *s.Header.Overwrite
 	if s.Header.Name != nil {
 		v.Header = strings.ToLower(*s.Header.Name)
 		edits := extend.HeaderEdits{Set: []extend.HeaderEdit{{Name: v.Header, Value: new("")}}}
@@ -106,9 +123,21 @@ func isHeader(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
-// render is a filter of the backend's own: it sees each attempt, after all that routes do to headers. A request that
+// render is filters of the backend's own: they see each attempt, after all that routes do to headers. A request that
 // comes before the secret is answered with 401.
 func render(e extend.EnvoyBackend, v Value) {
+	if len(v.Remove) > 0 {
+		var changes []extend.HeaderChange
+		for _, name := range v.Remove {
+			changes = append(changes, extend.HeaderChange{Action: extend.RemoveHeader, Name: name})
+		}
+		e.Filter("strip", &headermutationv3.HeaderMutation{
+			Mutations: &headermutationv3.Mutations{RequestMutations: extend.HeaderMutations(changes)},
+		})
+	}
+	if v.Header == "" {
+		return
+	}
 	generic := &genericv3.Generic{
 		Credential: e.Secret("credentials", v.Secret), Header: v.Header, HeaderValuePrefix: v.Prefix,
 	}
@@ -121,9 +150,16 @@ func render(e extend.EnvoyBackend, v Value) {
 	})
 }
 
-func words(v Value) []string {
-	if v.Overwrite {
-		return []string{fmt.Sprintf("header %s of requests to the backend is that of a Secret", v.Header)}
+func words(v Value) (list []string) {
+	if len(v.Remove) > 0 {
+		list = append(list, "taken off requests to the backend: "+strings.Join(v.Remove, ", "))
 	}
-	return []string{fmt.Sprintf("header %s of requests to the backend is that of a Secret, unless they have it", v.Header)}
+	if v.Header == "" {
+		return list
+	}
+	text := fmt.Sprintf("header %s of requests to the backend is that of a Secret", v.Header)
+	if !v.Overwrite {
+		text += ", unless they have it"
+	}
+	return append(list, text)
 }

@@ -84,5 +84,5 @@ type Maglev struct {
 // Feature is which endpoint of a backend gets a request.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "loadBalancer", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render},
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render}, Words: words,
 }

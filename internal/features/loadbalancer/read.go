@@ -16,6 +16,17 @@ type Value struct {
 	TableSize        *uint32 // of maglev
 	Keys             []Key
 	BoundedLoad      *uint32 // percent
+	Picked           bool    // it has no effect, since a picker chooses
+}
+
+// picked says why a choice has no effect.
+const picked = "it has no effect on an InferencePool whose picker has to choose (failureMode FailClose)"
+
+func words(v Value) []string {
+	if v.Picked {
+		return []string{picked}
+	}
+	return nil
 }
 
 // Algorithm is how an endpoint is chosen.
@@ -48,6 +59,9 @@ type Cookie struct {
 const minSize = 1024
 
 func read(r extend.Reader, s Spec) (v Value) {
+	if v.Picked = r.Where().Picked; v.Picked {
+		r.Warn(picked)
+	}
 	var stated []Algorithm
 	for _, a := range []struct {
 		is bool
