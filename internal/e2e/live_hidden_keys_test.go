@@ -55,7 +55,8 @@ func TestKeysOfProvidersAreHidden(t *testing.T) {
 
 	pages := map[string]string{}
 	for _, path := range append(s.pages(), "/metrics", "/findings",
-		"/explain?url="+url.QueryEscape("http://shop.example/own"), "/explain/backendpolicy/shop/cloud", "/explain/inferencepool/shop/own", "/explain/xbackend/shop/cloud",
+		"/explain?url="+url.QueryEscape("http://shop.example/own"), "/explain/backendpolicy/shop/cloud",
+		"/explain/inferencepool/shop/own", "/explain/xbackend/shop/cloud",
 		"/explain/secret/shop/key", "/objects/secret/shop/key", "/proxies/shop/web/metrics") {
 		body, err := s.get(path)
 		if err != nil {
