@@ -4,10 +4,10 @@ GO ?= go
 # Everything can be built and tested on two cores; more packages at a time would only slow each other down.
 PARALLEL := -p 2
 # Packages in which several goroutines share state are also tested under the race detector.
-RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/... ledger/apply/... ledger/live/... ledger/store/... picker/...)
+RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... pickers/... workload/... server/... ledger/apply/... ledger/live/... ledger/store/... picker/...)
 
 .DEFAULT_GOAL := all
-.PHONY: agents all build lint test fuzz demo ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
+.PHONY: agents all build lint test fuzz demo inference ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -42,6 +42,9 @@ fuzz: envoy ## decide a million random calls of agents by what is stated and by 
 agents: build envoy ## run examples/agents: a server of tools, and two agents that may call some
 	@examples/agents/run.sh
 
+inference: build envoy ## run examples/inference: three model servers, and conversations that stay where their beginning is cached
+	@examples/inference/run.sh
+
 ledger: build envoy ## run examples/ledger: the quickstart from a ledger, a change with a preview, the history, and the way back
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend
 	@examples/ledger/run.sh
@@ -54,7 +57,8 @@ demo: build envoy ## run the quickstart with two backends, in the foreground; CH
 cluster: build envoy kubernetes ## start a real Kubernetes with Cardea, in the foreground: Linux, root (docs/testcluster.md)
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster
 	@$(GO) build -C examples/agents/mcp -o ../../../bin/agents .
-	@exec bin/testcluster up -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image envoyproxy/envoy=$$(hack/get-envoy.sh)
+	@$(GO) build $(PARALLEL) -o bin/ ./examples/inference/modelserver
+	@exec bin/testcluster up -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image modelserver=bin/modelserver -image envoyproxy/envoy=$$(hack/get-envoy.sh)
 
 conformance: suite ## run the Gateway API's own suite against Cardea in the test cluster, on both data planes; the reports go to docs/conformance
 	bin/conform -report docs/conformance/report.yaml
@@ -64,8 +68,8 @@ suite: build envoy kubernetes
 	@cd hack/conformance && $(GO) test -c $(PARALLEL) -o ../../bin/conformance.test .
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/conform
 
-bench: build envoy ## measure what Cardea costs: the tables of docs/bench.md; PART=folder, policies, agents, ledger or kubernetes runs one part
-	@for part in $(or $(PART),folder policies agents ledger kubernetes); do \
+bench: build envoy ## measure what Cardea costs: the tables of docs/bench.md; PART=folder, policies, agents, inference, ledger or kubernetes runs one part
+	@for part in $(or $(PART),folder policies agents inference ledger kubernetes); do \
 	  $(GO) build $(PARALLEL) -o bin/bench-$$part ./hack/bench/$$part && bin/bench-$$part || exit 1; done
 
 calls: envoy ## make the calls of all behaviour files, through a real Envoy and through the simulation; DATAPLANE=EnvoyConfigMap on that data plane

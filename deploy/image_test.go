@@ -203,7 +203,10 @@ func TestManifestNamesAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Replace(string(text), images[0][1], "registry.example/cardea:"+testVersion, 1)
+	want := strings.ReplaceAll(string(text), images[0][1], "registry.example/cardea:"+testVersion)
+	if strings.Count(string(text), images[0][1]) != 2 {
+		t.Errorf("install.yaml has %s once for the controller and once for pickers, want that", images[0][1])
+	}
 	if string(released) != want {
 		t.Error("a release's manifest differs in more than the image")
 	}

@@ -99,7 +99,12 @@ var accessLogFields = map[string]string{
 	"mcpMethod": "%DYNAMIC_METADATA(envoy.filters.http.mcp:method)%",
 	"mcpName":   "%DYNAMIC_METADATA(envoy.filters.http.mcp:params:name)%",
 	"access":    "%DYNAMIC_METADATA(" + rbacMetadata + ")%",
+	// What the answer of a model took (modelUsage of a TrafficPolicy).
+	"model": usage("model"), "modelCaller": usage("caller"), "inputTokens": usage("input_tokens"),
+	"outputTokens": usage("output_tokens"), "cachedTokens": usage("cached_tokens"),
 }
+
+func usage(key string) string { return "%DYNAMIC_METADATA(" + UsageMetadata + ":" + key + ")%" }
 
 // AccessLogJSON are the fields of a line, as formats; own are others, which count in place of those of the same names.
 func AccessLogJSON(own map[string]string) *structpb.Struct {

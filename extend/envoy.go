@@ -119,6 +119,7 @@ const (
 	SlotExtProc     Slot = "extproc"      // ext_proc
 	SlotGRPC        Slot = "grpc"         // grpc_web
 	SlotCustom3     Slot = "custom-3"     // strangers' filters, of what the backend will see
+	SlotAI          Slot = "ai"           // reads what answers of models took; it is one filter, without configuration
 )
 
 // The slots of limits that each proxy has whole, behind those of which each proxy of a Gateway has its share.

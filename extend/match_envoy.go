@@ -27,6 +27,8 @@ const (
 	AccessAsking   = "asking"
 	// ToolsMetadata is the namespace in which each level says which tools may be called (SlotMessages).
 	ToolsMetadata = "cardea.dev/tools"
+	// UsageMetadata is the namespace in which stands what the answer of a model took, and who called (SlotAI).
+	UsageMetadata = "cardea.dev/usage"
 	// AnswerMetadata is the namespace, and AnswerText the key, of the text that a feature's filters of type fault answer
 	// with status 400, in place of Envoy's.
 	AnswerMetadata = "cardea.dev/answer"

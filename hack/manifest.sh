@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
   exit 2
 }
 awk -v image="$1" '
-  /^        image: cardea:/ { sub(/cardea:.*/, ""); $0 = $0 image; found++ }
+  /^        image: cardea:/ || /^          value: cardea:/ { sub(/cardea:.*/, ""); $0 = $0 image; found++ }
   { print }
-  END { if (found != 1) { print "manifest: deploy/install.yaml names the image " found + 0 " times" > "/dev/stderr"; exit 1 } }
+  END { if (found != 2) { print "manifest: deploy/install.yaml names the image " found + 0 " times" > "/dev/stderr"; exit 1 } }
 ' deploy/install.yaml

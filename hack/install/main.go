@@ -23,6 +23,7 @@ import (
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/kube"
+	"cardea.dev/cardea/internal/pickers"
 	"cardea.dev/cardea/internal/policykind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/status"
@@ -107,7 +108,12 @@ func roles(catalog *kind.Catalog) ([][]byte, error) {
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 			Rules: slices.Concat(kube.Rules(catalog), status.Rules(catalog), deploy.Rules(),
-				identity.Rules(identity.SignerName)),
+				pickers.Rules(), identity.Rules(identity.SignerName)),
+		},
+		rbacv1.ClusterRole{ // pickers have it, in the namespaces of their pools
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+			ObjectMeta: metav1.ObjectMeta{Name: pickers.Role, Labels: labels},
+			Rules:      pickers.RoleRules(),
 		},
 		rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},

@@ -27,11 +27,13 @@ const (
 	editArrives = 30 * time.Second // how long the request may take to arrive
 )
 
-// isQuestion reports whether a request that is not a GET only reads: an edit is too long for a URL. It must have the
-// content type JSON: a browser sends that for another site's page only after a preflight request, which fails here.
+// isQuestion reports whether a request that is not a GET only reads: an edit or a body is too long for a URL. It must
+// have the content type JSON: a browser sends that for another site's page only after a preflight request, which fails
+// here.
 func isQuestion(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return r.Method == http.MethodPost && r.URL.Path == "/diff" && err == nil && kind == "application/json"
+	reads := r.URL.Path == "/diff" || r.URL.Path == "/explain"
+	return r.Method == http.MethodPost && reads && err == nil && kind == "application/json"
 }
 
 // diff answers POST /diff, a diff.Edit, with a diff.Report. It answers one request at a time, since each may be long.

@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 
 	"cardea.dev/cardea/internal/explain"
@@ -16,7 +17,11 @@ type Explainer interface {
 	Access(backend model.ObjectRef) (explain.Access, error)
 }
 
-// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON
+// maxBody is how much may be sent of the body of a request to explain, in bytes.
+const maxBody = 1 << 20
+
+// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON, of a request with the
+// body of this one.
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	leave := s.explains.enter(r.Context())
 	if leave == nil {
@@ -33,6 +38,12 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body of the request has more than %d MiB", maxBody>>20))
+		return
+	}
+	question.Body = string(body)
 	story, err := s.config.Explainer.Request(question)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"html/template"
@@ -16,7 +17,8 @@ var pages = []struct{ Path, About string }{
 	{"/healthz", "200 while the program runs"},
 	{"/readyz", "200 once the folder was read and every proxy has acknowledged a complete configuration; " +
 		"until then 503 with the reason"},
-	{"/metrics", "for Prometheus; /proxies/NAMESPACE/NAME/metrics: those of a Gateway's proxy that runs here"},
+	{"/metrics", "for Prometheus; /proxies/NAMESPACE/NAME/metrics: those of a Gateway's proxy that runs here; " +
+		"/pickers/NAMESPACE/NAME/metrics: those of an InferencePool's picker"},
 	{"/objects", "the kinds, with the number of objects"},
 	{"/objects/gateways", "all objects of a kind, with their status; /objects/KIND/NAMESPACE/NAME is one object"},
 	{"/findings", "what is wrong with the objects"},
@@ -53,20 +55,26 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-func (s *Server) proxyMetrics(w http.ResponseWriter, r *http.Request) {
-	gateway := model.Ref(model.KindGateway, r.PathValue("namespace"), r.PathValue("name"))
-	if s.config.Proxy == nil {
-		fail(w, http.StatusNotFound, "no proxy runs here: in a cluster its pod has the metrics")
-		return
-	}
-	switch text, found, err := s.config.Proxy(r.Context(), gateway); {
-	case err != nil:
-		fail(w, http.StatusBadGateway, err.Error())
-	case !found:
-		fail(w, http.StatusNotFound, gateway.String()+" has no proxy that runs")
-	default:
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = w.Write(text)
+// childMetrics answers with the metrics of what runs here for an object of a kind: its proxy, or its picker. ask is nil
+// if nothing does.
+func childMetrics(
+	ask func(context.Context, model.ObjectRef) (text []byte, found bool, err error), kind model.Kind, what string,
+) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		object := model.Ref(kind, r.PathValue("namespace"), r.PathValue("name"))
+		if ask == nil {
+			fail(w, http.StatusNotFound, "no "+what+" runs here: in a cluster its pod has the metrics")
+			return
+		}
+		switch text, found, err := ask(r.Context(), object); {
+		case err != nil:
+			fail(w, http.StatusBadGateway, err.Error())
+		case !found:
+			fail(w, http.StatusNotFound, object.String()+" has no "+what+" that runs")
+		default:
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+			_, _ = w.Write(text)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func FindingOf(f model.Finding) Finding {
 	}
 }
 
-// Config is what a Server shows. All fields except Probes, Proxy, Log and OnListen must be set.
+// Config is what a Server shows. All fields except Probes, Proxy, Picker, Log and OnListen must be set.
 type Config struct {
 	Addr     string // host:port to listen on
 	Probes   string // host:port of a second address with health, readiness and metrics only; "" for none
@@ -63,7 +63,9 @@ type Config struct {
 	Ready    func() (ready bool, reason string) // reason says what is missing
 	Gatherer prometheus.Gatherer
 	// Proxy asks a Gateway's proxy for its metrics, as text for Prometheus; false if there is none. nil: no proxy is near.
-	Proxy    func(ctx context.Context, gateway model.ObjectRef) (text []byte, found bool, err error)
+	Proxy func(ctx context.Context, gateway model.ObjectRef) (text []byte, found bool, err error)
+	// Picker does the same with the picker that is run for an InferencePool.
+	Picker   func(ctx context.Context, pool model.ObjectRef) (text []byte, found bool, err error)
 	Findings func() []Finding
 	Explainer
 	Differ
@@ -119,7 +121,8 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("/objects/{kind}/{name}", s.listOrGet)
 	s.mux.HandleFunc("/objects/{kind}/{namespace}/{name}", s.get)
 	s.mux.HandleFunc("/findings", s.findings)
-	s.mux.HandleFunc("/proxies/{namespace}/{name}/metrics", s.proxyMetrics)
+	s.mux.HandleFunc("/proxies/{namespace}/{name}/metrics", childMetrics(c.Proxy, model.KindGateway, "proxy"))
+	s.mux.HandleFunc("/pickers/{namespace}/{name}/metrics", childMetrics(c.Picker, model.KindInferencePool, "picker"))
 	s.mux.HandleFunc("/diff", s.diff)
 	s.mux.HandleFunc("/explain", s.explainRequest)
 	s.mux.HandleFunc("/access/{namespace}/{name}", s.access)

@@ -33,6 +33,7 @@ import (
 	"cardea.dev/cardea/internal/features/listenerhealth"
 	"cardea.dev/cardea/internal/features/loadbalancer"
 	"cardea.dev/cardea/internal/features/mcptools"
+	"cardea.dev/cardea/internal/features/modelusage"
 	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/features/outlierdetection"
 	"cardea.dev/cardea/internal/features/panicthreshold"
@@ -68,6 +69,7 @@ func Plugins() []extend.Plugin {
 		headers.Feature.Plug(),
 		ratelimits.Feature.Plug(),
 		accesslog.Feature.Plug(),
+		modelusage.Feature.Plug(),
 		directresponse.Feature.Plug(),
 		errorresponses.Feature.Plug(),
 		compression.Feature.Plug(),

@@ -107,6 +107,9 @@ func bindController(cmd *cobra.Command, o *server.Options) {
 		"how many resources of one type a proxy may name, such as clusters; it has one for each backend")
 	f.StringVar(&o.Image, "proxy-image", "",
 		"the proxies' image, where no DataPlane states one (default: that of the data plane)")
+	f.StringVar(&o.PickerImage, "picker-image", os.Getenv("CARDEA_IMAGE"),
+		"this program's own image, of which a picker is run for each InferencePool that names none ($CARDEA_IMAGE);\n"+
+			`"": none is run, and the proxies choose`)
 	f.StringVar(&o.ClusterDomain, "cluster-domain", model.DefaultClusterDomain,
 		"the cluster's DNS domain; XBackends can't name what is below it")
 	bindTrustDomain(cmd, &o.TrustDomain)

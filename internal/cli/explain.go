@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -53,6 +54,9 @@ are not asked, so what they acknowledged is not shown.`,
   # A request with a method, a header and a TLS server name
   cardea explain https://shop.example/cart -X POST -H 'x-canary: yes' --sni shop.example
 
+  # Which model server would get it now
+  cardea explain http://models.localhost:8080/v1/completions -d '{"model": "m", "prompt": "hi"}'
+
   # For the files of a folder; no Cardea has to run
   cardea explain http://quickstart.localhost:8080/ --dir examples/quickstart
 
@@ -77,7 +81,9 @@ are not asked, so what they acknowledged is not shown.`,
 	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.names(cmd, p, n) }
 	cmd.ValidArgsFunction = completeExplain(p.Catalog, names)
 	f := cmd.Flags()
-	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (default GET)")
+	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (default GET, with --data POST)")
+	f.StringVarP(&o.question.Body, "data", "d", "",
+		"body of the request, for the picker of an inference pool; @FILE reads a file")
 	bindExplain(cmd, p, &o)
 	cmd.AddCommand(explainMCPCommand(p, &explainOptions{offline: o.offline}))
 	return cmd
@@ -143,6 +149,9 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 			"(KIND/NAME, such as httproute/web)", what)
 	} else {
 		o.question.URL = what
+		if err := o.readBody(); err != nil {
+			return err
+		}
 		story, err = explainRequest(cmd, p, o)
 	}
 	if err != nil {
@@ -155,6 +164,22 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 		return encoder.Encode(story)
 	}
 	return story.Print(cmd.OutOrStdout(), time.Now())
+}
+
+// readBody reads the file that --data names.
+func (o *explainOptions) readBody() error {
+	q := &o.question
+	if file, is := strings.CutPrefix(q.Body, "@"); is {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+		q.Body = string(text)
+	}
+	if q.Body != "" {
+		q.Method = cmp.Or(q.Method, http.MethodPost)
+	}
+	return nil
 }
 
 func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story explain.Story, err error) {
@@ -182,7 +207,15 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 			values.Set(name, value)
 		}
 	}
-	return story, o.ask(cmd.Context(), p, "/explain?"+values.Encode(), &story)
+	path := "/explain?" + values.Encode()
+	if q.Body == "" {
+		return story, o.ask(cmd.Context(), p, path, &story)
+	}
+	text, err := o.client(p).post(cmd.Context(), path, []byte(q.Body))
+	if err != nil {
+		return story, err
+	}
+	return story, read(text, &story)
 }
 
 func explainObject(
@@ -241,8 +274,12 @@ func (o *explainOptions) explainer(cmd *cobra.Command, p Program) (admin.Explain
 	return p.Explainer(cmd.Context(), o.offline)
 }
 
+func (o *explainOptions) client(p Program) *client {
+	return newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER"))
+}
+
 func (o *explainOptions) ask(ctx context.Context, p Program, path string, story any) error {
-	text, err := newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")).ask(ctx, path)
+	text, err := o.client(p).ask(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,6 +24,7 @@ import (
 // pickerFlags are the flags of `cardea picker` that are no numbers of its parts.
 type pickerFlags struct {
 	listen, admin       string
+	addresses, name     string
 	file, pool          string
 	kubeconfig, context string
 	insecure            bool
@@ -61,8 +63,11 @@ func (o *pickerFlags) bind(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &o.picker
 	f.StringVar(&o.listen, "listen", ":9002", "address of the picker (gRPC)")
 	f.StringVar(&o.admin, "admin", "localhost:9090", "address of metrics, /healthz and /explain; \"\": none")
+	f.StringVar(&o.addresses, "addresses", "",
+		"file that gets the addresses of --listen and --admin, a line each: ports may be 0")
 	f.StringVar(&o.file, "members", "", "file with the endpoints of the pool: one ip:port a line, or JSON")
 	f.StringVar(&o.pool, "pool", "", "InferencePool whose ready pods are picked from, [NAMESPACE/]NAME")
+	f.StringVar(&o.name, "name", "", "name of the pool in metrics (default: the file, or the InferencePool's name)")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster with --pool")
 	f.StringVar(&o.context, "context", "", "context of the kubeconfig")
 	f.BoolVar(&o.insecure, "insecure", false, "serve without TLS")
@@ -155,6 +160,9 @@ func (o *pickerFlags) run(cmd *cobra.Command) (err error) {
 		}
 		defer at.Admin.Close()
 	}
+	if err := writeAddresses(o.addresses, at); err != nil {
+		return fmt.Errorf("--addresses: %w", err)
+	}
 	o.picker.Log.Info("picker serves", "address", at.GRPC.Addr().String(), "tls", secret != nil)
 	err = p.Run(cmd.Context(), at)
 	if errors.Is(err, context.Canceled) {
@@ -169,7 +177,7 @@ func (o *pickerFlags) source() error {
 	case (o.file == "") == (o.pool == ""):
 		return errors.New("name the endpoints with --members FILE, or an InferencePool with --pool [NAMESPACE/]NAME")
 	case o.file != "":
-		o.picker.Pool = o.file
+		o.picker.Pool = cmp.Or(o.name, o.file)
 		o.picker.Members = members.File{Path: o.file, Log: o.picker.Log}
 		return nil
 	}
@@ -184,7 +192,7 @@ func (o *pickerFlags) source() error {
 	if namespace == "" || name == "" || strings.Contains(name, "/") {
 		return fmt.Errorf("--pool %q: want NAME or NAMESPACE/NAME", o.pool)
 	}
-	o.picker.Pool = name
+	o.picker.Pool = cmp.Or(o.name, name)
 	o.picker.Members = inferencepool.Source{Config: config, Namespace: namespace, Name: name, Log: o.picker.Log}
 	return nil
 }

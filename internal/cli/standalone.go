@@ -120,6 +120,8 @@ func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 		"added to each listener's port to get the port to bind; redirects keep the listener's port")
 	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"},
 		"IP addresses to bind for Gateways that have none in spec.addresses")
+	f.BoolVar(&o.Pickers, "pickers", true,
+		"run a picker for each InferencePool that names none; if false, the endpoint with the fewest requests gets each")
 	bindTrustDomain(cmd, &o.TrustDomain)
 	bindBudgets(cmd, &o.Budgets)
 	completeFlag(cmd, "port-offset")

@@ -44,7 +44,8 @@ func Pool(p PoolFacts) inferencev1.InferencePoolStatus {
 		if reason, message := errorsOn(p.Findings, inferencev1.ConditionResolvedRefs); reason != "" {
 			l.set(inferencev1.ConditionResolvedRefs, false, reason, message)
 		} else {
-			l.set(inferencev1.ConditionResolvedRefs, true, inferencev1.ReasonResolvedRefs, "all references are resolved")
+			l.set(inferencev1.ConditionResolvedRefs, true, inferencev1.ReasonResolvedRefs,
+				warned("all references are resolved", p.Findings, inferencev1.ConditionResolvedRefs))
 		}
 		if p.Instead != "" && parent.Served {
 			l.set(FailedOver, true, "NoReadyPod", cut(p.Instead))

@@ -81,9 +81,13 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 
 // attached says that a route is, and what it does not get all the same.
 func attached(findings []model.Finding) string {
-	words := "the route is attached"
+	return warned("the route is attached", findings, "Accepted")
+}
+
+// warned is what a condition that is true says, and the warnings that belong to it.
+func warned(words string, findings []model.Finding, condition string) string {
 	for _, f := range findings {
-		if f.Condition == "Accepted" && f.Severity == model.Warning {
+		if f.Condition == condition && f.Severity == model.Warning {
 			words += "; " + f.Message
 		}
 	}

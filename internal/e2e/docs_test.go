@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"fmt"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
+	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/internal/ledger/postgrestest"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -57,6 +61,53 @@ func ledgerDocument(t *testing.T, url string) {
 	p.Ready(t)
 	Document(t, filepath.Join(root, "docs/ledger.md"), root, map[string]string{"cardea": Build(t)},
 		"CARDEA_SERVER="+p.Admin, "CARDEA_LEDGER="+url)
+}
+
+// TestInferenceDocument runs the commands of the page about inference pools, while its example is served.
+func TestInferenceDocument(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Start(t, inferenceExample(t), func(o *standalone.Options) { o.Pickers, o.PickerProgram = true, program })
+	p.Ready(t)
+	Eventually(t, func() error { // the picker knows the load of all servers
+		text, err := p.get("/pickers/inference/llama/metrics")
+		if err == nil && !strings.Contains(string(text), `cardea_picker_endpoints{state="known"} 3`) {
+			err = fmt.Errorf("%s", text)
+		}
+		return err
+	})
+	Document(t, "../../docs/inference.md", "../..", map[string]string{"cardea": program}, "CARDEA_SERVER="+p.Admin)
+}
+
+// inferenceExample is a copy of the example's folder, with three simulated model servers.
+func inferenceExample(t *testing.T) (dir string) {
+	t.Helper()
+	var ports []string
+	for i := range 3 {
+		server := httptest.NewServer(simulator.New(simulator.Defaults()).Handler())
+		t.Cleanup(server.Close)
+		_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, fmt.Sprintf("number: %d}", 9011+i), "number: "+port+"}")
+	}
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../examples/inference/folder")); err != nil {
+		t.Fatal(err)
+	}
+	pool := filepath.Join(dir, "pool.yaml")
+	text, err := os.ReadFile(pool)
+	if err == nil {
+		err = os.WriteFile(pool, []byte(strings.NewReplacer(ports...).Replace(string(text))), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // TestReadme serves the gateway that the README shows.

@@ -20,7 +20,7 @@ type accessLogs struct {
 
 // logsOf are those of a Gateway's port: each request is counted, and written to the file if there is one.
 func logsOf(gateway model.ObjectRef, port int32, file string) accessLogs {
-	logs := accessLogs{count: []*accesslogv3.AccessLog{countRequests(gateway)}}
+	logs := accessLogs{count: append([]*accesslogv3.AccessLog{countRequests(gateway)}, countModels(gateway)...)}
 	if file != "" {
 		logs.own = []*accesslogv3.AccessLog{{
 			Name: "default", Filter: extend.AccessLogFilter(),

@@ -16,14 +16,14 @@ import (
 func TestRequestsAreCountedWhateverIsLogged(t *testing.T) {
 	t.Parallel()
 	other := mustMarshal(&hcmv3.HttpConnectionManager{AccessLog: []*accesslogv3.AccessLog{{Name: "other"}}})
-	counted := countRequests(model.ObjectRef{}).GetName()
+	counted := []string{"metrics", "model-requests", "model-tokens"}
 	for name, test := range map[string]struct {
 		stated plan.ListenerFields
 		want   []string
 	}{
-		"nothing stated": {plan.ListenerFields{}, []string{"default", counted}},
-		"another log":    {plan.ListenerFields{Connections: other}, []string{"other", counted}},
-		"turned off":     {plan.ListenerFields{Zero: []string{"access_log"}}, []string{counted}},
+		"nothing stated": {plan.ListenerFields{}, append([]string{"default"}, counted...)},
+		"another log":    {plan.ListenerFields{Connections: other}, append([]string{"other"}, counted...)},
+		"turned off":     {plan.ListenerFields{Zero: []string{"access_log"}}, counted},
 	} {
 		filter := connectionManager("http", "table", test.stated, logsOf(model.ObjectRef{}, 80, "-"))
 		m := new(hcmv3.HttpConnectionManager)

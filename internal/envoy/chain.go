@@ -16,18 +16,24 @@ import (
 // httpFilters is one fixed, ordered list: a change of it would drain connections. What no level configures is not even
 // made for a request. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
-	guard, messages := slots.Set(slots.Loops, "", loopGuard()), slots.Set(slots.Messages, "", messagesFilter())
-	return append(slots.Filters(overADS(), guard, messages), routerFilter())
+	return append(slots.Filters(overADS(), slots.Set(slots.Loops, "", loopGuard()),
+		slots.Set(slots.Messages, "", luaFilter(messagesLua)), slots.Set(slots.AI, "", luaFilter(usageLua))), routerFilter())
 }
 
+// messagesLua refuses messages of agents that servers read in different ways, and takes tools out of lists that the
+// caller may not call, where a level turns it on.
+//
 //go:embed messages.lua
 var messagesLua string
 
-// messagesFilter refuses messages of agents that servers read in different ways, and takes tools out of lists that the
-// caller may not call, where a level turns it on.
-func messagesFilter() *luav3.Lua {
+// usageLua reads what answers of models took, where a level turns it on.
+//
+//go:embed usage.lua
+var usageLua string
+
+func luaFilter(text string) *luav3.Lua {
 	return &luav3.Lua{DefaultSourceCode: &corev3.DataSource{
-		Specifier: &corev3.DataSource_InlineString{InlineString: messagesLua},
+		Specifier: &corev3.DataSource_InlineString{InlineString: text},
 	}}
 }
 

@@ -30,6 +30,9 @@ type Config struct {
 	// Connections, if not nil, tells how connections of a Gateway's proxy to a backend went, by the backend's resource;
 	// false if that is not known. It asks the proxy, and is not called in a View.
 	Connections func(backend resource.Key) (dialect.Connections, bool)
+	// Picker, if not nil, tells where the picker is asked that Cardea runs for an InferencePool: the base URL of its admin
+	// API, such as http://127.0.0.1:9090; false if it does not serve. It is not called in a View.
+	Picker func(pool model.ObjectRef) (base string, ok bool)
 	// Notes, if not nil, are for every story of a request: what the objects don't show.
 	Notes func() []string
 	// Problems, if not nil, are findings about a newer version of an object, which was not taken.

@@ -8,18 +8,18 @@ import (
 	"cardea.dev/cardea/internal/request"
 )
 
-// picker tells who chooses an endpoint of a backend; "": it is no inference pool.
-func (q *asked) picker(key plan.BackendKey) string {
+// picker tells who chooses an endpoint of a backend, and whether Cardea runs it; "": it is no inference pool.
+func (q *asked) picker(key plan.BackendKey) (words string, own bool) {
 	b, _ := flow.Get(q.view, q.world.Plan.Backends, key)
 	among := fmt.Sprintf("among %d endpoints", len(b.Endpoints))
 	if len(b.Endpoints) == 1 {
 		among = "of one endpoint"
 	}
 	if b.Pool == nil {
-		return ""
+		return "", false
 	}
 	if !b.Pool.Picked() {
-		return fmt.Sprintf("nobody picks: %s, the one with the fewest requests gets it", among)
+		return fmt.Sprintf("nobody picks: %s, the one with the fewest requests gets it", among), false
 	}
 	who, otherwise := "Cardea's picker", "requests get 503"
 	if !b.Pool.Own {
@@ -28,7 +28,7 @@ func (q *asked) picker(key plan.BackendKey) string {
 	if b.Pool.FailOpen {
 		otherwise = "the proxy chooses"
 	}
-	return fmt.Sprintf("chosen by %s %s; while it does not answer, %s", who, among, otherwise)
+	return fmt.Sprintf("chosen by %s %s; while it does not answer, %s", who, among, otherwise), b.Pool.Own
 }
 
 // standby tells of a pool, and of the backend that gets its requests while no pod is ready, why this one gets the

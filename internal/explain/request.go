@@ -28,6 +28,7 @@ func (e *Explainer) Request(question Question) (story Story, err error) {
 	}
 	for i := range r.story.Outcomes {
 		e.connections(&r.story.Outcomes[i])
+		e.pick(&r.story.Outcomes[i], c.Request, question.Body)
 	}
 	return r.story, err
 }
@@ -109,8 +110,11 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			key := plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend}
 			out.backend = w.dialect.Backend(key)
 			out.Filters = append(out.Filters, q.policyOf(key)...)
-			if picker := q.picker(key); picker != "" && o.Status == 0 {
+			if picker, own := q.picker(key); picker != "" && o.Status == 0 {
 				out.Filters = append(out.Filters, picker)
+				if own {
+					out.pool = key.Backend.Object
+				}
 			}
 			if standby := q.standby(o); standby != "" {
 				out.Filters = append(out.Filters, standby)

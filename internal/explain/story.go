@@ -13,6 +13,7 @@ type Question struct {
 	Headers []string // "name: value"; Host is one of them
 	SNI     string   // "": the URL's host
 	Gateway string   // "namespace/name"; "": whichever has the port
+	Body    string   // which the picker of an inference pool reads
 	// Agent is who asks a server of MCP for what; nil: that is not told.
 	Agent *request.Agent
 }
@@ -78,8 +79,11 @@ type Outcome struct {
 	Policies []Policy `json:"policies,omitempty"`
 	// Connections are those that the proxy tried to the backend, if one failed.
 	Connections *Connections `json:"connections,omitempty"`
+	// Pick is what the picker says that Cardea runs for the backend, if it was asked.
+	Pick *Pick `json:"pick,omitempty"`
 
-	backend resource.Key // zero: none
+	backend resource.Key    // zero: none
+	pool    model.ObjectRef // whose picker Cardea runs; zero: none
 }
 
 // Connections are those that a proxy tried to a backend since it has the backend.

@@ -137,6 +137,9 @@ func (p *page) outcome(o Outcome, first bool, of int) {
 	for _, f := range o.Filters {
 		p.line("", "%s", f)
 	}
+	if o.Pick != nil {
+		p.pick(*o.Pick)
+	}
 }
 
 func (p *page) live(r Rule, s Story, now time.Time) {

@@ -25,7 +25,8 @@ func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *
 	p.Pool = model.Pool{Own: true, FailOpen: true, Picker: model.OwnPicker(ref)}
 	p.Own, _ = flow.Fetch(c, m.in.Pickers.Collection(), ref)
 	if p.Own.Problem != "" {
-		problems = append(problems, problem{severity: model.Warning, field: "spec.endpointPickerRef",
+		problems = append(problems, problem{severity: model.Warning, condition: inferencev1.ConditionResolvedRefs,
+			reason: inferencev1.ReasonResolvedRefs, field: "spec.endpointPickerRef",
 			message: p.Own.Problem + "; " + p.instead()})
 	}
 	return problems

@@ -64,7 +64,7 @@ func (p *Picker) explain(c call) Explanation {
 	pool := p.pool.Load()
 	for _, s := range d.ranking.Servers {
 		x := ExplainedServer{
-			Endpoint: s.Endpoint, Total: s.Total, Overloaded: s.Overloaded, Matched: s.Matched, InFlight: s.InFlight,
+			Endpoint: s.Endpoint, Total: s.Total, Overloaded: s.Overloaded.String(), Matched: s.Matched, InFlight: s.InFlight,
 			State: s.State, Scores: []ExplainedScore{},
 		}
 		for _, by := range s.Scores {

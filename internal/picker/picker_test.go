@@ -62,7 +62,7 @@ type never struct{}
 func (never) Run(ctx context.Context, _ func(members.Pool)) error { <-ctx.Done(); return nil }
 
 // newPicker is a Picker of some endpoints whose order, among equals, is the same each time.
-func newPicker(t *testing.T, load *loads, endpoints ...string) *Picker {
+func newPicker(t testing.TB, load *loads, endpoints ...string) *Picker {
 	t.Helper()
 	cfg := Defaults()
 	cfg.Pool, cfg.Members, cfg.Load = "llm", never{}, load

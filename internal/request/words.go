@@ -39,6 +39,8 @@ func (e Effect) Words(sent Request) []string {
 	w.limits(e.Limits)
 	for _, g := range e.Gates {
 		switch {
+		case g.RefusedIf != "" && g.Status == AnyStatus:
+			w.say("another's answer if %s", g.RefusedIf)
 		case g.RefusedIf != "":
 			w.say("%d if %s", g.Status, g.RefusedIf)
 		case g.Status == 0:

@@ -31,6 +31,9 @@ type Options struct {
 	XDSPort   int32  // of the Service
 	XDS       string // host:port at which the xDS server listens
 	Image     string // of proxies, if no DataPlane sets one; "": that of their data plane
+	// PickerImage is the image of this program, of which the pickers of InferencePools are run that name none; "": none
+	// are run.
+	PickerImage string
 
 	Budgets       model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
 	ClusterDomain string        // the cluster's DNS domain

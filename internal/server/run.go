@@ -14,8 +14,10 @@ import (
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/pickers"
 	"cardea.dev/cardea/internal/status"
 	"cardea.dev/cardea/internal/world"
 	"cardea.dev/cardea/internal/xds"
@@ -58,10 +60,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	runner, err := pickers.New(pickers.Config{
+		REST: kube.Once(cluster), Graph: w.Graph, Pickers: w.Plan.Pickers, States: w.Sources.Pickers, Image: o.PickerImage,
+		Log: o.Log,
+	})
+	if err != nil {
+		return err
+	}
 	if parts, err = assembly.New(assembly.Config{
 		World: w, Log: o.Log, Metrics: metrics, Identify: identify(e.tokens), Limits: o.XDSLimits,
 		Files: deployer.Files(), Sync: o.ConfigMapSync,
-		Diff: diff.Config{Applied: e.objects.Applied},
+		Diff: diff.Config{Applied: e.objects.Applied}, Explain: explain.Config{Picker: pickerAdmin(w.Graph, &w.Plan)},
 		Admin: admin.Config{
 			Addr: o.Admin, Probes: o.Probes, OnListen: o.OnAdmin,
 			Ready:    func() (bool, string) { return ready(e.objects, parts.XDS) },
@@ -75,8 +84,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	// The client library's log is discarded: its callers log what matters.
-	return parts.Run(klog.NewContext(ctx, logr.Discard()), e.objects.Run, e.authority.Run, deployer.Run, e.statuses.Run,
-		e.sign, pull,
+	return parts.Run(klog.NewContext(ctx, logr.Discard()), e.objects.Run, e.authority.Run, deployer.Run, runner.Run,
+		e.statuses.Run, e.sign, pull,
 		func(ctx context.Context) error { return serve(ctx, o.XDS, parts.XDS, e.authority) },
 		func(ctx context.Context) error { return saveMemory(ctx, parts.XDS) })
 }
@@ -85,7 +94,7 @@ func Run(ctx context.Context, o Options) error {
 func (o Options) environment(bind []string) model.Environment {
 	return model.Environment{
 		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
-		MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-",
+		MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-", Pickers: o.PickerImage != "",
 		ClusterDomain: o.ClusterDomain, TrustDomain: o.TrustDomain,
 	}
 }

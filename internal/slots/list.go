@@ -47,7 +47,7 @@ const (
 	GRPC        = "grpc"         // grpc_web, grpc_json_transcoder: protocols
 	Custom3     = "custom-3"     // others' filters, of what the backend will see
 	Session     = "session"      // stateful_session, dynamic_forward_proxy: needs the final route and host
-	AI          = "ai"           // what is told of models and tokens
+	AI          = "ai"           // lua: what answers of models took, of the answer as the backend sent it
 	Picker      = "picker"       // ext_proc of an inference pool: the last to change where a request goes
 )
 
@@ -117,7 +117,9 @@ var list = []slot{
 	{name: Messages, filter: &luav3.Lua{}, answers: true},
 	chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
 	chain(Custom2), chain(Body), chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
-	chain(Session), chain(AI), chain(Picker),
+	chain(Session),
+	{name: AI, filter: &luav3.Lua{}}, // as Messages
+	chain(Picker),
 }
 
 func chain(name string) slot {

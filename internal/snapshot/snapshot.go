@@ -65,7 +65,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log,
 		Environment: model.Environment{
 			Version: o.Dialects[0].Version, Addresses: []string{"0.0.0.0"}, Fronted: true, ProbePort: deploy.DefaultProbePort,
-			MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-",
+			MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-", Pickers: true,
 			ClusterDomain: model.DefaultClusterDomain, TrustDomain: model.DefaultTrustDomain,
 		},
 		Budgets: o.Budgets,

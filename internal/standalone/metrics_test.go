@@ -30,6 +30,9 @@ func TestMetrics(t *testing.T) {
 				model.Ref(model.KindGateway, "shop", "down"): {Starts: 3},
 			}
 		},
+		pickers: func() map[model.ObjectRef]process.State {
+			return map[model.ObjectRef]process.State{model.Ref(model.KindInferencePool, "shop", "llama"): {PID: 2, Starts: 2}}
+		},
 	})
 	web := model.Ref(model.KindGateway, "shop", "up")
 	w.Graph.Apply("test", func(b *flow.Batch) {
@@ -69,6 +72,8 @@ func TestMetrics(t *testing.T) {
 		"cardea_proxy_up shop/up":                1,
 		"cardea_proxy_up shop/down":              0,
 		"cardea_proxy_starts_total shop/down":    3,
+		"cardea_picker_up shop/llama":            1,
+		"cardea_picker_starts_total shop/llama":  2,
 	} {
 		if is, found := got[name]; !found || is != want {
 			t.Errorf("%s is %v (%v), want %v", name, is, found, want)

@@ -27,6 +27,9 @@ type Options struct {
 	Memory     int64             // that each proxy may take, in bytes; 0: no bound
 	PortOffset int               // added to every listener's port to get the port to bind
 	Bind       []string          // IP addresses that Gateways bind where they state none
+	// Pickers: a picker runs for each InferencePool that names none, as `PickerProgram picker`. "" is this executable.
+	Pickers       bool
+	PickerProgram string
 	// TrustDomain is that of ServiceAccounts' SPIFFE IDs; "": model.DefaultTrustDomain.
 	TrustDomain string
 	// Identities are those for which programs on this machine get certificates; IdentityBundle is the file that gets their
@@ -81,7 +84,7 @@ func (o Options) remembering() string {
 func newWorld(o Options, version string, noPods bool) *world.World {
 	environment := model.Environment{
 		Version: cmp.Or(version, o.Dialects[0].Version), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
-		AccessLog: o.AccessLog, TrustDomain: o.TrustDomain,
+		AccessLog: o.AccessLog, TrustDomain: o.TrustDomain, Pickers: o.Pickers,
 	}
 	return world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,

@@ -44,13 +44,17 @@ func Run(ctx context.Context, o Options) (err error) {
 		world: w, programs: programs, socket: filepath.Join(dir, "xds"), dir: dir, files: files, log: o.logger(),
 		memory: o.Memory,
 	}
-	metrics.MustRegister(&childMetrics{proxies: children.states})
+	pickers, err := newPickers(o, w, dir)
+	if err != nil {
+		return err
+	}
+	metrics.MustRegister(&childMetrics{proxies: children.states, pickers: pickers.States})
 	ready := &readiness{world: w, objects: objects, live: children.live}
 	findings := func(place where) []admin.Finding {
 		return append(children.findings(place), allFindings(objects.Problems(), w.FindingsAt(time.Now()), place)...)
 	}
 	explains := explained(objects)
-	explains.Connections = children.connections
+	explains.Connections, explains.Picker = children.connections, pickers.Admin
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
 		Loopback: true,
@@ -58,6 +62,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		Explain:  explains, Diff: diff.Config{Foretold: newClashes(w), Waits: o.Ledger.URL == ""},
 		Admin: admin.Config{
 			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin, Proxy: children.metrics,
+			Picker:   pickers.Metrics,
 			Findings: func() []admin.Finding { return findings(objects.locate()) },
 		},
 		Counted: func() []admin.Finding { return findings(nowhere) },
@@ -76,5 +81,5 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	journal := &journal{world: w, locate: objects.locate, log: o.logger()}
 	return parts.Run(ctx, objects.Run, objects.track(parts.XDS), socket.run, ready.follow, children.run,
-		journal.run, identities)
+		pickers.Run, journal.run, identities)
 }

@@ -12,14 +12,14 @@ func SizesFlag() *[]int {
 	sizes := Sizes
 	flag.Func("routes", "increasing numbers of routes, separated by commas (default 1000,10000)",
 		func(text string) (err error) {
-			sizes, err = numbers(text)
+			sizes, err = Numbers(text)
 			return err
 		})
 	return &sizes
 }
 
-// numbers reads increasing numbers.
-func numbers(text string) (list []int, err error) {
+// Numbers reads increasing numbers, separated by commas.
+func Numbers(text string) (list []int, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil {

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-
-	"cardea.dev/cardea/internal/testcluster"
 )
 
 var poolResource = schema.GroupVersionResource{
@@ -33,7 +31,7 @@ func TestPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	pools := client.Resource(poolResource).Namespace(s.namespace)
-	s.apply(twoPorts(s.namespace, "models") + pool(s.namespace, "models", "{app: models}", "") +
+	s.apply(modelServers(s.namespace, "models", 1, 3000, 3005) + twoPorts(s.namespace, "models") +
 		gateway(s.namespace, "one") + gateway(s.namespace, "two"))
 	s.ready(s.namespace, "app=models", 1)
 	one, two := s.address("one"), s.address("two")
@@ -102,7 +100,7 @@ func TestPools(t *testing.T) {
 		}
 		return statusText(r.Status), false
 	})
-	s.apply(pool(s.namespace, "models", "{app: models}", ""))
+	s.apply(twoPorts(s.namespace, "models"))
 	s.bothPorts(two, host)
 	s.poolParents(pools, "models", "two Accepted=True ResolvedRefs=True")
 	s.step("it is back")
@@ -118,8 +116,7 @@ func (s *stage) bothPorts(address, host string) {
 	seen := map[string]bool{}
 	s.gets(address, host, "/", func(a answer) bool {
 		if a.Status == http.StatusOK {
-			port, _, _ := strings.Cut(a.Pod, "-")
-			seen[port] = true
+			seen[a.HTTPPort] = true
 		}
 		return len(seen) == 2
 	})
@@ -151,40 +148,9 @@ func (s *stage) poolParents(pools dynamic.ResourceInterface, name, want string) 
 	})
 }
 
-// twoPorts states a Deployment whose pods answer at port 3000 as a-... and at port 3005 as b-...
+// twoPorts states an InferencePool with the ports 3000 and 3005.
 func twoPorts(namespace, name string) string {
-	return fmt.Sprintf(`---
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: %[2]s, namespace: %[1]s}
-spec:
-  selector: {matchLabels: {app: %[2]s}}
-  template:
-    metadata: {labels: {app: %[2]s}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-      - name: a
-        image: %[3]s
-        env: [{name: HTTP_PORT, value: "3000"}, {name: POD_NAME, value: a-pod}, {name: NAMESPACE, value: %[1]s}]
-      - name: b
-        image: %[3]s
-        env:
-        - {name: HTTP_PORT, value: "3005"}
-        - {name: H2C_PORT, value: "3006"} # the other one has its own
-        - {name: POD_NAME, value: b-pod}
-        - {name: NAMESPACE, value: %[1]s}
-`, namespace, name, testcluster.EchoImage)
-}
-
-// pool states an InferencePool with the ports 3000 and 3005.
-func pool(namespace, name, labels, more string) string {
-	return fmt.Sprintf(`---
-apiVersion: inference.networking.k8s.io/v1
-kind: InferencePool
-metadata: {name: %s, namespace: %s}
-spec: {selector: {matchLabels: %s}, targetPorts: [{number: 3000}, {number: 3005}]%s}
-`, name, namespace, labels, more)
+	return inferencePool(namespace, name, name, []int{3000, 3005}, "")
 }
 
 // poolRoute states an HTTPRoute that sends a host's requests to a pool.

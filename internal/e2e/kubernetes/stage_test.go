@@ -24,7 +24,13 @@ import (
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-func TestMain(m *testing.M) { testcluster.Main(leftovers{m}) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == pickerCommand {
+		fmt.Fprintln(os.Stderr, runPicker(os.Args[2], os.Args[3:]...))
+		os.Exit(1)
+	}
+	testcluster.Main(leftovers{m})
+}
 
 // leftovers ends what the tests share when they are done.
 type leftovers struct{ m *testing.M }
@@ -66,12 +72,22 @@ const testLabel = "cardea.dev/test"
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	return stageIn(t, "test-"+fmt.Sprint(time.Now().UnixNano()))
+}
+
+// stageIn is a stage with a namespace of that name, which the test makes.
+func stageIn(t *testing.T, namespace string) *stage {
+	t.Helper()
 	testcluster.Require(t)
 	shared.once.Do(func() { shared.err = install(context.Background()) })
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	s := &stage{T: t, Cluster: shared.cluster, api: shared.api, namespace: "test-" + fmt.Sprint(time.Now().UnixNano())}
+	s := &stage{T: t, Cluster: shared.cluster, api: shared.api, namespace: namespace}
+	s.until("nothing is left of a namespace of that name", func() (string, bool) {
+		_, err := s.Client.CoreV1().Namespaces().Get(context.Background(), namespace, metav1.GetOptions{})
+		return fmt.Sprint(err), apierrors.IsNotFound(err)
+	})
 	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {%s: \"\"}}\n", s.namespace,
 		testLabel))
 	t.Cleanup(func() { // a test may have left the API server on its way up
@@ -97,6 +113,11 @@ func install(ctx context.Context) (err error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the image of examples/kubernetes/agents.yaml: %w\n%s", err, out)
 	}
+	modelserver := filepath.Join(shared.dir, "modelserver")
+	build = exec.Command("go", "build", "-o", modelserver, "cardea.dev/cardea/examples/inference/modelserver")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the image of examples/kubernetes/inference.yaml: %w\n%s", err, out)
+	}
 	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return err
@@ -107,6 +128,7 @@ func install(ctx context.Context) (err error) {
 	}
 	shared.cluster, err = testcluster.Up(ctx, testcluster.Options{Now: kubeletTime, Images: map[string]testcluster.Program{
 		"cardea": image(cardea), "envoyproxy/envoy": image(binary), "agents": image(agents),
+		"modelserver": image(modelserver),
 	}})
 	if err != nil {
 		return err
@@ -192,11 +214,13 @@ func statusText(status any) string {
 
 // answer is what a request was answered with.
 type answer struct {
-	Status int
-	Pod    string // of the echo server
-	Path   string
-	Host   string
-	Error  string `json:"-"` // what is said where there is no echo
+	Status   int
+	Pod      string // of the echo server
+	HTTPPort string // of the echo server, also where the request came to its other port
+	Proto    string // "HTTP/2.0"
+	Path     string
+	Host     string
+	Error    string `json:"-"` // what is said where there is no echo
 }
 
 // get asks a Gateway once, with headers of these names and values.

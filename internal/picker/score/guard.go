@@ -2,41 +2,60 @@ package score
 
 import "fmt"
 
+// Overload says why the prefix does not count for a server; the zero Overload is none. Its words are made only when
+// somebody reads them: when all servers are busy, each request finds each of them overloaded.
+type Overload struct {
+	words          string // of is, most and mean, by their numbers
+	is, most, mean float64
+}
+
+// Is is false if there is none.
+func (o Overload) Is() bool { return o.words != "" }
+
+// String is the reason in words; "" if there is none.
+func (o Overload) String() string {
+	if !o.Is() {
+		return ""
+	}
+	return fmt.Sprintf(o.words, o.is, o.most, o.mean)
+}
+
 // guard marks the servers that are overloaded.
 func (c Config) guard(servers []Ranked) {
 	flying := 0
 	for _, s := range servers {
 		flying += s.InFlight
 	}
+	mean, most := float64(flying)/float64(len(servers)), float64(c.MaxInFlight)
 	for i := range servers {
 		s := &servers[i]
-		mean := float64(flying) / float64(len(servers))
-		switch why := c.over(s.State); {
-		case why != "":
-			s.Overloaded = why
-		case float64(s.InFlight) > 2*mean+float64(c.MaxInFlight):
-			s.Overloaded = fmt.Sprintf("%d requests in flight, more than 2 x %.3g + %d", s.InFlight, mean, c.MaxInFlight)
+		s.Overloaded = c.over(s.State)
+		if is := float64(s.InFlight); !s.Overloaded.Is() && is > 2*mean+most {
+			s.Overloaded = Overload{"%.0[1]f requests in flight, more than 2 x %.3[3]g + %.0[2]f", is, most, mean}
 		}
 	}
 }
 
-// over says which bound a server tells to be over; "" if none.
-func (c Config) over(s State) string {
+// over says which bound a server tells to be over.
+func (c Config) over(s State) Overload {
 	switch {
 	case !s.Known:
-		return ""
 	case s.Waiting > c.MaxWaiting:
-		return fmt.Sprintf("%d requests wait, more than %d", s.Waiting, c.MaxWaiting)
+		return Overload{
+			words: "%.0[1]f requests wait, more than %.0[2]f", is: float64(s.Waiting), most: float64(c.MaxWaiting),
+		}
 	case s.KVCache > c.MaxKVCache:
-		return fmt.Sprintf("%.3g of the KV cache is in use, more than %.3g", s.KVCache, c.MaxKVCache)
+		return Overload{
+			words: "%.3[1]g of the KV cache is in use, more than %.3[2]g", is: s.KVCache, most: c.MaxKVCache,
+		}
 	}
-	return ""
+	return Overload{}
 }
 
 // saturated: all servers tell so. One that tells nothing may have room.
 func (c Config) saturated(servers []Ranked) bool {
 	for _, s := range servers {
-		if c.over(s.State) == "" {
+		if !c.over(s.State).Is() {
 			return false
 		}
 	}

@@ -62,10 +62,9 @@ func Default() Config {
 // Ranked is a candidate with its scores.
 type Ranked struct {
 	Candidate
-	Total  float64
-	Scores []Score
-	// Overloaded says why the prefix does not count for this server; "" if it does.
-	Overloaded string
+	Total      float64
+	Scores     []Score
+	Overloaded Overload // if it is, the prefix does not count for this server
 }
 
 // Score is one of the scores of a server.

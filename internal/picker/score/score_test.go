@@ -127,7 +127,7 @@ func TestRank(t *testing.T) {
 				if c.way != "" && r.Way != c.way || c.way == "" && r.Way != score.ByScores {
 					t.Errorf("way %s", r.Way)
 				}
-				if got := r.Servers[len(r.Servers)-1].Overloaded; got != c.over {
+				if got := r.Servers[len(r.Servers)-1].Overloaded.String(); got != c.over {
 					t.Errorf("overloaded: %q, want %q", got, c.over)
 				}
 			}
@@ -205,11 +205,11 @@ func TestRankProperties(t *testing.T) {
 					t.Fatalf("%s is %v of %+v", v.Name, v.Value, s.Candidate)
 				}
 			}
-			stays := s.Matched == 4 && s.Overloaded == ""
+			stays := s.Matched == 4 && !s.Overloaded.Is()
 			if stays && worse {
 				t.Fatalf("%s, which knows the prompt, comes late: %+v", s.Endpoint, r.Servers)
 			}
-			worse = worse || s.Matched == 0 || s.Overloaded != ""
+			worse = worse || s.Matched == 0 || s.Overloaded.Is()
 		}
 		if len(seen) != alive || len(r.Servers) != alive {
 			t.Fatalf("%d of %d servers: %+v", len(seen), alive, r.Servers)
@@ -229,6 +229,21 @@ func TestTwoChoices(t *testing.T) {
 	}
 	if first["d"] > 0 || first["a"] < first["b"] || first["b"] < first["c"] || first["c"] == 0 {
 		t.Errorf("chosen: %v", first)
+	}
+}
+
+// TestAllocations: more servers take larger pieces of memory, not more of them.
+func TestAllocations(t *testing.T) {
+	pieces := func(n int) float64 {
+		servers := make([]score.Candidate, n)
+		for i := range servers {
+			servers[i] = score.Candidate{Endpoint: fmt.Sprint(i), State: known(i%10, 0.5)} // half of them are overloaded
+		}
+		rnd := random(6)
+		return testing.AllocsPerRun(10, func() { score.Default().Rank(score.Request{Blocks: 10, Model: "m"}, servers, rnd) })
+	}
+	if few, many := pieces(8), pieces(400); many > few {
+		t.Errorf("%v allocations for 400 servers, %v for 8", many, few)
 	}
 }
 

@@ -18,9 +18,10 @@ type scorer struct {
 // score fills in the scores of all servers.
 func (c Config) score(req Request, servers []Ranked) {
 	scorers := c.scorers(req, servers)
+	all, n := make([]Score, len(servers)*len(scorers)), len(scorers) // one piece of memory for all servers
 	for i := range servers {
 		s := &servers[i]
-		s.Scores = make([]Score, 0, len(scorers))
+		s.Scores = all[i*n : i*n : (i+1)*n]
 		for _, by := range scorers {
 			value := by.of(s)
 			s.Scores = append(s.Scores, Score{by.name, value, c.Weights[by.name]})
@@ -55,7 +56,7 @@ func (c Config) scorers(req Request, servers []Ranked) []scorer {
 }
 
 func prefix(req Request, s *Ranked) float64 {
-	if s.Overloaded != "" || req.Blocks == 0 {
+	if s.Overloaded.Is() || req.Blocks == 0 {
 		return 0
 	}
 	return float64(s.Matched) / float64(req.Blocks)

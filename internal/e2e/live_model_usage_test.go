@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cardea.dev/cardea/examples/inference/simulator"
+	"cardea.dev/cardea/internal/standalone"
+)
+
+// modelStage has model servers behind it: the simulator at models.example, and odd.example, whose answers are given.
+type modelStage struct {
+	*stage
+	log string // the access log
+}
+
+// openModels asks for a login (ann, ben), and states some fields of a TrafficPolicy for both servers.
+func openModels(t *testing.T, odd http.Handler, fields string) *modelStage {
+	t.Helper()
+	set := simulator.Defaults()
+	set.Name, set.Model, set.Prefill, set.Decode, set.Tokens = "sim", "org/sim-7b", 0, time.Millisecond, 4
+	s := &modelStage{prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80))), filepath.Join(t.TempDir(), "log")}
+	for name, handler := range map[string]http.Handler{"models": simulator.New(set).Handler(), "odd": odd} {
+		server := httptest.NewServer(handler)
+		t.Cleanup(server.Close)
+		s.write(name+".yaml", serviceOn(name, server.Listener.Addr().(*net.TCPAddr).Port)+"---\n"+
+			routeFile(name, name+".example", to(name)))
+	}
+	s.write("users.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: users, namespace: shop}\n"+
+		"stringData: {.htpasswd: \"ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\\nben:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\"}\n")
+	for kind, fields := range map[string]string{"SecurityPolicy": "basicAuth: {usersRef: {name: users}}",
+		"TrafficPolicy": fields} {
+		s.write(kind+".yaml", fmt.Sprintf("apiVersion: cardea.dev/v1alpha1\nkind: %s\n"+
+			"metadata: {name: models, namespace: shop}\nspec:\n"+
+			"  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: web}]\n  %s\n", kind, fields))
+	}
+	s.start(func(o *standalone.Options) { o.AccessLog = s.log })
+	s.Ready(t)
+	return s
+}
+
+// post asks as a user, and returns the answer before its body is read.
+func (s *modelStage) post(user, host, path, body string) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost,
+		"http://"+net.JoinHostPort(s.Address, strconv.Itoa(80+Offset))+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Host = host
+	r.SetBasicAuth(user, "password")
+	r.Header.Set("Accept-Encoding", "identity") // so that nothing is decompressed here
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// whole asks, and returns the answer's body.
+func (s *modelStage) whole(user, host, path, body string) []byte {
+	s.t.Helper()
+	answer := s.post(user, host, path, body)
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s %s: status %d, %v", host, path, answer.StatusCode, err)
+	}
+	return text
+}
+
+// has waits until the metrics of the proxy have lines, and none that begins otherwise with the same metric.
+func (s *modelStage) has(lines ...string) {
+	s.t.Helper()
+	Eventually(s.t, func() error {
+		text, err := s.get("/proxies/shop/web/metrics")
+		if err != nil {
+			return err
+		}
+		for _, line := range lines {
+			if !strings.Contains(string(text), line+"\n") {
+				return fmt.Errorf("there is no %s in %s", line, ofModels(text))
+			}
+		}
+		if n := strings.Count(ofModels(text), "\n"); n != len(lines) {
+			return fmt.Errorf("%d lines, want %d: %s", n, len(lines), ofModels(text))
+		}
+		return nil
+	})
+}
+
+// ofModels are the lines about models.
+func ofModels(text []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "envoy_cardea_model_") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func requestsOf(caller, model, usage string, n int) string {
+	return fmt.Sprintf("envoy_cardea_model_requests_total{gateway=\"shop/web\",caller=%q,model=%q,usage=%q} %d",
+		caller, model, usage, n)
+}
+
+func tokensOf(caller, model, kind string, n int) string {
+	return fmt.Sprintf("envoy_cardea_model_tokens_total{gateway=\"shop/web\",caller=%q,model=%q,kind=%q} %d",
+		caller, model, kind, n)
+}
+
+// TestModelUsage: the usage of answers is counted by caller and model, and stands in the access log: of JSON and of
+// streams, if they have it. The model is that of the answer.
+func TestModelUsage(t *testing.T) {
+	t.Parallel()
+	s := openModels(t, http.NotFoundHandler(), "modelUsage: {}")
+	// A token is 4 bytes. The second prompt of a user has blocks that are cached, of 16 tokens.
+	prompt := strings.Repeat("word", 32)
+	ask := func(user, path, more string) {
+		s.whole(user, "models.example", path, `{"model":"org/sim-7b",`+more+`}`)
+	}
+	ask("ann", "/v1/completions", `"prompt":"`+prompt+`"`)
+	stream := `"prompt":"` + prompt + `","stream":true`
+	ask("ann", "/v1/completions", stream+`,"stream_options":{"include_usage":true},"max_tokens":7`)
+	ask("ann", "/v1/completions", stream)
+	ask("ben", "/v1/embeddings", `"input":"`+strings.Repeat("w", 40)+`"`)
+	ask("ben", "/v1/completions", `"prompt":"\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":9}"`)
+	const model = "org/sim-7b"
+	s.has(requestsOf("ann", model, "known", 2), requestsOf("ann", model, "unknown", 1),
+		requestsOf("ben", model, "known", 2), tokensOf("ann", model, "input", 64), tokensOf("ann", model, "output", 11),
+		tokensOf("ann", model, "cached", 32), tokensOf("ben", model, "input", 10+13), tokensOf("ben", model, "output", 4),
+		tokensOf("ben", model, "cached", 0))
+	s.logs("models", `ann org/sim-7b 32/4/0`, `ann org/sim-7b 32/7/32`, `ann org/sim-7b <nil>/<nil>/<nil>`,
+		`ben org/sim-7b 10/0/0`, `ben org/sim-7b 13/4/0`)
+}
+
+// logs waits until the access log has lines of a route's requests: caller, model, tokens.
+func (s *modelStage) logs(route string, want ...string) {
+	s.t.Helper()
+	Eventually(s.t, func() error {
+		lines, err := logged(s.log)
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, line := range lines[ruleOf(lines)] {
+			if line["route"] == "HTTPRoute shop/"+route {
+				got = append(got, fmt.Sprintf("%v %v %v/%v/%v", line["modelCaller"], line["model"], line["inputTokens"],
+					line["outputTokens"], line["cachedTokens"]))
+			}
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			return fmt.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		return nil
+	})
+}
+
+// ruleOf is the name of the only rule.
+func ruleOf(lines map[string][]map[string]any) (rule string) {
+	for rule = range lines {
+	}
+	return rule
+}
+
+const oddUsage = `"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}`
+
+var long = strings.Repeat("x", 1<<20)
+
+// oddAnswers are answers of model servers by their paths: types and bodies.
+var oddAnswers = map[string][2]string{
+	"/html":       {"text/html", `{"model":"m",` + oddUsage + `}`},
+	"/broken":     {"application/json", `{"model":"m","choices":[`},
+	"/empty":      {"application/json", ""},
+	"/huge":       {"application/json", `{"data":[` + strings.Repeat("0.25,", 1<<20) + `1],"model":"m",` + oddUsage + "}"},
+	"/after":      {"application/json; charset=utf-8", `{"model":"m",` + oddUsage + `,"more":"` + long + `"}`},
+	"/most":       {"application/json", `{"model":"m","usage":{"prompt_tokens":1` + strings.Repeat("0", 400) + `}}`},
+	"/name":       {"application/json", `{"model":"a\nb c",` + oddUsage + `}`},
+	"/compressed": {"application/json", compressed(`{"model":"m",` + oddUsage + `}`)},
+}
+
+func compressed(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.String()
+}
+
+// TestModelAnswersPass: answers that are not as expected get to clients as they are, and so do large ones, which no
+// buffer would take.
+func TestModelAnswersPass(t *testing.T) {
+	t.Parallel()
+	s := openModels(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := oddAnswers[r.URL.Path]
+		w.Header().Set("Content-Type", answer[0])
+		if r.URL.Path == "/compressed" {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		_, _ = io.WriteString(w, answer[1])
+	}), "modelUsage: {}")
+	for path, answer := range oddAnswers {
+		if got := s.whole("ann", "odd.example", path, ""); string(got) != answer[1] {
+			t.Errorf("%s: %d bytes, want %d", path, len(got), len(answer[1]))
+		}
+	}
+	s.has(requestsOf("ann", "", "unknown", 2), requestsOf("ann", "m", "unknown", 1), requestsOf("ann", "m", "known", 3),
+		requestsOf("ann", "", "known", 1), tokensOf("ann", "", "input", 3), tokensOf("ann", "", "output", 4),
+		tokensOf("ann", "", "cached", 0), tokensOf("ann", "m", "input", 1_000_000_006), tokensOf("ann", "m", "output", 8),
+		tokensOf("ann", "m", "cached", 0))
+}
+
+// TestModelEventsComeAtOnce: a piece of an answer gets to the client before the next one is sent, and the usage is
+// found wherever it is cut.
+func TestModelEventsComeAtOnce(t *testing.T) {
+	t.Parallel()
+	events := "data: {\"model\":\"m\",\"usage\":null}\n" + "data: {\"model\":\"m\"," + oddUsage + "}\n" + "data: [DONE]\n"
+	next := make(chan struct{})
+	s := openModels(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range events {
+			_, _ = io.WriteString(w, events[i:i+1])
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-next:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}), "modelUsage: {}")
+	body := bufio.NewReader(s.post("ann", "odd.example", "/", "").Body)
+	for i := range events {
+		if c, err := body.ReadByte(); err != nil || c != events[i] {
+			t.Fatalf("byte %d: %q, %v", i, c, err)
+		}
+		next <- struct{}{} // the server sends no more before
+	}
+	if _, err := body.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	s.has(requestsOf("ann", "m", "known", 1), tokensOf("ann", "m", "input", 3), tokensOf("ann", "m", "output", 4),
+		tokensOf("ann", "m", "cached", 0))
+}

@@ -1,0 +1,306 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cardea.dev/cardea/examples/inference/simulator"
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/standalone"
+)
+
+// modelStage is a pool of simulated model servers that names no picker.
+type modelStage struct {
+	*stage
+	client *http.Client
+	ports  []string
+	work   string
+}
+
+// openModels serves a pool of n servers, for which program is run as the picker.
+func openModels(t *testing.T, n int, program string) *modelStage {
+	t.Helper()
+	s := &modelStage{stage: prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))}
+	for i := range n {
+		set := simulator.Defaults()
+		set.Name, set.Prefill, set.Decode = strconv.Itoa(i), 0, 0
+		server := httptest.NewServer(simulator.New(set).Handler())
+		t.Cleanup(server.Close)
+		_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+		s.ports = append(s.ports, port)
+	}
+	// Not t.TempDir: a Unix socket's path must be short.
+	work, err := os.MkdirTemp("", "e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(work) })
+	s.work = work
+	s.pool(n)
+	s.start(func(o *standalone.Options) { o.Pickers, o.PickerProgram, o.WorkDir = true, program, work })
+	s.Ready(t)
+	s.client = &http.Client{Timeout: Patience, Transport: &http.Transport{}}
+	t.Cleanup(s.client.CloseIdleConnections)
+	return s
+}
+
+// pool writes the pool with the first n servers, and the route to it.
+func (s *modelStage) pool(n int) {
+	s.t.Helper()
+	s.write("pool.yaml", fmt.Sprintf(`apiVersion: inference.networking.k8s.io/v1
+kind: InferencePool
+metadata: {name: llama, namespace: shop}
+spec:
+  selector: {matchLabels: {app: models}}
+  targetPorts: [{number: %s}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: llama, namespace: shop, labels: {cardea.dev/inferencepool: llama}}
+addressType: IPv4
+endpoints: [{addresses: [127.0.0.1]}]
+ports: []
+---
+`, strings.Join(s.ports[:n], "}, {number: "))+routeFile("models", "models.example",
+		"{backendRefs: [{group: inference.networking.k8s.io, kind: InferencePool, name: llama}]}"))
+}
+
+// completion is the body of a request.
+func completion(prompt string) io.Reader {
+	return strings.NewReader(fmt.Sprintf(`{"model": "simulated", "max_tokens": 1, "prompt": %q}`,
+		strings.Repeat(prompt, 40)))
+}
+
+// complete sends a prompt, and returns the name of the server that answered.
+func (s *modelStage) complete(prompt string) (server string, err error) {
+	request, err := http.NewRequest(http.MethodPost, "http://"+s.at(80)+"/v1/completions", completion(prompt))
+	if err != nil {
+		return "", err
+	}
+	request.Host = "models.example"
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", answer.Status, text)
+	}
+	return answer.Header.Get("X-Model-Server"), err
+}
+
+// picks is how many requests the picker was asked about that runs now; -1: none serves.
+func (s *modelStage) picks() int {
+	text, err := s.get("/pickers/shop/llama/metrics")
+	if err != nil {
+		return -1
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "cardea_picker_picks_total{") {
+			value, err := strconv.ParseFloat(strings.Fields(line)[1], 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			n += int(value)
+		}
+	}
+	return n
+}
+
+// asks waits until the proxy asks the picker. Every request is answered meanwhile.
+func (s *modelStage) asks() {
+	s.t.Helper()
+	Eventually(s.t, func() error {
+		if _, err := s.complete("is anybody asked? "); err != nil {
+			s.t.Errorf("while the picker comes: %v", err)
+		}
+		if n := s.picks(); n < 1 {
+			return fmt.Errorf("the picker was asked %d times", n)
+		}
+		return nil
+	})
+}
+
+// stays checks that the requests of each conversation go to one server, and that the picker is asked about each.
+func (s *modelStage) stays() {
+	s.t.Helper()
+	before, sent := s.picks(), 0
+	for _, prompt := range []string{"one", "two", "three", "four"} {
+		first := ""
+		for range 6 {
+			server, err := s.complete(prompt)
+			if sent++; err != nil || first != "" && server != first {
+				s.t.Errorf("%s: served by %q and then by %q (%v)", prompt, first, server, err)
+			}
+			first = server
+		}
+	}
+	if got := s.picks() - before; got != sent {
+		s.t.Errorf("the picker was asked about %d of %d requests", got, sent)
+	}
+}
+
+// explains checks that the picker tells why it would choose the server that has a prompt.
+func (s *modelStage) explains(prompt string) {
+	s.t.Helper()
+	server, err := s.complete(prompt)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer, err := http.Post(s.Admin+"/explain?method=POST&url="+url.QueryEscape("http://models.example/v1/completions"),
+		"application/json", completion(prompt))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var story explain.Story
+	if err := json.NewDecoder(answer.Body).Decode(&story); err != nil {
+		s.t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := story.Print(&text, time.Now()); err != nil {
+		s.t.Fatal(err)
+	}
+	n, _ := strconv.Atoi(server)
+	want := fmt.Sprintf("...now 127.0.0.1:%[1]s, or if...\n127.0.0.1:%[1]s: ... = prefix 3 x 1 + ...", s.ports[n])
+	if !matches(text.String(), want) {
+		s.t.Errorf("%s\nwant %s", text.String(), want)
+	}
+}
+
+// TestPickerOfAFolder: a pool of a folder that names no picker gets one, as a process that is told of the pool's
+// changes, comes back when it ends, and goes with the pool.
+func TestPickerOfAFolder(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openModels(t, 3, program)
+	s.pool(2)
+	s.asks()
+	s.stays()
+	s.explains("a prompt to explain ")
+
+	// It ends: requests are answered all the same, and it is back.
+	pid := s.reads("process started", "picker shop/llama").PID
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.reads("process ended; restarting", "picker shop/llama", "signal: killed")
+	s.reads("finding", "Cardea's picker does not run: signal: killed")
+	Eventually(t, func() error { // until the proxy knows, it may lose a request
+		if behind := s.gauges("cardea_proxy_behind", "gateway")["shop/web"]; behind > 0 {
+			return fmt.Errorf("the proxy has not acknowledged %v resources", behind)
+		}
+		return nil
+	})
+	s.asks()
+	s.stays()
+	if n := s.gauges("cardea_picker_starts_total", "pool")["shop/llama"]; n != 2 {
+		t.Errorf("%v starts, want 2", n)
+	}
+	Eventually(t, func() error { return s.findsNothing("InferencePool shop/llama") })
+
+	// An endpoint more gets requests, by the picker.
+	s.pool(3)
+	prompt := 0
+	Eventually(t, func() error {
+		before := s.picks()
+		server, err := s.complete(fmt.Sprintf("%d is a new one ", prompt))
+		if prompt++; err != nil {
+			t.Fatal(err)
+		}
+		if picked := s.picks() - before; server != "2" || picked != 1 {
+			return fmt.Errorf("server %s got request %d, and the picker was asked %d times", server, prompt, picked)
+		}
+		return nil
+	})
+
+	// The pool goes, and its picker with it.
+	pid = s.reads("process started", "picker shop/llama").PID
+	s.remove("pool.yaml")
+	Eventually(t, func() error {
+		folders, err := filepath.Glob(filepath.Join(s.work, "picker-*"))
+		if err == nil && len(folders) > 0 {
+			err = fmt.Errorf("there is %v", folders)
+		}
+		return err
+	})
+	if err := gone(pid); err != nil {
+		t.Error(err)
+	}
+	if s.gauges("cardea_picker_up", "pool")["shop/llama"] != 0 || s.picks() != -1 {
+		t.Error("a picker is shown that is gone")
+	}
+
+	// It comes back.
+	s.pool(3)
+	Eventually(t, func() error {
+		_, err := s.complete("is it there? ")
+		return err
+	})
+	s.asks()
+	s.stays()
+}
+
+// TestPickerThatDoesNotRun: the pool says why there is no picker, and requests are answered.
+func TestPickerThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	broken := filepath.Join(t.TempDir(), "cardea")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no such luck\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := openModels(t, 1, broken)
+	want := admin.Finding{Severity: "warning", Object: "InferencePool shop/llama", Where: "pool.yaml:4",
+		Field: "spec.endpointPickerRef",
+		Message: "Cardea's picker does not run: exit status 3; its last line of output: no such luck; " +
+			"each request goes to the endpoint that has the fewest (failureMode FailOpen)"}
+	Eventually(t, func() error {
+		list, err := s.allFindings()
+		if err == nil && !slices.Contains(list, want) {
+			err = fmt.Errorf("%+v\nwant %+v", list, want)
+		}
+		return err
+	})
+	for range 3 {
+		if _, err := s.complete("all the same "); err != nil {
+			t.Error(err)
+		}
+	}
+	s.told("http://models.example/v1/completions", "chosen by Cardea's picker of one endpoint",
+		"the picker can't be asked: it does not serve")
+}
+
+func (s *stage) allFindings() (list []admin.Finding, err error) {
+	body, err := s.get("/findings")
+	if err == nil {
+		err = json.Unmarshal(body, &list)
+	}
+	return list, err
+}
+
+// findsNothing says that nothing is wrong with an object.
+func (s *stage) findsNothing(object string) error {
+	list, err := s.allFindings()
+	if i := slices.IndexFunc(list, func(f admin.Finding) bool { return f.Object == object }); i >= 0 {
+		return fmt.Errorf("%+v", list[i])
+	}
+	return err
+}

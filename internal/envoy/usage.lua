@@ -1,0 +1,76 @@
+-- What requests to models took. Reads the usage of tokens and the model out of answers of model servers (OpenAI's API, as JSON
+-- and as events), and says so in metadata, with who called (package modelusage). Each piece of an answer goes on at once, as
+-- it is. A piece of text can't look like the usage: the quotes in it have backslashes.
+
+local USAGE, OPTIONS = "cardea.dev/usage", "cardea.dev/usage-options"
+local KEPT = 4096 -- bytes that are read again with the next piece: more than a usage has
+local LONGEST = 128 -- bytes of names
+local MOST = 1e9 -- tokens
+
+-- The claim that some names lead to, in the token of the one that was accepted.
+local function claim(m, path)
+  local tokens = m:get("envoy.filters.http.jwt_authn") or {}
+  for _, provider in pairs(m:get("cardea.dev/providers") or {}) do
+    local value = tokens[provider]
+    for _, name in ipairs(path) do
+      value = type(value) == "table" and value[name] or nil
+    end
+    if type(value) == "string" or type(value) == "number" then return tostring(value) end
+  end
+end
+
+local function certificate(h)
+  local tls = h:connection():ssl()
+  return tls and tls:peerCertificateValidated() and tls:uriSanPeerCertificate()[1] or nil
+end
+
+local function caller(h, m)
+  local options = m:get(OPTIONS) or {}
+  if options.claim then return claim(m, options.claim) end
+  return (m:get("cardea.dev/user") or {}).name or claim(m, {"sub"}) or certificate(h)
+end
+
+local function number(usage, name)
+  local n = tonumber(usage:match('"' .. name .. '"%s*:%s*(%d+)'))
+  return n and math.min(n, MOST)
+end
+
+-- The last usage in an answer, and the first model.
+local function read(h)
+  local usage, model, kept = nil, nil, ""
+  for piece in h:bodyChunks() do
+    local text = kept .. piece:getBytes(0, piece:length())
+    if not model and text:find('"model"', 1, true) then
+      model = text:match('"model"%s*:%s*"([%w%._:/@+-]+)"')
+    end
+    if text:find('"usage"', 1, true) then
+      for found in text:gmatch('"usage"%s*:%s*(%b{})') do usage = found end
+    end
+    kept = text:sub(-KEPT)
+  end
+  return usage, model
+end
+
+-- Metadata is asked for anew after each wait: what was got before can't be used then.
+local function say(h, name, value)
+  if value then h:streamInfo():dynamicMetadata():set(USAGE, name, value) end
+end
+
+function envoy_on_response(h)
+  local headers = h:headers()
+  local kind = (headers:get("content-type") or ""):lower()
+  if not (headers:get(":status") or ""):find("^2") then return end
+  if not (kind:find("^application/json") or kind:find("^text/event%-stream")) then return end
+  local called = caller(h, h:streamInfo():dynamicMetadata())
+  say(h, "caller", called and called:gsub("%c", "_"):sub(1, LONGEST))
+  say(h, "usage", "unknown")
+  if (headers:get("content-encoding") or "identity") ~= "identity" then return end
+  local usage, model = read(h)
+  say(h, "model", model and model:sub(1, LONGEST))
+  if not usage then return end
+  local input, output = number(usage, "prompt_tokens") or 0, number(usage, "completion_tokens") or 0
+  say(h, "usage", "known")
+  say(h, "input_tokens", input)
+  say(h, "output_tokens", output)
+  say(h, "cached_tokens", number(usage, "cached_tokens") or 0)
+end

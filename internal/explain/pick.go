@@ -1,0 +1,124 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/internal/picker"
+	"cardea.dev/cardea/internal/picker/score"
+	"cardea.dev/cardea/internal/request"
+)
+
+// Pick is which endpoint a picker would choose for a request now, and why.
+type Pick struct {
+	*picker.Explanation
+	Problem string `json:"problem,omitempty"` // why the picker can't be asked
+}
+
+// pickerPatience is how long a picker may take to explain.
+const pickerPatience = time.Second
+
+// pickers asks pickers. No proxy of the environment stands between, and a picker redirects nobody.
+var pickers = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// pick asks the picker that Cardea runs for an outcome's pool. No View is open: a process is asked.
+func (e *Explainer) pick(o *Outcome, sent request.Request, body string) {
+	if e.config.Picker == nil || o.pool.Name() == "" {
+		return
+	}
+	base, serves := e.config.Picker(o.pool)
+	if !serves {
+		o.Pick = &Pick{Problem: "it does not serve"}
+		return
+	}
+	answer, err := askPicker(base, sent, body)
+	if err != nil {
+		o.Pick = &Pick{Problem: err.Error()}
+		return
+	}
+	o.Pick = &Pick{Explanation: answer}
+}
+
+// askPicker sends a picker a request as a proxy gets it.
+func askPicker(base string, sent request.Request, body string) (*picker.Explanation, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), pickerPatience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/explain"+sent.Path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header, r.Host = sent.Header.Clone(), sent.Host
+	answer, err := pickers.Do(r)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("it does not answer within %v", pickerPatience)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %s", answer.Status)
+	}
+	var told picker.Explanation
+	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
+		return nil, fmt.Errorf("its answer can't be read: %w", err)
+	}
+	return &told, nil
+}
+
+// pick tells what a picker said.
+func (p *page) pick(is Pick) {
+	switch {
+	case is.Explanation == nil:
+		p.line("", "the picker can't be asked: %s", is.Problem)
+		return
+	case is.Status != http.StatusOK:
+		p.line("", "now it would be answered %d: %s", is.Status, is.Reason)
+	case len(is.Endpoints) > 0:
+		text := "now " + is.Endpoints[0]
+		if is.Way != score.ByScores {
+			text += fmt.Sprintf(" (%s)", is.Way)
+		}
+		if others := is.Endpoints[1:]; len(others) > 0 {
+			text += ", or if that can't be reached " + strings.Join(others, ", then ")
+		}
+		p.line("", "%s", text)
+	}
+	for _, s := range is.Servers[:min(nearest, len(is.Servers))] {
+		p.line("", "%s", serverText(s))
+	}
+	if more := len(is.Servers) - nearest; more > 0 {
+		p.line("", "and %d more servers", more)
+	}
+}
+
+// serverText is a server's total, and what it is the sum of.
+func serverText(s picker.ExplainedServer) string {
+	var parts []string
+	for _, by := range s.Scores {
+		parts = append(parts, fmt.Sprintf("%s %.3g x %.3g", by.Name, by.Weight, by.Value))
+	}
+	text := fmt.Sprintf("%s: %.3g = %s", told(s.Endpoint, s.Name), s.Total, strings.Join(parts, " + "))
+	switch {
+	case s.State.Gone:
+		text += "; it does not tell its load any more"
+	case !s.State.Known:
+		text += "; its load is not known"
+	}
+	if s.Overloaded != "" {
+		text += "; overloaded: " + s.Overloaded
+	}
+	return text
+}

@@ -1,0 +1,145 @@
+package pickerchild
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/process"
+)
+
+const (
+	grace    = 12 * time.Second      // a picker lets its requests go on for 10 s
+	interval = 20 * time.Millisecond // between checks whether a picker that was started serves
+)
+
+// child is a picker that runs. The fields from process on are guarded by Children.mu.
+type child struct {
+	dir string
+
+	filed sync.Mutex // guards text, and its file
+	text  []byte     // what the picker reads
+
+	process *process.Process
+	stop    context.CancelFunc
+	leaving bool               // it was told to end
+	unwatch context.CancelFunc // ends the wait until it serves
+	admin   string             // base URL of its admin API; "": it does not serve
+}
+
+// folder is the name of the folder of a pool's picker.
+func folder(pool model.ObjectRef) string {
+	sum := sha256.Sum256([]byte(pool.NamespacedName()))
+	return "picker-" + hex.EncodeToString(sum[:6])
+}
+
+func (c *child) membersFile() string   { return filepath.Join(c.dir, "members.json") }
+func (c *child) addressesFile() string { return filepath.Join(c.dir, "addresses") }
+
+// command makes what makes the command of each start.
+func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd, error) {
+	return func() (*exec.Cmd, error) {
+		c.filed.Lock()
+		defer c.filed.Unlock()
+		if err := os.MkdirAll(c.dir, 0o700); err != nil {
+			return nil, fmt.Errorf("folder of the picker: %w", err)
+		}
+		if err := os.Remove(c.addressesFile()); err != nil && !os.IsNotExist(err) {
+			return nil, fmt.Errorf("addresses of a former picker: %w", err)
+		}
+		if err := c.write(); err != nil {
+			return nil, err
+		}
+		return exec.Command(program, "picker", "--members", c.membersFile(), "--listen", "127.0.0.1:0",
+			"--admin", "127.0.0.1:0", "--addresses", c.addressesFile(), "--name", pool.Name()), nil
+	}
+}
+
+// members tells the picker what changed. What can't be written is written before the next start.
+func (c *child) members(text []byte, log *slog.Logger) {
+	c.filed.Lock()
+	defer c.filed.Unlock()
+	if bytes.Equal(text, c.text) {
+		return
+	}
+	c.text = text
+	if err := c.write(); err != nil && !os.IsNotExist(err) { // there is no folder before the first start
+		log.Error("a picker is not told the endpoints of its pool", "error", err)
+	}
+}
+
+// write replaces the file at once. The caller holds filed.
+func (c *child) write() error {
+	draft := c.membersFile() + ".draft"
+	if err := os.WriteFile(draft, c.text, 0o600); err != nil {
+		return fmt.Errorf("endpoints of the pool: %w", err)
+	}
+	return os.Rename(draft, c.membersFile())
+}
+
+func (c *child) remove(log *slog.Logger) {
+	if err := os.RemoveAll(c.dir); err != nil {
+		log.Warn("the folder of a picker that has ended stays", "error", err)
+	}
+}
+
+// serves waits until a picker that was started serves, and tells where; false if ctx is done before.
+func (c *child) serves(ctx context.Context, client *http.Client) (at netip.AddrPort, admin string, serves bool) {
+	for {
+		if text, err := os.ReadFile(c.addressesFile()); err == nil {
+			listen, other, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+			at, err = netip.ParseAddrPort(listen)
+			if admin = "http://" + other; err == nil {
+				_, err = get(ctx, client, admin+"/healthz")
+			}
+			if err == nil {
+				return at, admin, true
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return at, "", false
+		case <-time.After(interval):
+		}
+	}
+}
+
+// level is the level that a line of a picker's log has. What is no line of its log says why it ends.
+func level(line string) (level slog.Level) {
+	_, rest, found := strings.Cut(line, " level=")
+	word, _, _ := strings.Cut(rest, " ")
+	if !found || level.UnmarshalText([]byte(word)) != nil {
+		return slog.LevelWarn
+	}
+	return level
+}
+
+// get asks a picker's admin API for a page.
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the picker's admin API: %s", response.Status)
+	}
+	return io.ReadAll(response.Body)
+}
