@@ -65,8 +65,8 @@ spec:
 	if now := rules(); now == runs {
 		t.Error("no rule was rendered, or runs for rules are not counted")
 	}
-	s.told(url, "answer     XBackend shop/cloud", "in place of InferencePool shop/own, of which no pod is ready (BackendPolicy "+
-		"shop/own, spec.failover)")
+	s.told(url, "answer     XBackend shop/cloud",
+		"in place of InferencePool shop/own, of which no pod is ready (BackendPolicy shop/own, spec.failover)")
 	s.says("inferencepool/shop/own", "web: cardea.dev/FailedOver=True")
 	slice(one)
 	s.soon(asks + "green")

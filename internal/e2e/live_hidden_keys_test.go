@@ -31,8 +31,9 @@ func TestKeysOfProvidersAreHidden(t *testing.T) {
 	s.write("route.yaml", routeFile("web", "shop.example", rule))
 	s.write("cloud.yaml", hostFile("cloud", s.ports["cloud"]))
 	on := func(name, group, kind, features string) {
-		s.write(name+"-policy.yaml", fmt.Sprintf("{apiVersion: cardea.dev/v1alpha1, kind: BackendPolicy, metadata: {name: %s, "+
-			"namespace: shop}, spec: {targetRefs: [{group: %s, kind: %s, name: %s}], %s}}\n", name, group, kind, name, features))
+		s.write(name+"-policy.yaml", fmt.Sprintf("{apiVersion: cardea.dev/v1alpha1, kind: BackendPolicy, "+
+			"metadata: {name: %s, namespace: shop}, spec: {targetRefs: [{group: %s, kind: %s, name: %s}], %s}}\n",
+			name, group, kind, name, features))
 	}
 	on("own", "inference.networking.k8s.io", "InferencePool",
 		"failover: {backendRef: {group: gateway.networking.x-k8s.io, kind: XBackend, name: cloud}}")
@@ -53,8 +54,9 @@ func TestKeysOfProvidersAreHidden(t *testing.T) {
 	})
 
 	pages := map[string]string{}
-	for _, path := range append(s.pages(), "/metrics", "/findings", "/explain?url="+url.QueryEscape("http://shop.example/own"),
-		"/explain/backendpolicy/shop/cloud", "/explain/inferencepool/shop/own", "/explain/xbackend/shop/cloud",
+	for _, path := range append(s.pages(), "/metrics", "/findings",
+		"/explain?url="+url.QueryEscape("http://shop.example/own"), "/explain/backendpolicy/shop/cloud",
+		"/explain/inferencepool/shop/own", "/explain/xbackend/shop/cloud",
 		"/explain/secret/shop/key", "/objects/secret/shop/key", "/proxies/shop/web/metrics") {
 		body, err := s.get(path)
 		if err != nil {

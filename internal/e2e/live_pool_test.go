@@ -259,9 +259,9 @@ func TestPoolClientsDoNotSteer(t *testing.T) {
 	}
 }
 
-// TestPoolStreams: parts of an answer come when they are sent. The picker was told of the endpoint when the answer began.
-// With FullDuplex its stream ends there, and the answer does not mind its end. With BufferedPartial the stream lasts until
-// the answer's end, and a picker that ends meanwhile ends the answer unless the pool fails open.
+// TestPoolStreams: parts of an answer come when they are sent. The picker was told of the endpoint when the answer
+// began. With FullDuplex its stream ends there, and the answer goes on when the picker ends. With BufferedPartial the
+// stream lasts until the answer's end, and a picker that ends meanwhile ends the answer unless the pool fails open.
 func TestPoolStreams(t *testing.T) {
 	for _, c := range []struct {
 		failure, body string
