@@ -23,18 +23,18 @@ import (
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// modelStage is a pool of simulated model servers that names no picker.
-type modelStage struct {
+// ownPickerStage is a pool of simulated model servers that names no picker.
+type ownPickerStage struct {
 	*stage
 	client *http.Client
 	ports  []string
 	work   string
 }
 
-// openModels serves a pool of n servers, for which program is run as the picker.
-func openModels(t *testing.T, n int, program string) *modelStage {
+// openOwnPicker serves a pool of n servers, for which program is run as the picker.
+func openOwnPicker(t *testing.T, n int, program string) *ownPickerStage {
 	t.Helper()
-	s := &modelStage{stage: prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))}
+	s := &ownPickerStage{stage: prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))}
 	for i := range n {
 		set := simulator.Defaults()
 		set.Name, set.Prefill, set.Decode = strconv.Itoa(i), 0, 0
@@ -59,7 +59,7 @@ func openModels(t *testing.T, n int, program string) *modelStage {
 }
 
 // pool writes the pool with the first n servers, and the route to it.
-func (s *modelStage) pool(n int) {
+func (s *ownPickerStage) pool(n int) {
 	s.t.Helper()
 	s.write("pool.yaml", fmt.Sprintf(`apiVersion: inference.networking.k8s.io/v1
 kind: InferencePool
@@ -86,7 +86,7 @@ func completion(prompt string) io.Reader {
 }
 
 // complete sends a prompt, and returns the name of the server that answered.
-func (s *modelStage) complete(prompt string) (server string, err error) {
+func (s *ownPickerStage) complete(prompt string) (server string, err error) {
 	request, err := http.NewRequest(http.MethodPost, "http://"+s.at(80)+"/v1/completions", completion(prompt))
 	if err != nil {
 		return "", err
@@ -105,7 +105,7 @@ func (s *modelStage) complete(prompt string) (server string, err error) {
 }
 
 // picks is how many requests the picker was asked about that runs now; -1: none serves.
-func (s *modelStage) picks() int {
+func (s *ownPickerStage) picks() int {
 	text, err := s.get("/pickers/shop/llama/metrics")
 	if err != nil {
 		return -1
@@ -124,7 +124,7 @@ func (s *modelStage) picks() int {
 }
 
 // asks waits until the proxy asks the picker. Every request is answered meanwhile.
-func (s *modelStage) asks() {
+func (s *ownPickerStage) asks() {
 	s.t.Helper()
 	Eventually(s.t, func() error {
 		if _, err := s.complete("is anybody asked? "); err != nil {
@@ -138,7 +138,7 @@ func (s *modelStage) asks() {
 }
 
 // stays checks that the requests of each conversation go to one server, and that the picker is asked about each.
-func (s *modelStage) stays() {
+func (s *ownPickerStage) stays() {
 	s.t.Helper()
 	before, sent := s.picks(), 0
 	for _, prompt := range []string{"one", "two", "three", "four"} {
@@ -157,7 +157,7 @@ func (s *modelStage) stays() {
 }
 
 // explains checks that the picker tells why it would choose the server that has a prompt.
-func (s *modelStage) explains(prompt string) {
+func (s *ownPickerStage) explains(prompt string) {
 	s.t.Helper()
 	server, err := s.complete(prompt)
 	if err != nil {
@@ -192,7 +192,7 @@ func TestPickerOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := openModels(t, 3, program)
+	s := openOwnPicker(t, 3, program)
 	s.pool(2)
 	s.asks()
 	s.stays()
@@ -267,7 +267,7 @@ func TestPickerThatDoesNotRun(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no such luck\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := openModels(t, 1, broken)
+	s := openOwnPicker(t, 1, broken)
 	want := admin.Finding{Severity: "warning", Object: "InferencePool shop/llama", Where: "pool.yaml:4",
 		Field: "spec.endpointPickerRef",
 		Message: "Cardea's picker does not run: exit status 3; its last line of output: no such luck; " +
