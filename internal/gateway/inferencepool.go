@@ -115,14 +115,15 @@ func (m *Meaning) readPool(
 		problems = []problem{{condition: inferencev1.ConditionResolvedRefs, reason: inferencev1.ReasonInvalidExtensionRef,
 			field: "spec.endpointPickerRef", message: why + "; " + p.instead()}}
 	}
-	switch how := o.Meta.Labels.Get(inferencev1.PickerBodyAnnotation); {
-	case how == inferencev1.BufferedPartial:
-		p.Pool.Partial = true
-	case how != "" && how != inferencev1.FullDuplex:
+	switch how := o.Meta.Labels.Get(inferencev1.PickerBodyAnnotation); how {
+	case "":
+	case inferencev1.BufferedPartial, inferencev1.FullDuplex:
+		p.Pool.Partial = how == inferencev1.BufferedPartial
+	default:
 		problems = append(problems, problem{severity: model.Warning,
 			field: fmt.Sprintf("metadata.annotations[%s]", inferencev1.PickerBodyAnnotation),
-			message: fmt.Sprintf("%q is not known, so it is %s; use %s or %s", how, inferencev1.FullDuplex,
-				inferencev1.FullDuplex, inferencev1.BufferedPartial)})
+			message: fmt.Sprintf("%q is not known, so it does not count; use %s or %s", how, inferencev1.FullDuplex,
+				inferencev1.BufferedPartial)})
 	}
 	p.Findings = findings(ref, "", "", problems)
 	return p, true

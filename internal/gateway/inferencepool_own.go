@@ -10,7 +10,8 @@ import (
 )
 
 // ownPicker has Cardea's picker chosen for a pool that names none, if pickers are run and the pool's annotation does
-// not turn it off. It fails open: what the picker knows is never worth a request.
+// not turn it off. It fails open: what the picker knows is never worth a request. Unless the pool says else, it gets the
+// first part of a body: then none is lost with the picker, and it learns when an answer ends.
 func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *inferencePool) (problems []problem) {
 	where := fmt.Sprintf("metadata.annotations[%s]", inferencev1.PickerAnnotation)
 	if wanted != "" && wanted != inferencev1.NoPicker {
@@ -22,7 +23,7 @@ func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *
 		return append(problems, problem{severity: model.Info, field: "spec.endpointPickerRef",
 			message: "nobody picks: each request goes to the endpoint that has the fewest"})
 	}
-	p.Pool = model.Pool{Own: true, FailOpen: true, Picker: model.OwnPicker(ref)}
+	p.Pool = model.Pool{Own: true, FailOpen: true, Partial: true, Picker: model.OwnPicker(ref)}
 	p.Own, _ = flow.Fetch(c, m.in.Pickers.Collection(), ref)
 	if p.Own.Problem != "" {
 		problems = append(problems, problem{severity: model.Warning, condition: inferencev1.ConditionResolvedRefs,
