@@ -180,8 +180,9 @@ func TestOwnPickerIsInTheWay(t *testing.T) {
 // TestInferenceDocument runs the commands by which docs/inference.md has a pool served in a cluster.
 func TestInferenceDocument(t *testing.T) {
 	s := newShell(newStage(t))
+	s.forward()
 	for _, block := range s.blocks("docs/inference.md", "In a cluster") {
-		s.play(block)
+		s.play(strings.NewReplacer("$ cardea ", "$ bin/cardea ", "default", s.namespace).Replace(block))
 	}
 }
 
