@@ -269,7 +269,7 @@ func TestPickerThatDoesNotRun(t *testing.T) {
 	}
 	s := openOwnPicker(t, 1, broken)
 	want := admin.Finding{Severity: "warning", Object: "InferencePool shop/llama", Where: "pool.yaml:4",
-		Field: "spec.endpointPickerRef",
+		Field: "spec.endpointPickerRef", Condition: "ResolvedRefs", Reason: "ResolvedRefs",
 		Message: "Cardea's picker does not run: exit status 3; its last line of output: no such luck; " +
 			"each request goes to the endpoint that has the fewest (failureMode FailOpen)"}
 	Eventually(t, func() error {
