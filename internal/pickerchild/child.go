@@ -36,6 +36,7 @@ type child struct {
 	process *process.Process
 	stop    context.CancelFunc
 	leaving bool               // it was told to end
+	next    []byte             // what the one reads that follows it when it has ended; nil: none does
 	unwatch context.CancelFunc // ends the wait until it serves
 	admin   string             // base URL of its admin API; "": it does not serve
 }
@@ -68,8 +69,8 @@ func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd,
 	}
 }
 
-// members tells the picker what changed. What can't be written is written before the next start.
-func (c *child) members(text []byte, log *slog.Logger) {
+// tell tells the picker what changed. What can't be written is written before the next start.
+func (c *child) tell(text []byte, log *slog.Logger) {
 	c.filed.Lock()
 	defer c.filed.Unlock()
 	if bytes.Equal(text, c.text) {

@@ -48,34 +48,38 @@ func (c *Children) Run(ctx context.Context) error {
 	p := follow(c.config)
 	defer p.stop()
 	for range c.config.Graph.Watch(ctx) {
-		c.config.Graph.View(p.read)
-		c.keep(ctx, p)
+		var changed map[model.ObjectRef]bool
+		c.config.Graph.View(func(v flow.View) { changed = p.read(v) })
+		c.keep(ctx, p, changed)
 	}
 	return nil
 }
 
-// keep starts and ends children, and tells each what changed.
-func (c *Children) keep(ctx context.Context, p *pools) {
+// keep starts and ends the children of pools that changed, or tells them what did.
+func (c *Children) keep(ctx context.Context, p *pools, changed map[model.ObjectRef]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for pool, child := range c.list {
-		if !p.wanted[pool] && !child.leaving {
-			child.leaving = true
-			c.tell(pool, nil)
-			child.stop()
-		}
-	}
-	for pool := range p.wanted {
-		switch child := c.list[pool]; {
-		case child == nil:
+	for pool := range changed {
+		switch child, wanted := c.list[pool], p.wanted[pool]; {
+		case child == nil && wanted:
 			c.start(ctx, pool, p.text(pool))
-		case !child.leaving: // one that leaves is followed by another one when it has ended
-			child.members(p.text(pool), c.config.Log)
+		case child == nil:
+		case wanted && child.leaving:
+			child.next = p.text(pool)
+		case wanted:
+			child.tell(p.text(pool), c.config.Log)
+		case child.leaving:
+			child.next = nil
+		default:
+			child.leaving = true
+			c.report(pool, nil)
+			child.stop()
 		}
 	}
 }
 
-// start runs the child of a pool until it is stopped. The caller holds mu.
+// start runs the child of a pool until it is stopped, and then another one if the pool wants one again. The caller
+// holds mu.
 func (c *Children) start(ctx context.Context, pool model.ObjectRef, text []byte) {
 	running, stop := context.WithCancel(ctx)
 	child := &child{dir: filepath.Join(c.config.Dir, folder(pool)), text: text, stop: stop}
@@ -93,9 +97,11 @@ func (c *Children) start(ctx context.Context, pool model.ObjectRef, text []byte)
 		_ = run.Run(running)
 		child.remove(c.config.Log)
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		delete(c.list, pool)
-		c.mu.Unlock()
-		c.config.Graph.Apply("picker is gone", func(*flow.Batch) {}) // the pool may need one again
+		if child.next != nil {
+			c.start(ctx, pool, child.next)
+		}
 	})
 }
 
@@ -115,7 +121,7 @@ func (c *Children) changed(ctx context.Context, pool model.ObjectRef, child *chi
 		if n := len(s.Output); n > 0 {
 			problem += "; its last line of output: " + s.Output[n-1]
 		}
-		c.tell(pool, &model.Picker{Problem: problem})
+		c.report(pool, &model.Picker{Problem: problem})
 		return
 	}
 	ctx, child.unwatch = context.WithCancel(ctx)
@@ -125,13 +131,13 @@ func (c *Children) changed(ctx context.Context, pool model.ObjectRef, child *chi
 		defer c.mu.Unlock()
 		if serves && ctx.Err() == nil {
 			child.admin = admin
-			c.tell(pool, &model.Picker{Address: at})
+			c.report(pool, &model.Picker{Address: at})
 		}
 	})
 }
 
-// tell says how far the picker of a pool got; nil: it is not wanted.
-func (c *Children) tell(pool model.ObjectRef, is *model.Picker) {
+// report says how far the picker of a pool got; nil: it is not wanted.
+func (c *Children) report(pool model.ObjectRef, is *model.Picker) {
 	c.config.Graph.Apply("picker", func(b *flow.Batch) {
 		if is == nil {
 			c.config.Sources.Pickers.Delete(b, pool)
@@ -156,12 +162,11 @@ func (c *Children) Admin(pool model.ObjectRef) (string, bool) {
 func (c *Children) States() map[model.ObjectRef]process.State {
 	c.mu.Lock()
 	list := maps.Clone(c.list)
+	maps.DeleteFunc(list, func(_ model.ObjectRef, child *child) bool { return child.leaving })
 	c.mu.Unlock()
 	states := map[model.ObjectRef]process.State{}
 	for pool, child := range list {
-		if !child.leaving {
-			states[pool] = child.process.State()
-		}
+		states[pool] = child.process.State()
 	}
 	return states
 }

@@ -14,7 +14,7 @@ func newPickers(o Options, w *world.World, dir string) (*pickerchild.Children, e
 	if o.Pickers && program == "" {
 		var err error
 		if program, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("find this program, which pickers are started of: %w", err)
+			return nil, fmt.Errorf("find this program, which pickers are started from: %w", err)
 		}
 	}
 	return pickerchild.New(pickerchild.Config{
