@@ -22,8 +22,12 @@ import (
 )
 
 const (
-	grace    = 12 * time.Second      // a picker lets its requests go on for 10 s
-	interval = 20 * time.Millisecond // between checks whether a picker that was started serves
+	grace    = 12 * time.Second // a picker lets its requests go on for 10 s
+	patience = 2 * time.Second  // for each answer of a picker
+	// Whether a picker that was started serves is checked often at first, and then less so.
+	eager  = 50 // times
+	often  = 20 * time.Millisecond
+	seldom = time.Second
 )
 
 // child is a picker that runs. The fields from process on are guarded by Children.mu.
@@ -99,7 +103,7 @@ func (c *child) remove(log *slog.Logger) {
 
 // serves waits until a picker that was started serves, and tells where; false if ctx is done before.
 func (c *child) serves(ctx context.Context, client *http.Client) (at netip.AddrPort, admin string, serves bool) {
-	for {
+	for tries := 1; ; tries++ {
 		if text, err := os.ReadFile(c.addressesFile()); err == nil {
 			listen, other, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 			at, err = netip.ParseAddrPort(listen)
@@ -110,10 +114,14 @@ func (c *child) serves(ctx context.Context, client *http.Client) (at netip.AddrP
 				return at, admin, true
 			}
 		}
+		pause := often
+		if tries > eager {
+			pause = seldom
+		}
 		select {
 		case <-ctx.Done():
 			return at, "", false
-		case <-time.After(interval):
+		case <-time.After(pause):
 		}
 	}
 }

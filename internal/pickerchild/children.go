@@ -38,7 +38,8 @@ type Children struct {
 // New makes Children. Run starts them.
 func New(c Config) *Children {
 	return &Children{
-		config: c, client: &http.Client{Transport: &http.Transport{}}, list: map[model.ObjectRef]*child{},
+		config: c, client: &http.Client{Transport: &http.Transport{}, Timeout: patience},
+		list: map[model.ObjectRef]*child{},
 	}
 }
 
