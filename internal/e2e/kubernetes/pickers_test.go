@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +26,8 @@ import (
 const ownPickers = "app.kubernetes.io/name=cardea-picker"
 
 // TestOwnPicker applies examples/kubernetes/inference.yaml, whose pool names no picker. One runs for it, and
-// conversations stay where their prefix is. Requests go on without it; it comes back when others end, edit or delete
-// it; it goes when the pool wants none, and with the pool.
+// conversations stay where their prefix is. No request is lost when it is killed; it comes back when others end, edit or
+// delete it; it goes when the pool wants none, and with the pool.
 func TestOwnPicker(t *testing.T) {
 	s := newStage(t)
 	ctx := context.Background()
@@ -55,11 +56,9 @@ func TestOwnPicker(t *testing.T) {
 	s.step("conversations stay")
 
 	old := s.ready(s.namespace, ownPickers, 1)[0]
-	s.kill(old) // a request whose body it had is lost; no later one is
-	s.until("requests go on", func() (string, bool) {
-		at, err := m.try(1)
-		return fmt.Sprint(at, err), err == nil
-	})
+	quiet := m.traffic()
+	defer quiet()
+	s.kill(old)
 	for i := range 20 {
 		m.ask(i)
 	}
@@ -68,6 +67,7 @@ func TestOwnPicker(t *testing.T) {
 		m.ask(i)
 	}
 	m.decides()
+	quiet()
 	s.step("it has ended twice")
 
 	name := model.OwnPicker(model.Ref(model.KindInferencePool, s.namespace, "models")).Object.Name()
@@ -221,6 +221,30 @@ func (m models) try(conversation int) (server string, err error) {
 		return "", fmt.Errorf("%s of %q: %s, %v", response.Status, server, text, err)
 	}
 	return server, nil
+}
+
+// traffic asks from here on, several times at once, until quiet is called. Each request must be answered.
+func (m models) traffic() (quiet func()) {
+	done := make(chan struct{})
+	var clients sync.WaitGroup
+	for conversation := range 4 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := m.try(conversation); err != nil {
+					m.Errorf("the traffic of conversation %d: %v", conversation, err)
+				}
+			}
+		})
+	}
+	return sync.OnceFunc(func() {
+		close(done)
+		clients.Wait()
+	})
 }
 
 // decides waits until there is one picker, and it is asked.
