@@ -60,3 +60,14 @@ func TestInference(t *testing.T) {
 		t.Logf("%s", out)
 	}
 }
+
+// TestInferenceThatDoesNotStart: the example says why Cardea does not start.
+func TestInferenceThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	run := exec.CommandContext(t.Context(), "inference/run.sh")
+	run.Env = append(os.Environ(), "PORT=88080", "SERVERS=0 0 0", "CARDEA="+e2e.Build(t))
+	out, err := run.CombinedOutput()
+	if err == nil || err.Error() != "exit status 1" || !strings.Contains(string(out), "port") {
+		t.Errorf("%v\n%s\nwant exit status 1, and why", err, out)
+	}
+}

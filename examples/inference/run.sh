@@ -28,6 +28,7 @@ mkfifo "$work/admin"
 "${CARDEA:-bin/cardea}" standalone "$work/objects" --port-offset $((port - 8080)) --bind 127.0.0.1 --admin 127.0.0.1:0 \
   --log-format json 2> >(tee "$work/log" |
   sed -u -n 's/.*"admin API listens","address":"\([^"]*\)".*/\1/p' >"$work/admin") & pids+=($!)
-read -r admin <"$work/admin"
+fail() { cat "$work/log" >&2; exit 1; }
+read -r admin <"$work/admin" || fail
 
-"$work/client" -gateway "http://127.0.0.1:$port" -admin "http://$admin" || { cat "$work/log" >&2; exit 1; }
+"$work/client" -gateway "http://127.0.0.1:$port" -admin "http://$admin" || fail

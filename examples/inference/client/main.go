@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -107,10 +108,10 @@ func (c *client) run() error {
 // wait waits until the gateway asks its picker: before that, the proxy chooses servers by itself.
 func (c *client) wait() error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if _, _, err := c.send(http.MethodGet, c.gateway+"/v1/models", nil); err != nil {
+		if _, _, err := send(http.MethodGet, c.gateway+"/v1/models", host, nil); err != nil {
 			continue
 		}
-		text, _, err := c.send(http.MethodGet, c.admin+"/pickers/"+pool+"/metrics", nil)
+		text, _, err := send(http.MethodGet, c.admin+"/pickers/"+pool+"/metrics", "", nil)
 		if err == nil && bytes.Contains(text, []byte("cardea_picker_picks_total{")) {
 			return nil
 		}
@@ -128,7 +129,7 @@ func (c *client) turn(who string, turn int, talk []message) ([]message, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, header, err := c.send(http.MethodPost, c.gateway+path, body)
+	text, header, err := send(http.MethodPost, c.gateway+path, host, body)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (c *client) turn(who string, turn int, talk []message) ([]message, error) {
 // scores asks Cardea what the picker thinks of each server now, if it gets this request.
 func (c *client) scores(body []byte) (map[string]string, error) {
 	about := url.QueryEscape("http://" + host + ":8080" + path)
-	text, _, err := c.send(http.MethodPost, c.admin+"/explain?method=POST&url="+about, body)
+	text, _, err := send(http.MethodPost, c.admin+"/explain?method=POST&url="+about, "", body)
 	if err != nil {
 		return nil, err
 	}
@@ -167,16 +168,14 @@ func (c *client) scores(body []byte) (map[string]string, error) {
 	return scores, nil
 }
 
-// send sends a request. An answer that is not 200 is an error.
-func (c *client) send(method, url string, body []byte) ([]byte, http.Header, error) {
+// send sends a request to a host; "" is the URL's. An answer that is not 200 is an error.
+func send(method, url, host string, body []byte) ([]byte, http.Header, error) {
 	request, err := http.NewRequest(method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if strings.HasPrefix(url, c.gateway) {
-		request.Host = host
-	}
+	request.Host = cmp.Or(host, request.Host)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, nil, err
