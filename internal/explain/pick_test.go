@@ -46,7 +46,8 @@ func TestPick(t *testing.T) {
 			t.Parallel()
 			picker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
-				got := fmt.Sprintf("%s %s %s %s %s", r.Method, r.RequestURI, r.Host, r.Header.Get("x-cardea-priority")+r.Header.Get("authorization"), body)
+				headers := r.Header.Get("x-cardea-priority") + r.Header.Get("authorization")
+				got := fmt.Sprintf("%s %s %s %s %s", r.Method, r.RequestURI, r.Host, headers, body)
 				if want := "POST /explain/v1/completions?x=%2F models.example -1 the body"; got != want || err != nil {
 					t.Errorf("it was asked %q, want %q (%v)", got, want, err)
 				}
