@@ -2,9 +2,11 @@ package admin
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/model"
@@ -17,17 +19,14 @@ type Explainer interface {
 	Access(backend model.ObjectRef) (explain.Access, error)
 }
 
-// maxBody is how much may be sent of the body of a request to explain, in bytes.
-const maxBody = 1 << 20
+const (
+	maxBody     = 1 << 20          // bytes that may be sent of the body of a request to explain
+	bodyArrives = 10 * time.Second // how long it may take to arrive
+)
 
 // explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON, of a request with the
 // body of this one.
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
-	leave := s.explains.enter(r.Context())
-	if leave == nil {
-		return
-	}
-	defer leave()
 	q := r.URL.Query()
 	question := explain.Question{
 		Method: q.Get("method"), URL: q.Get("url"), Headers: q["header"], SNI: q.Get("sni"), Gateway: q.Get("gateway"),
@@ -38,12 +37,26 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyArrives)); err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body of the request has more than %d MiB", maxBody>>20))
 		return
 	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was set before: this connection can
 	question.Body = string(body)
+	leave := s.explains.enter(r.Context()) // when all has arrived: one who sends slowly keeps nobody waiting
+	if leave == nil {
+		return
+	}
+	defer leave()
 	story, err := s.config.Explainer.Request(question)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())

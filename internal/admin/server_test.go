@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -201,6 +202,26 @@ func TestFewAreExplainedAtATime(t *testing.T) {
 	leave()
 	if full.enter(t.Context()) == nil {
 		t.Error("who leaves makes no room")
+	}
+}
+
+// TestSlowBodiesKeepNobodyWaiting: who asks for an explanation and does not send the body takes no place of others.
+func TestSlowBodiesKeepNobodyWaiting(t *testing.T) {
+	at := start(t, config(t))
+	for range 4 {
+		slow, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		fmt.Fprintf(slow, "POST /explain?url=http://a/ HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
+			"Content-Length: 10\r\nExpect: 100-continue\r\n\r\n", at)
+		if line, err := bufio.NewReader(slow).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+			t.Fatalf("%q, %v; want it to be read", line, err)
+		}
+	}
+	if code, body := get(t, "GET", "http://"+at+"/explain/gtw/shop/web", ""); code != http.StatusOK {
+		t.Errorf("%d %s", code, body)
 	}
 }
 

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/picker"
+	"cardea.dev/cardea/internal/picker/objectives"
 	"cardea.dev/cardea/internal/picker/score"
 	"cardea.dev/cardea/internal/request"
 )
@@ -21,17 +24,32 @@ type Pick struct {
 	Problem string `json:"problem,omitempty"` // why the picker can't be asked
 }
 
-// pickerPatience is how long a picker may take to explain.
-const pickerPatience = time.Second
+const (
+	pickerPatience = time.Second // for all pickers of one question together
+	maxPick        = 4 << 20     // bytes of an answer: some thousand servers
+)
 
-// pickers asks pickers. No proxy of the environment stands between, and a picker redirects nobody.
-var pickers = &http.Client{
+// pickerReads are the headers that a picker reads. No others are sent: the way to a picker in a cluster is not
+// encrypted, and who asks may have stated a password.
+var pickerReads = []string{objectives.Header, objectives.NumberHeader}
+
+// pickerClient asks pickers. No proxy of the environment stands between, and a picker redirects nobody.
+var pickerClient = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
+// picks asks the pickers of outcomes.
+func (e *Explainer) picks(list []Outcome, sent request.Request, body string) {
+	ctx, cancel := context.WithTimeout(context.Background(), pickerPatience)
+	defer cancel()
+	for i := range list {
+		e.pick(ctx, &list[i], sent, body)
+	}
+}
+
 // pick asks the picker that Cardea runs for an outcome's pool. No View is open: a process is asked.
-func (e *Explainer) pick(o *Outcome, sent request.Request, body string) {
+func (e *Explainer) pick(ctx context.Context, o *Outcome, sent request.Request, body string) {
 	if e.config.Picker == nil || o.pool.Name() == "" {
 		return
 	}
@@ -40,7 +58,7 @@ func (e *Explainer) pick(o *Outcome, sent request.Request, body string) {
 		o.Pick = &Pick{Problem: "it does not serve"}
 		return
 	}
-	answer, err := askPicker(base, sent, body)
+	answer, err := askPicker(ctx, base, sent, body)
 	if err != nil {
 		o.Pick = &Pick{Problem: err.Error()}
 		return
@@ -48,16 +66,17 @@ func (e *Explainer) pick(o *Outcome, sent request.Request, body string) {
 	o.Pick = &Pick{Explanation: answer}
 }
 
-// askPicker sends a picker a request as a proxy gets it.
-func askPicker(base string, sent request.Request, body string) (*picker.Explanation, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), pickerPatience)
-	defer cancel()
+// askPicker sends a picker what it reads of a request.
+func askPicker(ctx context.Context, base string, sent request.Request, body string) (*picker.Explanation, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/explain"+sent.Path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	r.Header, r.Host = sent.Header.Clone(), sent.Host
-	answer, err := pickers.Do(r)
+	r.Host = sent.Host
+	for _, name := range pickerReads {
+		r.Header[http.CanonicalHeaderKey(name)] = sent.Header.Values(name)
+	}
+	answer, err := pickerClient.Do(r)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
@@ -72,7 +91,7 @@ func askPicker(base string, sent request.Request, body string) (*picker.Explanat
 		return nil, fmt.Errorf("it answers %s", answer.Status)
 	}
 	var told picker.Explanation
-	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxPick)).Decode(&told); err != nil {
 		return nil, fmt.Errorf("its answer can't be read: %w", err)
 	}
 	return &told, nil
@@ -85,19 +104,19 @@ func (p *page) pick(is Pick) {
 		p.line("", "the picker can't be asked: %s", is.Problem)
 		return
 	case is.Status != http.StatusOK:
-		p.line("", "now it would be answered %d: %s", is.Status, is.Reason)
+		p.line("", "now it would be answered %d: %s", is.Status, model.Plain(is.Reason))
 	case len(is.Endpoints) > 0:
-		text := "now " + is.Endpoints[0]
+		text := "now " + model.Plain(is.Endpoints[0])
 		if is.Way != score.ByScores {
-			text += fmt.Sprintf(" (%s)", is.Way)
+			text += model.Plain(fmt.Sprintf(" (%s)", is.Way))
 		}
 		if others := is.Endpoints[1:]; len(others) > 0 {
-			text += ", or if that can't be reached " + strings.Join(others, ", then ")
+			text += ", or if that can't be reached " + model.Plain(strings.Join(others, ", then "))
 		}
 		p.line("", "%s", text)
 	}
 	for _, s := range is.Servers[:min(nearest, len(is.Servers))] {
-		p.line("", "%s", serverText(s))
+		p.line("", "%s", model.Plain(serverText(s)))
 	}
 	if more := len(is.Servers) - nearest; more > 0 {
 		p.line("", "and %d more servers", more)

@@ -35,6 +35,7 @@ func TestPick(t *testing.T) {
 		"many": {`{"status": 503, "reason": "full", "servers": [` + strings.Repeat(one+",", 6) + one + `]}`, []string{
 			"now it would be answered 503: full", "llm-1", "llm-1", "llm-1", "llm-1", "llm-1", "and 2 more servers",
 		}},
+		"an escape":   {`{"status": 503, "reason": "a\u001b[2Jb"}`, []string{`answered 503: a\x1b[2Jb`}},
 		"rubbish":     {`rubbish`, []string{"the picker can't be asked: its answer can't be read: invalid character 'r'"}},
 		"an error":    {"404", []string{"the picker can't be asked: it answers 404 Not Found"}},
 		"a silence":   {"hang", []string{"the picker can't be asked: it does not answer within 1s"}},
@@ -45,8 +46,9 @@ func TestPick(t *testing.T) {
 			t.Parallel()
 			picker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
-				got := fmt.Sprintf("%s %s %s %s %s", r.Method, r.RequestURI, r.Host, r.Header.Get("x-a"), body)
-				if want := "POST /explain/v1/completions?x=%2F models.example b the body"; got != want || err != nil {
+				headers := r.Header.Get("x-cardea-priority") + r.Header.Get("authorization")
+				got := fmt.Sprintf("%s %s %s %s %s", r.Method, r.RequestURI, r.Host, headers, body)
+				if want := "POST /explain/v1/completions?x=%2F models.example -1 the body"; got != want || err != nil {
 					t.Errorf("it was asked %q, want %q (%v)", got, want, err)
 				}
 				switch c.answer {
@@ -64,8 +66,10 @@ func TestPick(t *testing.T) {
 			}
 			e := New(Config{Picker: func(model.ObjectRef) (string, bool) { return picker.URL, c.answer != "" }})
 			o := Outcome{pool: model.Ref(model.KindInferencePool, "a", "llama")}
-			e.pick(&o, request.Request{Host: "models.example", Path: "/v1/completions?x=%2F", Header: http.Header{"X-A": {"b"}}},
-				"the body")
+			list := []Outcome{o}
+			e.picks(list, request.Request{Host: "models.example", Path: "/v1/completions?x=%2F",
+				Header: http.Header{"X-Cardea-Priority": {"-1"}, "Authorization": {"secret"}}}, "the body")
+			o = list[0]
 			var p page
 			p.pick(*o.Pick)
 			lines := strings.Split(strings.TrimSpace(p.String()), "\n")
@@ -80,7 +84,7 @@ func TestPick(t *testing.T) {
 		})
 	}
 	var o Outcome
-	if New(Config{}).pick(&o, request.Request{}, ""); o.Pick != nil {
+	if New(Config{}).pick(t.Context(), &o, request.Request{}, ""); o.Pick != nil {
 		t.Error("a picker was asked that Cardea does not run")
 	}
 }

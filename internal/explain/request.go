@@ -28,8 +28,8 @@ func (e *Explainer) Request(question Question) (story Story, err error) {
 	}
 	for i := range r.story.Outcomes {
 		e.connections(&r.story.Outcomes[i])
-		e.pick(&r.story.Outcomes[i], c.Request, question.Body)
 	}
+	e.picks(r.story.Outcomes, c.Request, question.Body)
 	return r.story, err
 }
 

@@ -32,8 +32,8 @@ func (k kind) resource() schema.GroupVersionResource {
 	}[k]
 }
 
-// Rules are the permissions that a Runner needs, as the rules of a ClusterRole. It may bind one role, and none with
-// more rights: so it need not have those of that role.
+// Rules are the permissions that a Runner needs, as the rules of a ClusterRole. It may bind one role without having
+// that role's rights. Kubernetes lets it bind, too, whatever has no more rights than it has itself.
 func Rules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for k := range kindsEnd {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -104,5 +106,36 @@ func TestProblem(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 		r.queue.ShutDown()
+	}
+}
+
+// TestUnread: whose objects can't be read for want of permissions says so at each pool, until they were read.
+func TestUnread(t *testing.T) {
+	g := flow.New(flow.Config{Name: "test", Check: true})
+	r := &Runner{
+		cfg: Config{Graph: g, States: flow.NewSource[model.ObjectRef, model.Picker](g, "pickers"),
+			Log: slog.New(slog.DiscardHandler)},
+		pickers: map[model.ObjectRef]plan.Picker{}, records: map[model.ObjectRef]*record{},
+	}
+	pool := model.Ref(model.KindInferencePool, "models", "llama")
+	r.pickers[pool] = plan.Picker{}
+	g.Apply("start", func(b *flow.Batch) { r.cfg.States.Synced(b) })
+	refused := apierrors.NewForbidden(rbacv1.Resource("rolebindings"), "", errors.New("no"))
+	for _, c := range []struct {
+		before bool
+		err    error
+		want   string
+	}{
+		{false, errors.New("connection refused"), ""},
+		{true, refused, ""},
+		{false, refused, "Cardea's picker can't be run: " + refused.Error() + advice},
+	} {
+		r.unread(roleBinding, c.before, c.err)
+		g.Settle()
+		g.View(func(v flow.View) {
+			if is, _ := flow.Get(v, r.cfg.States.Collection(), pool); is.Problem != c.want {
+				t.Errorf("%v: %q, want %q", c.err, is.Problem, c.want)
+			}
+		})
 	}
 }

@@ -17,17 +17,21 @@ import (
 // starts refuses everything for a moment.
 const patientRetries = 6
 
+// advice is what mends missing permissions.
+const advice = "; apply deploy/install.yaml of this version"
+
 // problem says why a picker does not run; "": it does, or begins to. What the cluster refuses is for a user or an
 // operator to mend, and so is a Deployment that gets no pods. Other errors are retried, and logged.
 func (r *Runner) problem(pool model.ObjectRef, deployed *unstructured.Unstructured, failed []error) string {
 	for _, err := range failed {
 		refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+		// The API server has no other way to tell missing permissions from quotas and admission.
 		missing := strings.Contains(err.Error(), ` is forbidden: User "`)
 		switch {
 		case refused && !missing:
 			return err.Error()
 		case refused && r.queue.NumRequeues(pool) >= patientRetries:
-			return err.Error() + "; apply deploy/install.yaml of this version"
+			return err.Error() + advice
 		}
 	}
 	if deployed == nil {

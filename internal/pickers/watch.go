@@ -1,10 +1,14 @@
 package pickers
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +29,11 @@ func (r *Runner) watch() error {
 		if err := informer.SetTransform(trim); err != nil {
 			return err
 		}
+		if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+			r.unread(k, informer.HasSynced(), err)
+		}); err != nil {
+			return err
+		}
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { r.observe(k, o, false) },
 			UpdateFunc: func(_, o any) { r.observe(k, o, false) },
@@ -35,6 +44,21 @@ func (r *Runner) watch() error {
 		r.informers[k] = informer
 	}
 	return nil
+}
+
+// unread tells that objects can't be read. Until they were, nothing is done: so what a user or an operator has to mend
+// is told of each pool.
+func (r *Runner) unread(k kind, before bool, err error) {
+	r.cfg.Log.Debug("reading own objects failed; retrying", "kind", k.String(), "error", err)
+	if before || !apierrors.IsForbidden(err) {
+		return
+	}
+	r.mu.Lock()
+	planned := slices.Collect(maps.Keys(r.pickers))
+	r.mu.Unlock()
+	for _, pool := range planned {
+		r.report(pool, err.Error()+advice)
+	}
 }
 
 // trim drops what nobody reads: what is desired is compared by the generation.
