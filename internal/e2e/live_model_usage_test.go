@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
 	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -88,6 +91,10 @@ func (s *modelStage) has(lines ...string) {
 		text, err := s.get("/proxies/shop/web/metrics")
 		if err != nil {
 			return err
+		}
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		if _, err := parser.TextToMetricFamilies(bytes.NewReader(text)); err != nil {
+			return fmt.Errorf("Prometheus can't read %s: %w", ofModels(text), err)
 		}
 		for _, line := range lines {
 			if !strings.Contains(string(text), line+"\n") {
@@ -189,6 +196,9 @@ var oddAnswers = map[string][2]string{
 	"/after":      {"application/json; charset=utf-8", `{"model":"m",` + oddUsage + `,"more":"` + long + `"}`},
 	"/most":       {"application/json", `{"model":"m","usage":{"prompt_tokens":1` + strings.Repeat("0", 400) + `}}`},
 	"/name":       {"application/json", `{"model":"a\nb c",` + oddUsage + `}`},
+	"/bytes":      {"application/json", `{"model":"m` + "\xff" + `",` + oddUsage + `}`},
+	"/escape":     {"application/json", `{"model":"m\ud83d",` + oddUsage + `}`},
+	"/long":       {"application/json", `{"model":"` + long[:200] + `",` + oddUsage + `}`},
 	"/compressed": {"application/json", compressed(`{"model":"m",` + oddUsage + `}`)},
 }
 
@@ -218,8 +228,10 @@ func TestModelAnswersPass(t *testing.T) {
 		}
 	}
 	s.has(requestsOf("ann", "", "unknown", 2), requestsOf("ann", "m", "unknown", 1), requestsOf("ann", "m", "known", 3),
-		requestsOf("ann", "", "known", 1), tokensOf("ann", "", "input", 3), tokensOf("ann", "", "output", 4),
-		tokensOf("ann", "", "cached", 0), tokensOf("ann", "m", "input", 1_000_000_006), tokensOf("ann", "m", "output", 8),
+		requestsOf("ann", "", "known", 3), tokensOf("ann", "", "input", 9), tokensOf("ann", "", "output", 12),
+		tokensOf("ann", "", "cached", 0), requestsOf("ann", long[:128], "known", 1),
+		tokensOf("ann", long[:128], "input", 3), tokensOf("ann", long[:128], "output", 4),
+		tokensOf("ann", long[:128], "cached", 0), tokensOf("ann", "m", "input", 1_000_000_006), tokensOf("ann", "m", "output", 8),
 		tokensOf("ann", "m", "cached", 0))
 }
 
