@@ -183,6 +183,30 @@ func ruleOf(lines map[string][]map[string]any) (rule string) {
 	return rule
 }
 
+// TestModelAnswersOpen: the work for an answer of usages that are never closed grows with its length, not with its
+// square. (That would be for minutes; the limit is generous.)
+func TestModelAnswersOpen(t *testing.T) {
+	t.Parallel()
+	const open, pieces = `"usage":{"model":"`, 1 << 10
+	piece := strings.Repeat(open, 2<<10)
+	s := openModels(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{"+oddUsage)
+		for range pieces {
+			_, _ = io.WriteString(w, piece)
+		}
+	}), "modelUsage: {}")
+	body := s.post("ann", "odd.example", "/", "").Body
+	stop := time.AfterFunc(30*time.Second, func() { body.Close() })
+	defer stop.Stop()
+	whole, err := io.ReadAll(body)
+	if err != nil || string(whole) != "{"+oddUsage+strings.Repeat(piece, pieces) {
+		t.Fatalf("%d bytes, %v", len(whole), err)
+	}
+	s.has(requestsOf("ann", "", "known", 1), tokensOf("ann", "", "input", 3), tokensOf("ann", "", "output", 4),
+		tokensOf("ann", "", "cached", 0))
+}
+
 const oddUsage = `"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}`
 
 var long = strings.Repeat("x", 1<<20)

@@ -60,18 +60,30 @@ local function number(usage, name)
   return n and math.min(n, MOST)
 end
 
+-- The last usage in a text from a byte on, and the byte from which the text is read again when more of it is there.
+-- What follows a key is read up to the next one only, so that each byte is read once, whatever is never closed.
+local function find(text, from)
+  local found, at = nil, text:find('"usage"', from, true)
+  if not at then return nil, math.max(1, #text - 5) end
+  while true do
+    local after = text:find('"usage"', at + 1, true)
+    found = text:sub(at, after and after - 1):match('^"usage"%s*:%s*(%b{})') or found
+    if not after then return found, at end
+    at = after
+  end
+end
+
 -- The last usage in an answer, and the first model.
 local function read(h)
-  local usage, model, kept = nil, nil, ""
+  local usage, model, kept, from = nil, nil, "", 1
   for piece in h:bodyChunks() do
-    local text = kept .. piece:getBytes(0, piece:length())
+    local text, found = kept .. piece:getBytes(0, piece:length()), nil
     if not model and text:find('"model"', 1, true) then
       model = text:match('"model"%s*:%s*"([%w%._:/@+-]+)"')
     end
-    if text:find('"usage"', 1, true) then
-      for found in text:gmatch('"usage"%s*:%s*(%b{})') do usage = found end
-    end
-    kept = text:sub(-KEPT)
+    found, from = find(text, from)
+    usage, kept = found or usage, text:sub(-KEPT)
+    from = math.max(1, from - #text + #kept)
   end
   return usage, model
 end
