@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
 	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -88,6 +91,10 @@ func (s *modelStage) has(lines ...string) {
 		text, err := s.get("/proxies/shop/web/metrics")
 		if err != nil {
 			return err
+		}
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		if _, err := parser.TextToMetricFamilies(bytes.NewReader(text)); err != nil {
+			return fmt.Errorf("Prometheus can't read %s: %w", ofModels(text), err)
 		}
 		for _, line := range lines {
 			if !strings.Contains(string(text), line+"\n") {
@@ -176,6 +183,30 @@ func ruleOf(lines map[string][]map[string]any) (rule string) {
 	return rule
 }
 
+// TestModelAnswersOpen: the work for an answer of usages that are never closed grows with its length, not with its
+// square. (That would be for minutes; the limit is generous.)
+func TestModelAnswersOpen(t *testing.T) {
+	t.Parallel()
+	const open, pieces = `"usage":{"model":"`, 1 << 10
+	piece := strings.Repeat(open, 2<<10)
+	s := openModels(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{"+oddUsage)
+		for range pieces {
+			_, _ = io.WriteString(w, piece)
+		}
+	}), "modelUsage: {}")
+	body := s.post("ann", "odd.example", "/", "").Body
+	stop := time.AfterFunc(30*time.Second, func() { body.Close() })
+	defer stop.Stop()
+	whole, err := io.ReadAll(body)
+	if err != nil || string(whole) != "{"+oddUsage+strings.Repeat(piece, pieces) {
+		t.Fatalf("%d bytes, %v", len(whole), err)
+	}
+	s.has(requestsOf("ann", "", "known", 1), tokensOf("ann", "", "input", 3), tokensOf("ann", "", "output", 4),
+		tokensOf("ann", "", "cached", 0))
+}
+
 const oddUsage = `"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}`
 
 var long = strings.Repeat("x", 1<<20)
@@ -189,6 +220,9 @@ var oddAnswers = map[string][2]string{
 	"/after":      {"application/json; charset=utf-8", `{"model":"m",` + oddUsage + `,"more":"` + long + `"}`},
 	"/most":       {"application/json", `{"model":"m","usage":{"prompt_tokens":1` + strings.Repeat("0", 400) + `}}`},
 	"/name":       {"application/json", `{"model":"a\nb c",` + oddUsage + `}`},
+	"/bytes":      {"application/json", `{"model":"m` + "\xff" + `",` + oddUsage + `}`},
+	"/escape":     {"application/json", `{"model":"m\ud83d",` + oddUsage + `}`},
+	"/long":       {"application/json", `{"model":"` + long[:200] + `",` + oddUsage + `}`},
 	"/compressed": {"application/json", compressed(`{"model":"m",` + oddUsage + `}`)},
 }
 
@@ -218,8 +252,10 @@ func TestModelAnswersPass(t *testing.T) {
 		}
 	}
 	s.has(requestsOf("ann", "", "unknown", 2), requestsOf("ann", "m", "unknown", 1), requestsOf("ann", "m", "known", 3),
-		requestsOf("ann", "", "known", 1), tokensOf("ann", "", "input", 3), tokensOf("ann", "", "output", 4),
-		tokensOf("ann", "", "cached", 0), tokensOf("ann", "m", "input", 1_000_000_006), tokensOf("ann", "m", "output", 8),
+		requestsOf("ann", "", "known", 3), tokensOf("ann", "", "input", 9), tokensOf("ann", "", "output", 12),
+		tokensOf("ann", "", "cached", 0), requestsOf("ann", long[:128], "known", 1),
+		tokensOf("ann", long[:128], "input", 3), tokensOf("ann", long[:128], "output", 4),
+		tokensOf("ann", long[:128], "cached", 0), tokensOf("ann", "m", "input", 1_000_000_006), tokensOf("ann", "m", "output", 8),
 		tokensOf("ann", "m", "cached", 0))
 }
 

@@ -7,15 +7,40 @@ local KEPT = 4096 -- bytes that are read again with the next piece: more than a 
 local LONGEST = 128 -- bytes of names
 local MOST = 1e9 -- tokens
 
--- The claim that some names lead to, in the token of the one that was accepted.
+-- Characters of UTF-8 that have more than one byte, but for control characters.
+local CHARACTERS = {
+  "^\194[\160-\191]$", "^[\195-\223][\128-\191]$",
+  "^\224[\160-\191][\128-\191]$", "^[\225-\236\238\239][\128-\191][\128-\191]$", "^\237[\128-\159][\128-\191]$",
+  "^\240[\144-\191][\128-\191][\128-\191]$", "^[\241-\243][\128-\191][\128-\191][\128-\191]$",
+  "^\244[\128-\143][\128-\191][\128-\191]$",
+}
+
+local function character(bytes)
+  for _, pattern in ipairs(CHARACTERS) do
+    if bytes:find(pattern) then return bytes end
+  end
+  return "_"
+end
+
+-- A name as metrics can have it: Prometheus refuses a whole page for a byte that is no UTF-8. Cut is after a character.
+local function label(name)
+  local text = name:gsub("%c", "_"):gsub("[\128-\255][\128-\191]*", character)
+  local cut = text:sub(1, LONGEST)
+  if text:find("^[\128-\191]", LONGEST + 1) then return (cut:gsub("[\192-\255][\128-\191]*$", "")) end
+  return cut
+end
+
+-- The claim that some names lead to, in the token of the first provider of which one was accepted.
 local function claim(m, path)
-  local tokens = m:get("envoy.filters.http.jwt_authn") or {}
-  for _, provider in pairs(m:get("cardea.dev/providers") or {}) do
-    local value = tokens[provider]
+  local tokens, providers, i = m:get("envoy.filters.http.jwt_authn") or {}, m:get("cardea.dev/providers") or {}, 0
+  while providers[tostring(i)] do
+    local value = tokens[providers[tostring(i)]]
     for _, name in ipairs(path) do
       value = type(value) == "table" and value[name] or nil
     end
-    if type(value) == "string" or type(value) == "number" then return tostring(value) end
+    if type(value) == "string" then return value end
+    if type(value) == "number" then return value % 1 == 0 and ("%.0f"):format(value) or tostring(value) end
+    i = i + 1
   end
 end
 
@@ -35,18 +60,30 @@ local function number(usage, name)
   return n and math.min(n, MOST)
 end
 
+-- The last usage in a text from a byte on, and the byte from which the text is read again when more of it is there.
+-- What follows a key is read up to the next one only, so that each byte is read once, whatever is never closed.
+local function find(text, from)
+  local found, at = nil, text:find('"usage"', from, true)
+  if not at then return nil, math.max(1, #text - 5) end
+  while true do
+    local after = text:find('"usage"', at + 1, true)
+    found = text:sub(at, after and after - 1):match('^"usage"%s*:%s*(%b{})') or found
+    if not after then return found, at end
+    at = after
+  end
+end
+
 -- The last usage in an answer, and the first model.
 local function read(h)
-  local usage, model, kept = nil, nil, ""
+  local usage, model, kept, from = nil, nil, "", 1
   for piece in h:bodyChunks() do
-    local text = kept .. piece:getBytes(0, piece:length())
+    local text, found = kept .. piece:getBytes(0, piece:length()), nil
     if not model and text:find('"model"', 1, true) then
       model = text:match('"model"%s*:%s*"([%w%._:/@+-]+)"')
     end
-    if text:find('"usage"', 1, true) then
-      for found in text:gmatch('"usage"%s*:%s*(%b{})') do usage = found end
-    end
-    kept = text:sub(-KEPT)
+    found, from = find(text, from)
+    usage, kept = found or usage, text:sub(-KEPT)
+    from = math.max(1, from - #text + #kept)
   end
   return usage, model
 end
@@ -62,11 +99,11 @@ function envoy_on_response(h)
   if not (headers:get(":status") or ""):find("^2") then return end
   if not (kind:find("^application/json") or kind:find("^text/event%-stream")) then return end
   local called = caller(h, h:streamInfo():dynamicMetadata())
-  say(h, "caller", called and called:gsub("%c", "_"):sub(1, LONGEST))
+  say(h, "caller", called and label(called))
   say(h, "usage", "unknown")
   if (headers:get("content-encoding") or "identity") ~= "identity" then return end
   local usage, model = read(h)
-  say(h, "model", model and model:sub(1, LONGEST))
+  say(h, "model", model and label(model))
   if not usage then return end
   local input, output = number(usage, "prompt_tokens") or 0, number(usage, "completion_tokens") or 0
   say(h, "usage", "known")
