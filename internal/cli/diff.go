@@ -32,7 +32,7 @@ func exit(err error, code int) error {
 }
 
 func diffCommand(p Program) *cobra.Command {
-	o := diffOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}}
+	o := diffOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions, Pickers: true}}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "diff DIR",

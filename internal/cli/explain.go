@@ -32,7 +32,7 @@ type explainOptions struct {
 }
 
 func explainCommand(p Program) *cobra.Command {
-	o := explainOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}}
+	o := explainOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions, Pickers: true}}
 	cmd := &cobra.Command{
 		Use:   "explain [METHOD] URL | KIND/NAME",
 		Short: "Show where a request goes and why, or what an object became",

@@ -91,28 +91,40 @@ type changedTable struct {
 	domains []string
 }
 
-// changedParts are the parts of two tables that differ, by ID: a virtual host's domain. What all share has none. Parts
-// are in the order of their IDs.
+// changedParts are the domains of two tables whose virtual hosts differ, in order. Where what all hosts of a table share
+// differs, such as what a policy of the Gateway states, all do.
 func changedParts(a, b []*resource.Part) (domains []string) {
-	note := func(id string) {
-		if id != "" {
-			domains = append(domains, id)
+	shared := !slices.EqualFunc(sharedParts(a), sharedParts(b), same)
+	note := func(p *resource.Part) {
+		if p.ID != "" {
+			domains = append(domains, p.ID)
 		}
 	}
 	for len(a) > 0 || len(b) > 0 {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0].ID < b[0].ID:
-			note(a[0].ID)
+			note(a[0])
 			a = a[1:]
 		case len(a) == 0 || b[0].ID < a[0].ID:
-			note(b[0].ID)
+			note(b[0])
 			b = b[1:]
 		default:
-			if a[0] != b[0] && a[0].Hash != b[0].Hash {
-				note(a[0].ID)
+			if shared || !same(a[0], b[0]) {
+				note(a[0])
 			}
 			a, b = a[1:], b[1:]
 		}
 	}
 	return domains
 }
+
+// sharedParts are those of no domain, which come first: parts are in the order of their IDs.
+func sharedParts(list []*resource.Part) []*resource.Part {
+	n := slices.IndexFunc(list, func(p *resource.Part) bool { return p.ID != "" })
+	if n < 0 {
+		return list
+	}
+	return list[:n]
+}
+
+func same(a, b *resource.Part) bool { return a == b || a.Hash == b.Hash }

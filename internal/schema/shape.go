@@ -165,7 +165,7 @@ func kindOfValue(v any) string {
 
 func wrongType(path *field.Path, want string, v any) []Problem {
 	got := shown(v)
-	if at := path.String(); strings.HasPrefix(at, "data[") || strings.HasPrefix(at, "stringData[") {
+	if at := path.String(); strings.HasPrefix(at, "data") || strings.HasPrefix(at, "stringData") {
 		got = kindOfValue(v) // a Secret's values are not told
 	}
 	if s, ok := v.(string); ok {

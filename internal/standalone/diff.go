@@ -3,11 +3,14 @@ package standalone
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
 )
@@ -35,7 +38,7 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 			return nil, err
 		}
 		for _, text := range texts {
-			object, err := declared(locator, k.Kind, text)
+			object, err := declared(locator, k, text)
 			if err != nil {
 				return nil, err
 			}
@@ -48,19 +51,25 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 }
 
 // declared is an object as a file states it; nil if no file does.
-func declared(locator *files.Locator, kind model.Kind, text []byte) (map[string]any, error) {
+func declared(locator *files.Locator, k *kind.Kind, text []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil { // integers stay integers
-		return nil, fmt.Errorf("read %s: %w", kind, err)
+		return nil, fmt.Errorf("read %s: %w", k.Kind, err)
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	name, _ := meta["name"].(string)
-	if locator.Where(model.Ref(kind, namespace, name), "").File == "" {
+	if locator.Where(model.Ref(k.Kind, namespace, name), "").File == "" {
 		return nil, nil
 	}
-	for _, field := range []string{"uid", "generation", "annotations"} {
+	for _, field := range []string{"uid", "generation"} {
 		delete(meta, field)
+	}
+	if notes, _ := meta["annotations"].(map[string]any); notes != nil { // most are Cardea's own
+		maps.DeleteFunc(notes, func(name string, _ any) bool { return !slices.Contains(k.Annotations, name) })
+		if len(notes) == 0 {
+			delete(meta, "annotations")
+		}
 	}
 	if meta["creationTimestamp"] == nil {
 		delete(meta, "creationTimestamp")
