@@ -67,7 +67,7 @@ func TestInferenceThatDoesNotStart(t *testing.T) {
 	run := exec.CommandContext(t.Context(), "inference/run.sh")
 	run.Env = append(os.Environ(), "PORT=88080", "SERVERS=0 0 0", "CARDEA="+e2e.Build(t))
 	out, err := run.CombinedOutput()
-	if err == nil || err.Error() != "exit status 1" || !strings.Contains(string(out), "port") {
+	if err == nil || err.Error() != "exit status 1" || !strings.Contains(string(out), "--port-offset 80000: want") {
 		t.Errorf("%v\n%s\nwant exit status 1, and why", err, out)
 	}
 }

@@ -26,8 +26,8 @@ import (
 const ownPickers = "app.kubernetes.io/name=cardea-picker"
 
 // TestOwnPicker applies examples/kubernetes/inference.yaml, whose pool names no picker. One runs for it, and
-// conversations stay where their prefix is. No request is lost when it is killed; it comes back when others end, edit or
-// delete it; it goes when the pool wants none, and with the pool.
+// conversations stay where their prefix is. No request is lost when it is killed; it comes back when others end, edit
+// or delete it; it goes when the pool wants none, and with the pool.
 func TestOwnPicker(t *testing.T) {
 	s := newStage(t)
 	ctx := context.Background()
