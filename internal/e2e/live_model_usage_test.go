@@ -255,7 +255,8 @@ func TestModelAnswersPass(t *testing.T) {
 		requestsOf("ann", "", "known", 3), tokensOf("ann", "", "input", 9), tokensOf("ann", "", "output", 12),
 		tokensOf("ann", "", "cached", 0), requestsOf("ann", long[:128], "known", 1),
 		tokensOf("ann", long[:128], "input", 3), tokensOf("ann", long[:128], "output", 4),
-		tokensOf("ann", long[:128], "cached", 0), tokensOf("ann", "m", "input", 1_000_000_006), tokensOf("ann", "m", "output", 8),
+		tokensOf("ann", long[:128], "cached", 0), tokensOf("ann", "m", "input", 1_000_000_006),
+		tokensOf("ann", "m", "output", 8),
 		tokensOf("ann", "m", "cached", 0))
 }
 
