@@ -91,8 +91,8 @@ type changedTable struct {
 	domains []string
 }
 
-// changedParts are the domains of two tables whose virtual hosts differ, in order. Where what all hosts of a table share
-// differs, such as what a policy of the Gateway states, all do.
+// changedParts are the domains of two tables whose virtual hosts differ, in order. Where what all hosts of a table
+// share differs, such as what a policy of the Gateway states, all do.
 func changedParts(a, b []*resource.Part) (domains []string) {
 	shared := !slices.EqualFunc(sharedParts(a), sharedParts(b), same)
 	note := func(p *resource.Part) {

@@ -212,6 +212,17 @@ func TestSecretData(t *testing.T) {
 	}
 }
 
+// TestSecretsAreNotTold: what is wrong with a Secret is told without what it holds.
+func TestSecretsAreNotTold(t *testing.T) {
+	for _, field := range []string{"data: hidden", "stringData: hidden", "stringData: [hidden]", "data: {a: [hidden]}",
+		"stringData: {a: {b: hidden}}", "data: {a: hidden!}"} {
+		_, found := one().Check(parse(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"+field), Options{})
+		if len(found) == 0 || strings.Contains(fmt.Sprint(found), "hidden") {
+			t.Errorf("%s: %v", field, found)
+		}
+	}
+}
+
 func BenchmarkHTTPRoute(b *testing.B) {
 	for name, known := range map[string]bool{"validated": false, "known": true} {
 		b.Run(name, func(b *testing.B) {
