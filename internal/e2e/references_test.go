@@ -33,8 +33,8 @@ func TestReferencesAreDeclared(t *testing.T) {
 					// A report tells of what uses an object, too, and of kinds all of whose objects are read.
 				case isPolicy(to) && !onDemand(w.Sources.Catalog.Of(to.Kind())):
 					// Filters of routes name policies, all of which are read.
-				case strings.HasPrefix(d.By, "policy/") && named[to]:
-					// What policies name is looked up for what they target.
+				case named[to] && (strings.HasPrefix(d.By, "policy/") || slices.Contains(standIns, d.By)):
+					// What policies name is looked up for what they target, and who stands in for a pool by the routes to it, too.
 				default:
 					t.Errorf("%s of %s fetched %s from %s, but the declaration of its kind does not list that reference",
 						d.By, from, to, d.Collection)
@@ -46,6 +46,9 @@ func TestReferencesAreDeclared(t *testing.T) {
 		t.Errorf("only %d objects were fetched: this test sees nothing", fetched)
 	}
 }
+
+// standIns are the collections that look up which backend stands in for a pool.
+var standIns = []string{"inferencepool/failover", "route/draft", "backends named"}
 
 // namedByPolicies are the objects that policies refer to.
 func namedByPolicies(all map[model.ObjectRef]map[model.ObjectRef]bool) map[model.ObjectRef]bool {
