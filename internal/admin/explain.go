@@ -50,7 +50,7 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was set before: this connection can
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // an error would have come above
 	question.Body = string(body)
 	leave := s.explains.enter(r.Context()) // when all has arrived: one who sends slowly keeps nobody waiting
 	if leave == nil {

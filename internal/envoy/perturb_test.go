@@ -77,7 +77,7 @@ func TestEveryFieldIsRendered(t *testing.T) {
 		typ := reflect.TypeOf(c.bases()[0]).Elem()
 		for _, path := range leaves(typ, typ.Name()) {
 			if strings.HasPrefix(path, "Rule.Backends[].Standby.") {
-				continue // rules lead to the other one; that proxies keep this one is the plan's
+				continue // it is not rendered in the rule: the plan has its cluster kept at the proxies
 			}
 			_, known := notRendered[path]
 			switch ok, tried := changed[path]; {

@@ -10,8 +10,8 @@ import (
 )
 
 // ownPicker has Cardea's picker chosen for a pool that names none, if pickers are run and the pool's annotation does
-// not turn it off. It fails open: what the picker knows is never worth a request. Unless the pool says else, it gets
-// the first part of a body: then none is lost with the picker, and it learns when an answer ends.
+// not turn it off. It fails open: no request fails because the picker does not run. Unless the pool says otherwise, the
+// picker gets the first part of a body: then no body is lost when it ends, and it learns when an answer ends.
 func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *inferencePool) (problems []problem) {
 	where := fmt.Sprintf("metadata.annotations[%s]", inferencev1.PickerAnnotation)
 	if wanted != "" && wanted != inferencev1.NoPicker {

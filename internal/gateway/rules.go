@@ -178,7 +178,6 @@ type sharing struct {
 func (s ruleScope) backends(
 	list []gatewayv1.HTTPBackendRef, of model.Filters,
 ) (read []sharing, problems []problem) {
-	var wrong []problem
 	for i, b := range list {
 		at := fmt.Sprintf("[%d]", i)
 		weight := uint32(1)
@@ -193,8 +192,9 @@ func (s ruleScope) backends(
 			backend.Invalid, backend.Session, backend.Pool = true, nil, nil
 		}
 		if backend.Pool != nil {
-			backend, to.Path, wrong = s.orElse(backend)
-			problems = append(problems, below(at, wrong)...)
+			var failing []problem
+			backend, to.Path, failing = s.orElse(backend)
+			problems = append(problems, below(at, failing)...)
 		}
 		if len(b.Filters) > 0 {
 			own := s
