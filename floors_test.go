@@ -34,7 +34,7 @@ var towers = map[string][]string{
 		"internal/kube", "internal/files", "internal/arrival", "internal/implied", "internal/fetch",
 		"internal/memory", "internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
 		"internal/workload", "internal/identity", "internal/certs",
-		"internal/status", "internal/pickers", "internal/deploy",
+		"internal/status", "internal/pickers", "internal/deploy", "internal/reconcile",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
@@ -71,7 +71,7 @@ var libraries = map[string][]string{
 	"k8s.io/client-go": {
 		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver", "internal/picker/cluster",
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/pickers",
-		"internal/server",
+		"internal/reconcile", "internal/server",
 		"internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",

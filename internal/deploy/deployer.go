@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -15,19 +14,18 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/reconcile"
 )
 
 const (
 	workers = 4
-	// An error of the cluster is retried after firstRetry, and then after longer and longer waits, up to lastRetry.
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 15 * time.Second
-	// requestTimeout is how long the API server may take for one object.
+	// lookAgain is after how long the cluster is looked at again where no watch tells of a change.
+	lookAgain = 15 * time.Second
+	// requestTimeout is how long the API server may take for an object with files.
 	requestTimeout = 30 * time.Second
 	// mistakeRetry is after how long the API server is asked again about an object that it called invalid: a port that was
 	// taken may be free by then.
@@ -41,7 +39,7 @@ type Deployer struct {
 	objects   metadata.Interface           // own objects except Services, and Gateways and GatewayClasses
 	core      corev1client.CoreV1Interface // Services, and what Files reads
 	informers [kindsEnd]cache.SharedIndexInformer
-	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef] // Gateways, GatewayClasses and XBackends
+	queue     *reconcile.Queue[model.ObjectRef] // Gateways, GatewayClasses, XBackends and pools
 
 	mu         sync.Mutex // guards the fields below
 	proxies    map[model.ObjectRef]plan.Proxy
@@ -73,6 +71,9 @@ func New(cfg Config) (*Deployer, error) {
 		classes: map[model.ObjectRef]plan.Class{},
 		named:   map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
+	d.queue = reconcile.New(reconcile.Config[model.ObjectRef]{
+		Do: d.bring, Workers: workers, What: "the objects of a Gateway, XBackend or InferencePool", Log: cfg.Log,
+	})
 	if d.metrics, err = newMetrics(cfg.Metrics, d); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
@@ -84,12 +85,8 @@ func New(cfg Config) (*Deployer, error) {
 
 // Run works until ctx ends. It can be called once. The objects stay when it returns, so proxies keep serving.
 func (d *Deployer) Run(ctx context.Context) error {
-	d.queue = workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry),
-	)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer d.queue.ShutDown()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	synced := make([]cache.InformerSynced, kindsEnd)
@@ -108,10 +105,7 @@ func (d *Deployer) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil
 	}
-	for range workers {
-		running.Go(func() { d.work(ctx) })
-	}
-	<-ctx.Done()
+	d.queue.Run(ctx)
 	return nil
 }
 
@@ -138,8 +132,7 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 		})
 		d.mu.Unlock()
 		for _, ref := range changed {
-			d.queue.Forget(ref) // earlier failures say nothing about this version
-			d.queue.Add(ref)
+			d.queue.Renew(ref)
 		}
 		if planned != nil {
 			close(planned)
@@ -180,44 +173,8 @@ func (d *Deployer) followBundle(ctx context.Context) {
 	}
 }
 
-func (d *Deployer) work(ctx context.Context) {
-	for {
-		ref, end := d.queue.Get()
-		if end {
-			return
-		}
-		d.handle(ctx, ref)
-		d.queue.Done(ref)
-	}
-}
-
-// handle brings the objects of one Gateway, class or XBackend up to date, and queues the next look.
-func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
-	again, err := d.contained(ctx, ref)
-	if ctx.Err() != nil {
-		return
-	}
-	d.note(ref, err)
-	if err != nil {
-		d.queue.AddRateLimited(ref)
-		return
-	}
-	d.queue.Forget(ref)
-	if again > 0 {
-		d.queue.AddAfter(ref, again)
-	}
-}
-
-// contained does the work. It contains a panic, which is a bug, so that only this object is affected.
-func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	defer func() {
-		if problem := recover(); problem != nil {
-			d.cfg.Log.Error("panic", "object", ref.String(), "problem", problem, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", problem)
-		}
-	}()
+// bring brings the objects of one Gateway, class, XBackend or pool up to date; again is when to look again.
+func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	switch ref.Kind() {
 	case model.KindGatewayClass:
 		return 0, d.reconcileClass(ctx, ref)
@@ -225,25 +182,4 @@ func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again ti
 		return d.reconcileSelection(ctx, ref)
 	}
 	return d.reconcile(ctx, ref)
-}
-
-// note logs an error when it begins, when it changes, and when it is over.
-func (d *Deployer) note(ref model.ObjectRef, err error) {
-	d.mu.Lock()
-	var before, now string
-	if err != nil {
-		now = err.Error()
-		d.record(ref)
-	}
-	if r := d.records[ref]; r != nil {
-		before, r.lastError = r.lastError, now
-	}
-	d.mu.Unlock()
-	switch {
-	case now != "" && now != before:
-		d.cfg.Log.Warn("the objects of a Gateway or XBackend are not up to date; retrying", "object", ref.String(),
-			"error", err)
-	case now == "" && before != "":
-		d.cfg.Log.Info("the objects of a Gateway or XBackend are up to date again", "object", ref.String())
-	}
 }

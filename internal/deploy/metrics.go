@@ -29,27 +29,24 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 		Name: "cardea_deploy_contested",
 		Help: "Objects of data planes and XBackends that another client changes again and again.",
 	}, func() float64 {
-		now := time.Now()
-		return d.count(func(r *record) (n int) {
+		now, sum := time.Now(), 0
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, r := range d.records {
 			for _, o := range r.objects {
 				if o.contested(now) {
-					n++
+					sum++
 				}
 			}
-			return n
-		})
+		}
+		return float64(sum)
 	})
 	troubled := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cardea_deploy_troubled",
 		Help: "Gateways, GatewayClasses and XBackends whose objects or finalizers could not be brought up to date and are " +
 			"retried.",
 	}, func() float64 {
-		return d.count(func(r *record) int {
-			if r.lastError != "" {
-				return 1
-			}
-			return 0
-		})
+		return float64(d.queue.Failing())
 	})
 	for _, c := range []prometheus.Collector{m.applies, m.repairs, contested, troubled} {
 		if err := r.Register(c); err != nil {
@@ -57,14 +54,4 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 		}
 	}
 	return m, nil
-}
-
-func (d *Deployer) count(of func(*record) int) float64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sum := 0
-	for _, r := range d.records {
-		sum += of(r)
-	}
-	return float64(sum)
 }

@@ -40,20 +40,20 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	if !held { // so that the Gateway can't be deleted before its objects
 		switch err := d.setFinalizer(ctx, gateways, ref, uid(p), model.Finalizer, true); {
 		case errors.Is(err, errBehind):
-			return lastRetry, nil
+			return lookAgain, nil
 		case err != nil:
 			return 0, fmt.Errorf("finalizer of the Gateway: %w", err)
 		}
 	}
 	o := outcome{}
 	if !held {
-		o.lookAfter(lastRetry) // if it is deleted before the plan knows it, nothing else would report that
+		o.lookAfter(lookAgain) // if it is deleted before the plan knows it, nothing else would report that
 	}
 	if o.conflict, err = d.nameConflict(ctx, ref, p); err != nil {
 		return 0, err
 	}
 	if o.conflict != "" {
-		o.lookAfter(lastRetry)
+		o.lookAfter(lookAgain)
 		d.report(ref, p, o)
 		return o.again, nil
 	}
@@ -124,7 +124,7 @@ func (o *outcome) failure(err error, object string) {
 	switch {
 	// the namespace is being deleted, with everything in it
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
-		o.lookAfter(lastRetry)
+		o.lookAfter(lookAgain)
 	case denied(err):
 		o.denied = append(o.denied, err.Error())
 		o.failed = append(o.failed, err)

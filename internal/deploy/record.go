@@ -22,8 +22,7 @@ type record struct {
 	front   *model.Front // nil: not computed yet
 	notes   []note       // of the front
 	// accepted is the plan at the time when the Gateway was accepted last; nil if it never was.
-	accepted  *plan.Proxy
-	lastError string
+	accepted *plan.Proxy
 	// good is the plan whose DataPlanes were applied last as a whole; nil if not known.
 	good    *plan.Proxy
 	objects [kindsEnd]made

@@ -65,7 +65,7 @@ func (d *Deployer) removeUnplanned(ctx context.Context, ref model.ObjectRef) (ag
 		return 0, nil // the plan will have it
 	// the kind itself is gone: nothing is known
 	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		return lastRetry, nil
+		return lookAgain, nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return 0, err
 	}

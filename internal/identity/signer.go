@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
+
+	"cardea.dev/cardea/internal/reconcile"
 )
 
 const (
@@ -117,8 +118,12 @@ func (s *Signer) wait(ctx context.Context, d time.Duration) {
 // sign answers requests until ctx ends, or they are not served any more.
 func (s *Signer) sign(ctx context.Context, client rest.Interface) {
 	ctx, cancel := context.WithCancel(ctx)
-	queue := workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](firstRetry, lastRetry))
+	var store cache.Store
+	queue := reconcile.New(reconcile.Config[cache.ObjectName]{
+		Do: func(ctx context.Context, name cache.ObjectName) (time.Duration, error) {
+			return 0, s.next(ctx, client, store, name)
+		}, Workers: workers, What: "a pod's certificate", Log: s.cfg.Log,
+	})
 	note := func(o any) {
 		if r, ok := o.(*certificatesv1beta1.PodCertificateRequest); ok && !answered(r) {
 			queue.Add(cache.MetaObjectToName(r))
@@ -126,7 +131,8 @@ func (s *Signer) sign(ctx context.Context, client rest.Interface) {
 	}
 	from := cache.NewListWatchFromClient(client, requestsResource, metav1.NamespaceAll,
 		fields.OneTermEqualSelector("spec.signerName", s.cfg.Signer))
-	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+	var informer cache.Controller
+	store, informer = cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: s.endsWith(from, cancel), ObjectType: &certificatesv1beta1.PodCertificateRequest{},
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, new any) { note(new) }},
 	})
@@ -134,38 +140,19 @@ func (s *Signer) sign(ctx context.Context, client rest.Interface) {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() { informer.RunWithContext(ctx) })
-	for range workers {
-		running.Go(func() {
-			for s.next(ctx, client, store, queue) {
-			}
-		})
-	}
-	<-ctx.Done()
-	queue.ShutDown()
+	queue.Run(ctx)
 }
 
-// next answers one request; false: there are no more.
-func (s *Signer) next(
-	ctx context.Context, client rest.Interface, store cache.Store,
-	queue workqueue.TypedRateLimitingInterface[cache.ObjectName],
-) bool {
-	name, end := queue.Get()
-	if end {
-		return false
-	}
-	defer queue.Done(name)
+// next answers one request, if it is there and has no answer.
+func (s *Signer) next(ctx context.Context, client rest.Interface, store cache.Store, name cache.ObjectName) error {
 	o, found, err := store.GetByKey(name.String())
 	if r, ok := o.(*certificatesv1beta1.PodCertificateRequest); err == nil && found && ok && !answered(r) {
 		err = s.settle(ctx, client, r)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.metrics.answers.WithLabelValues("failed").Inc()
-		s.cfg.Log.Warn("a pod's certificate could not be issued; retrying", "request", name.String(), "error", err)
-		queue.AddRateLimited(name)
-		return true
 	}
-	queue.Forget(name)
-	return true
+	return err
 }
 
 // settle gives a request its answer. That it is gone, or has changed, is no error: its next version is looked at.

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -108,7 +107,7 @@ func (c *child) serves(ctx context.Context, client *http.Client) (at netip.AddrP
 			listen, other, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 			at, err = netip.ParseAddrPort(listen)
 			if admin = "http://" + other; err == nil {
-				_, err = get(ctx, client, admin+"/healthz")
+				_, err = process.Page(ctx, client, admin+"/healthz")
 			}
 			if err == nil {
 				return at, admin, true
@@ -134,21 +133,4 @@ func level(line string) (level slog.Level) {
 		return slog.LevelWarn
 	}
 	return level
-}
-
-// get asks a picker's admin API for a page.
-func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the picker's admin API: %s", response.Status)
-	}
-	return io.ReadAll(response.Body)
 }

@@ -178,6 +178,6 @@ func (c *Children) Metrics(ctx context.Context, pool model.ObjectRef) ([]byte, b
 	if !serves {
 		return nil, false, nil
 	}
-	text, err := get(ctx, c.client, admin+"/metrics")
+	text, err := process.Page(ctx, c.client, admin+"/metrics")
 	return text, true, err
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/util/workqueue"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -68,7 +67,6 @@ func TestRender(t *testing.T) {
 
 // TestProblem: what somebody can mend is told, once it is sure.
 func TestProblem(t *testing.T) {
-	pool := model.Ref(model.KindInferencePool, "models", "llama")
 	refused := func(says string) error {
 		err := apierrors.NewForbidden(corev1.Resource("deployments"), "picker", errors.New(says))
 		return fmt.Errorf("Deployment picker: %w", err)
@@ -90,11 +88,6 @@ func TestProblem(t *testing.T) {
 		"no pod gets ready": {condition: map[string]any{"type": "Progressing", "status": "False", "message": "m"},
 			want: "m; see kubectl describe pods"},
 	} {
-		r := &Runner{queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry))}
-		for range c.retries {
-			r.queue.AddRateLimited(pool)
-		}
 		var failed []error
 		if c.failed != nil {
 			failed = append(failed, c.failed)
@@ -102,10 +95,9 @@ func TestProblem(t *testing.T) {
 		deployed := &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "picker"}, "status": map[string]any{"conditions": []any{c.condition}},
 		}}
-		if got := r.problem(pool, deployed, failed); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := problem(deployed, failed, c.retries); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		r.queue.ShutDown()
 	}
 }
 

@@ -21,8 +21,9 @@ const patientRetries = 6
 const advice = "; apply deploy/install.yaml of this version"
 
 // problem says why a picker does not run; "": it does, or begins to. What the cluster refuses is for a user or an
-// operator to mend, and so is a Deployment that gets no pods. Other errors are retried, and logged.
-func (r *Runner) problem(pool model.ObjectRef, deployed *unstructured.Unstructured, failed []error) string {
+// operator to mend, and so is a Deployment that gets no pods. Other errors are retried, and logged. retries is how
+// often it was tried before.
+func problem(deployed *unstructured.Unstructured, failed []error, retries int) string {
 	for _, err := range failed {
 		refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 		// The API server has no other way to tell missing permissions from quotas and admission.
@@ -30,7 +31,7 @@ func (r *Runner) problem(pool model.ObjectRef, deployed *unstructured.Unstructur
 		switch {
 		case refused && !missing:
 			return err.Error()
-		case refused && r.queue.NumRequeues(pool) >= patientRetries:
+		case refused && retries >= patientRetries:
 			return err.Error() + advice
 		}
 	}

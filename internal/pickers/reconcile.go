@@ -38,7 +38,7 @@ func (r *Runner) reconcile(ctx context.Context, pool model.ObjectRef) (again tim
 		if objects[k] != nil && !applied(objects[k]) {
 			r.report(pool, fmt.Sprintf("%s %s exists and does not belong to Cardea; delete it, or name a picker of yours in "+
 				"spec.endpointPickerRef", k, name.Name))
-			return lastRetry, nil // nobody watches it
+			return lookAgain, nil // nobody watches it
 		}
 	}
 	texts, err := render(pool, p, r.cfg.Image)
@@ -51,7 +51,7 @@ func (r *Runner) reconcile(ctx context.Context, pool model.ObjectRef) (again tim
 		wait, did, err := r.apply(ctx, pool, kind(k), known, objects[k], text)
 		switch {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
-			wait = lastRetry // the namespace is being deleted, with everything in it
+			wait = lookAgain // the namespace is being deleted, with everything in it
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s %s: %w", kind(k), name.Name, err))
 		case did:
@@ -65,7 +65,7 @@ func (r *Runner) reconcile(ctx context.Context, pool model.ObjectRef) (again tim
 		r.cfg.Log.Info("deployed a picker", "object", pool.String(), "name", name.Name, "changed",
 			strings.Join(changed, ", "))
 	}
-	r.report(pool, r.problem(pool, r.find(deployment, name), failed))
+	r.report(pool, problem(r.find(deployment, name), failed, r.queue.Retries(pool)))
 	return again, errors.Join(failed...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -18,15 +17,13 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/reconcile"
 )
 
 const (
 	workers = 2
-	// An error of the cluster is retried after firstRetry, and then after longer and longer waits, up to lastRetry.
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 15 * time.Second
-	// requestTimeout is how long the API server may take for one pool.
-	requestTimeout = 30 * time.Second
+	// lookAgain is after how long the cluster is looked at again where no watch tells of a change.
+	lookAgain = 15 * time.Second
 	// A client that undoes every repair is not repaired at once each time: the pauses between repairs grow from firstPause
 	// to lastPause, and are short again when nobody has changed anything for quietPeriod.
 	firstPause  = time.Second
@@ -49,7 +46,7 @@ type Runner struct {
 	cfg       Config
 	objects   dynamic.Interface
 	informers [kindsEnd]cache.SharedIndexInformer
-	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef]
+	queue     *reconcile.Queue[model.ObjectRef]
 	pace      workqueue.TypedRateLimiter[model.ObjectRef] // of repairs
 
 	mu      sync.Mutex // guards the fields below
@@ -60,11 +57,10 @@ type Runner struct {
 
 // record is what is remembered of a pool. If it is lost, everything is applied once more, which changes nothing.
 type record struct {
-	uid       string
-	prints    [kindsEnd]string // of the objects after they were applied; "": they were not
-	quiet     time.Time        // until then nothing is repaired
-	state     *model.Picker    // as reported; nil: it was not
-	lastError string
+	uid    string
+	prints [kindsEnd]string // of the objects after they were applied; "": they were not
+	quiet  time.Time        // until then nothing is repaired
+	state  *model.Picker    // as reported; nil: it was not
 }
 
 // New makes a Runner. It does nothing before Run.
@@ -83,11 +79,12 @@ func New(cfg Config) (*Runner, error) {
 	}
 	r := &Runner{
 		cfg: cfg, objects: objects, pickers: map[model.ObjectRef]plan.Picker{},
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry)),
 		pace:  workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstPause, lastPause),
 		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
+	r.queue = reconcile.New(reconcile.Config[model.ObjectRef]{
+		Do: r.reconcile, Workers: workers, What: "a picker", Log: cfg.Log,
+	})
 	if err := r.watch(); err != nil {
 		return nil, fmt.Errorf("pickers: %w", err)
 	}
@@ -98,7 +95,6 @@ func New(cfg Config) (*Runner, error) {
 func (r *Runner) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer r.queue.ShutDown()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	synced := make([]cache.InformerSynced, kindsEnd)
@@ -116,10 +112,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil
 	}
-	for range workers {
-		running.Go(func() { r.work(ctx) })
-	}
-	<-ctx.Done()
+	r.queue.Run(ctx)
 	return nil
 }
 
@@ -143,8 +136,7 @@ func (r *Runner) followPlan(ctx context.Context, planned chan<- struct{}) {
 		})
 		r.mu.Unlock()
 		for _, ref := range changed {
-			r.queue.Forget(ref) // earlier failures say nothing about this version
-			r.queue.Add(ref)
+			r.queue.Renew(ref)
 		}
 		if planned != nil {
 			close(planned)
@@ -156,67 +148,6 @@ func (r *Runner) followPlan(ctx context.Context, planned chan<- struct{}) {
 // nameOf is the name of everything that is made for a pool's picker.
 func nameOf(pool model.ObjectRef) types.NamespacedName {
 	return types.NamespacedName{Namespace: pool.Namespace(), Name: model.OwnPicker(pool).Object.Name()}
-}
-
-func (r *Runner) work(ctx context.Context) {
-	for {
-		ref, end := r.queue.Get()
-		if end {
-			return
-		}
-		r.handle(ctx, ref)
-		r.queue.Done(ref)
-	}
-}
-
-// handle brings the objects of one pool up to date, and queues the next look.
-func (r *Runner) handle(ctx context.Context, ref model.ObjectRef) {
-	again, err := r.contained(ctx, ref)
-	if ctx.Err() != nil {
-		return
-	}
-	r.note(ref, err)
-	if err != nil {
-		r.queue.AddRateLimited(ref)
-		return
-	}
-	r.queue.Forget(ref)
-	if again > 0 {
-		r.queue.AddAfter(ref, again)
-	}
-}
-
-// contained does the work. It contains a panic, which is a bug, so that only this pool is affected.
-func (r *Runner) contained(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	defer func() {
-		if problem := recover(); problem != nil {
-			r.cfg.Log.Error("panic", "object", ref.String(), "problem", problem, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", problem)
-		}
-	}()
-	return r.reconcile(ctx, ref)
-}
-
-// note logs an error when it begins, when it changes, and when it is over.
-func (r *Runner) note(ref model.ObjectRef, err error) {
-	r.mu.Lock()
-	var before, now string
-	if err != nil {
-		now = err.Error()
-		r.record(ref)
-	}
-	if known := r.records[ref]; known != nil {
-		before, known.lastError = known.lastError, now
-	}
-	r.mu.Unlock()
-	switch {
-	case now != "" && now != before:
-		r.cfg.Log.Warn("a picker is not up to date; retrying", "object", ref.String(), "error", err)
-	case now == "" && before != "":
-		r.cfg.Log.Info("a picker is up to date again", "object", ref.String())
-	}
 }
 
 // record returns the record of a pool. mu is held.

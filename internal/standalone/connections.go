@@ -6,6 +6,7 @@ import (
 
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -20,7 +21,8 @@ func (p *proxies) connections(backend resource.Key) (dialect.Connections, bool) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), connectionsPatience)
 	defer cancel()
-	answer, err := ask(ctx, adminClient(adminSocket(proxyDir(p.dir, backend.Gateway))), how.ConnectionsPath(backend))
+	answer, err := process.Page(ctx, adminClient(adminSocket(proxyDir(p.dir, backend.Gateway))),
+		adminURL+how.ConnectionsPath(backend))
 	return how.Connections(answer), err == nil
 }
 
@@ -30,7 +32,7 @@ func (p *proxies) metrics(ctx context.Context, gateway model.ObjectRef) ([]byte,
 	if !ok {
 		return nil, false, nil
 	}
-	text, err := ask(ctx, adminClient(adminSocket(proxyDir(p.dir, gateway))), how.MetricsPath)
+	text, err := process.Page(ctx, adminClient(adminSocket(proxyDir(p.dir, gateway))), adminURL+how.MetricsPath)
 	return text, true, err
 }
 

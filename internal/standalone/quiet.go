@@ -2,13 +2,12 @@ package standalone
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"time"
 
 	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/process"
 )
 
 const (
@@ -39,7 +38,7 @@ func quiet(ctx context.Context, how dialect.Child, adminSocket string) {
 func isReady(ctx context.Context, how dialect.Child, adminSocket string) bool {
 	client := adminClient(adminSocket)
 	for {
-		if _, err := ask(ctx, client, how.ReadyPath); err == nil {
+		if _, err := process.Page(ctx, client, adminURL+how.ReadyPath); err == nil {
 			return true
 		}
 		select {
@@ -50,6 +49,10 @@ func isReady(ctx context.Context, how dialect.Child, adminSocket string) bool {
 	}
 }
 
+// adminURL is the admin interface of the proxy that adminClient reaches.
+const adminURL = "http://proxy"
+
+// adminClient reaches one proxy's admin interface, whatever the host of a URL is.
 func adminClient(socket string) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -61,23 +64,6 @@ func adminClient(socket string) *http.Client {
 
 // isBusy asks a proxy's admin interface whether it still serves.
 func isBusy(ctx context.Context, client *http.Client, how dialect.Child) (bool, error) {
-	answer, err := ask(ctx, client, how.BusyPath)
+	answer, err := process.Page(ctx, client, adminURL+how.BusyPath)
 	return how.IsBusy(answer), err
-}
-
-// ask asks a proxy's admin interface for a page.
-func ask(ctx context.Context, client *http.Client, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://proxy"+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("admin interface: %s", response.Status)
-	}
-	return io.ReadAll(response.Body)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // parse reads a file of users, and writes it as Envoy takes it. Errors name the line, and never what stands in it but
@@ -40,6 +41,9 @@ func checkLine(line string) (user string, err error) {
 	user, hash, found := strings.Cut(line, ":")
 	if !found || user == "" {
 		return "", errors.New("it is not user:{SHA}hash; make it with: htpasswd -s FILE USER")
+	}
+	if !utf8.ValidString(user) {
+		return "", fmt.Errorf("the user %q is not UTF-8; write the file in that encoding", user)
 	}
 	sum, is := strings.CutPrefix(hash, "{SHA}")
 	if !is {

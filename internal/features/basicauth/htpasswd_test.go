@@ -15,6 +15,7 @@ func TestParse(t *testing.T) {
 		{ann + "\nbob:$apr1$x$hash", "line 2: the password of user bob is not a {SHA} hash"},
 		{"bob:{SSHA}hash", "htpasswd -s FILE bob"},
 		{"bob:{SHA}hash", "line 1: the {SHA} hash of user bob is not whole"},
+		{"b\xf6b:{SHA}/vNB+F2HQ559kaLUZbmHHvZrXpg=", `line 1: the user "b\xf6b" is not UTF-8`},
 		{"bob", "line 1: it is not user:{SHA}hash"},
 		{":{SHA}/vNB+F2HQ559kaLUZbmHHvZrXpg=", "line 1: it is not user:{SHA}hash"},
 	} {
