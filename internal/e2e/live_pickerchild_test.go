@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -89,7 +90,12 @@ func completion(prompt string) io.Reader {
 
 // complete sends a prompt, and returns the name of the server that answered.
 func (s *ownPickerStage) complete(prompt string) (server string, err error) {
-	request, err := http.NewRequest(http.MethodPost, "http://"+s.at(80)+"/v1/completions", completion(prompt))
+	return s.send(completion(prompt))
+}
+
+// send sends a body, and returns the name of the server that answered.
+func (s *ownPickerStage) send(body io.Reader) (server string, err error) {
+	request, err := http.NewRequest(http.MethodPost, "http://"+s.at(80)+"/v1/completions", body)
 	if err != nil {
 		return "", err
 	}
@@ -213,6 +219,33 @@ func (s *ownPickerStage) explains(prompt string) {
 	}
 }
 
+// renames checks that requests for an alias get a model that the servers have, from when the folder says so.
+func (s *ownPickerStage) renames() {
+	s.t.Helper()
+	ask := func() error {
+		_, err := s.send(strings.NewReader(`{"prompt": "hello", "model" : "alias"}`))
+		return err
+	}
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "404") {
+		s.t.Errorf("no server has the model, but the answer is %v", err)
+	}
+	s.write("alias.yaml", `apiVersion: inference.networking.x-k8s.io/v1alpha2
+kind: InferenceModelRewrite
+metadata: {name: alias, namespace: shop}
+spec:
+  poolRef: {name: llama}
+  rules: [{matches: [{model: {value: alias}}], targets: [{modelRewrite: simulated}]}]
+`)
+	Eventually(s.t, ask)
+	s.remove("alias.yaml")
+	Eventually(s.t, func() error {
+		if ask() == nil {
+			return errors.New("the alias is known after its object is gone")
+		}
+		return nil
+	})
+}
+
 // TestPickerOfAFolder: a pool of a folder that names no picker gets one, as a process that is told of the pool's
 // changes, comes back when it ends, and goes with the pool.
 func TestPickerOfAFolder(t *testing.T) {
@@ -226,6 +259,7 @@ func TestPickerOfAFolder(t *testing.T) {
 	s.asks()
 	s.stays()
 	s.explains("a prompt to explain ")
+	s.renames()
 
 	// It ends: every request is answered all the same, and it is back.
 	pid := s.reads("process started", "picker shop/llama").PID

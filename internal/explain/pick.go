@@ -115,6 +115,16 @@ func (p *page) pick(is Pick) {
 		}
 		p.line("", "%s", text)
 	}
+	if r := is.Rewrite; r != nil {
+		text := fmt.Sprintf("its model %q is replaced by %q", is.Prompt.Model, r.Model)
+		if is.Prompt.Model == "" {
+			text = fmt.Sprintf("it names no model and gets %q", r.Model)
+		}
+		if r.Weight < r.Total {
+			text += fmt.Sprintf(", as %d of %d such requests are, at random", r.Weight, r.Total)
+		}
+		p.line("", "%s", model.Plain(fmt.Sprintf("%s (InferenceModelRewrite %s)", text, r.By)))
+	}
 	for _, s := range is.Servers[:min(nearest, len(is.Servers))] {
 		p.line("", "%s", model.Plain(serverText(s)))
 	}

@@ -30,6 +30,15 @@ func TestPick(t *testing.T) {
 			"10.0.0.2:80, llm-2" + sum + "; its load is not known",
 			"10.0.0.1:80, llm-1" + sum + "; overloaded: 7 requests wait",
 		}},
+		"other models": {`{"status": 200, "way": "scores", "endpoints": ["10.0.0.2:80"], "prompt": {"model": "a"},
+			"rewrite": {"model": "b", "by": "canary", "weight": 9, "total": 10}}`, []string{
+			"now 10.0.0.2:80",
+			`its model "a" is replaced by "b", as 9 of 10 such requests are, at random (InferenceModelRewrite canary)`,
+		}},
+		"a default": {`{"status": 200, "way": "scores", "endpoints": ["10.0.0.2:80"],
+			"rewrite": {"model": "b", "by": "fallback", "weight": 1, "total": 1}}`, []string{
+			"now 10.0.0.2:80", `it names no model and gets "b" (InferenceModelRewrite fallback)`,
+		}},
 		"a chance": {`{"status": 200, "way": "by chance", "endpoints": ["10.0.0.2:80"], "servers": []}`,
 			[]string{"now 10.0.0.2:80 (by chance)"}},
 		"many": {`{"status": 503, "reason": "full", "servers": [` + strings.Repeat(one+",", 6) + one + `]}`, []string{

@@ -73,3 +73,11 @@ func inferenceObjective() *kind.Kind {
 	}
 	return &k
 }
+
+// modelRewrite is which models requests to a pool get. Pickers read it; Cardea only shows it.
+func modelRewrite() *kind.Kind {
+	k := custom(model.KindModelRewrite, kind.Custom[v1alpha2.InferenceModelRewriteSpec]())
+	k.Optional, k.Many = true, true
+	k.Columns = []kind.Column{column("POOL", "spec", "poolRef", "name")}
+	return &k
+}

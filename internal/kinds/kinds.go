@@ -18,7 +18,7 @@ var crdsJSON []byte
 func All() []*kind.Kind {
 	return []*kind.Kind{
 		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), mcpBackend(), backendTLSPolicy(),
-		inferencePool(), inferenceObjective(), dataPlane(),
+		inferencePool(), inferenceObjective(), modelRewrite(), dataPlane(),
 		service(), endpointSlice(), secret(), configMap(), namespace(), clusterTrustBundle(),
 	}
 }

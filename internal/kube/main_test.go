@@ -58,6 +58,7 @@ func installAll(c *testcluster.Cluster) error {
 	return c.ApplyFiles(context.Background(), "../../api/v1alpha1/cardea.dev_dataplanes.yaml",
 		"../../api/agentic/v0alpha0/agentic.networking.x-k8s.io_xbackends.yaml",
 		"../../api/inference/v1/inference.networking.k8s.io_inferencepools.yaml",
+		"../../api/inference/v1alpha2/inference.networking.x-k8s.io_inferencemodelrewrites.yaml",
 		"../../api/inference/v1alpha2/inference.networking.x-k8s.io_inferenceobjectives.yaml")
 }
 

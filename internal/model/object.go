@@ -40,6 +40,7 @@ var (
 	KindMCPBackend         = KindOf("agentic.networking.x-k8s.io", "XBackend")
 	KindInferencePool      = KindOf("inference.networking.k8s.io", "InferencePool")
 	KindInferenceObjective = KindOf("inference.networking.x-k8s.io", "InferenceObjective")
+	KindModelRewrite       = KindOf("inference.networking.x-k8s.io", "InferenceModelRewrite")
 	KindDataPlane          = KindOf(ownGroup, "DataPlane")
 	KindClientPolicy       = KindOf(ownGroup, "ClientPolicy")
 	KindSecurityPolicy     = KindOf(ownGroup, "SecurityPolicy")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/picker/objectives"
+	"cardea.dev/cardea/internal/picker/rewrite"
 	"cardea.dev/cardea/internal/picker/score"
 )
 
@@ -51,6 +52,41 @@ func TestExplain(t *testing.T) {
 	}
 	if p.index.Len() != size || p.flights.all() != 0 {
 		t.Error("explaining changed something")
+	}
+}
+
+// TestOtherModels: a request that gets another model is scored, counted and explained with it; one whose body can't be
+// changed keeps its own.
+func TestOtherModels(t *testing.T) {
+	load := &loads{}
+	p := newPicker(t, load, "10.0.0.1:1", "10.0.0.2:1")
+	load.set("10.0.0.1:1", score.State{Known: true, Adapters: 1, Loaded: []string{"m"}})
+	load.set("10.0.0.2:1", score.State{Known: true, Adapters: 1, Loaded: []string{"n"}})
+	pool := *p.pool.Load()
+	pool.rewrites = rewrite.Rewrites{{Name: "alias", Rules: []rewrite.Rule{
+		{Models: []string{"m"}, Targets: []rewrite.Target{{Model: "n"}}},
+	}}}
+	p.pool.Store(&pool)
+	c := request("a", 100)
+	d := p.decide(c)
+	want(t, "endpoint", d.endpoints[0], "10.0.0.2:1")
+	want(t, "body", string(d.body), strings.Replace(string(c.body), `"m"`, `"n"`, 1))
+	p.metrics.decided(d, time.Now())
+	metric := `inference_objective_request_total{model_name="m",target_model_name="n"} 1`
+	if text := p.get("GET", "/metrics", "").Body.String(); !strings.Contains(text, metric) {
+		t.Errorf("no %s in\n%s", metric, text)
+	}
+	var e Explanation
+	w := p.get("POST", "/explain"+c.path, string(c.body))
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Rewrite == nil {
+		t.Fatal(err, w.Body)
+	}
+	want(t, "explained", *e.Rewrite, ExplainedRewrite{Model: "n", By: "alias", Weight: 1, Total: 1})
+	want(t, "the model that was asked for", e.Prompt.Model, "m")
+
+	c.path = "/v1/files"
+	if d := p.decide(c); d.body != nil || d.model != "" || d.rewrite.By != "" {
+		t.Errorf("a body that is not read becomes %s", d.body)
 	}
 }
 

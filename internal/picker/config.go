@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/picker/members"
 	"cardea.dev/cardea/internal/picker/objectives"
 	"cardea.dev/cardea/internal/picker/prefix"
+	"cardea.dev/cardea/internal/picker/rewrite"
 	"cardea.dev/cardea/internal/picker/score"
 )
 
@@ -80,6 +81,7 @@ type pool struct {
 	members    []members.Member
 	addresses  []string
 	objectives map[string]int
+	rewrites   rewrite.Rewrites
 }
 
 // New makes a Picker; Run makes it work.
@@ -108,7 +110,7 @@ func New(cfg Config) (*Picker, error) {
 
 // tell takes a new list of members. What is known of endpoints that went is forgotten.
 func (p *Picker) tell(told members.Pool) {
-	next := &pool{members: told.Members, objectives: told.Objectives}
+	next := &pool{members: told.Members, objectives: told.Objectives, rewrites: told.Rewrites}
 	stays := map[string]bool{}
 	for _, m := range told.Members {
 		next.addresses = append(next.addresses, m.Address)

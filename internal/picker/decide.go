@@ -6,6 +6,7 @@ import (
 
 	"cardea.dev/cardea/internal/picker/prefix"
 	"cardea.dev/cardea/internal/picker/prompt"
+	"cardea.dev/cardea/internal/picker/rewrite"
 	"cardea.dev/cardea/internal/picker/score"
 )
 
@@ -20,9 +21,12 @@ type call struct {
 
 // decision is what becomes of a request.
 type decision struct {
-	refused   *refusal // nil: it is sent
-	endpoints []string // the best one, and its fallbacks
-	prompt    prompt.Request
+	refused   *refusal       // nil: it is sent
+	endpoints []string       // the best one, and its fallbacks
+	asked     prompt.Request // what the client sent
+	model     string         // that the request gets
+	rewrite   rewrite.Choice // why that is another one than it asked for; zero: it is not
+	body      []byte         // with that model; nil: the client's own
 	priority  int
 	blocks    []uint64
 	ranking   score.Ranking
@@ -52,8 +56,15 @@ func (p *Picker) decide(c call) decision {
 		states[i] = p.cfg.Load.State(e)
 	}
 	hasher := prefix.Hasher{Seed: p.seed, BlockSize: p.blockSize(states), MaxBlocks: p.cfg.MaxBlocks}
-	d.prompt = prompt.Parse(c.path, c.body, hasher.MaxBytes())
-	d.blocks = hasher.Blocks(d.prompt.Model, d.prompt.Text)
+	d.asked = prompt.Parse(c.path, c.body, hasher.MaxBytes())
+	random := p.cfg.random()
+	d.model = d.asked.Model
+	if choice, found := pool.rewrites.Of(d.model, random); found {
+		if d.body = d.asked.Rename(c.body, choice.Model); d.body != nil {
+			d.model, d.rewrite = choice.Model, choice
+		}
+	}
+	d.blocks = hasher.Blocks(d.model, d.asked.Text)
 	if len(endpoints) == 0 {
 		d.refused = &refusal{http.StatusServiceUnavailable, "NoEndpoint", "no endpoint of the pool is ready"}
 		if c.subset {
@@ -67,8 +78,8 @@ func (p *Picker) decide(c call) decision {
 	for i, e := range endpoints {
 		candidates[i] = score.Candidate{Endpoint: e, State: states[i], Matched: matched[i], InFlight: flying[i]}
 	}
-	request := score.Request{Model: d.prompt.Model, Blocks: len(d.blocks), Priority: d.priority}
-	d.ranking = p.cfg.Score.Rank(request, candidates, p.cfg.random())
+	request := score.Request{Model: d.model, Blocks: len(d.blocks), Priority: d.priority}
+	d.ranking = p.cfg.Score.Rank(request, candidates, random)
 	for _, s := range d.ranking.Servers[:min(len(d.ranking.Servers), 1+p.cfg.Fallbacks)] {
 		d.endpoints = append(d.endpoints, s.Endpoint)
 	}

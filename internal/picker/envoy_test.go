@@ -17,7 +17,8 @@ type answer struct {
 	status         int
 	server, picked string
 	text           string
-	tokens         int // of the prompt, as the server saw it
+	tokens         int    // of the prompt, as the server saw it
+	model          string // that the server was asked for
 }
 
 // call sends a body to a listener; GET if there is none.
@@ -44,6 +45,7 @@ func (r *rig) call(listener, path, body string, headers ...string) answer {
 		r.t.Error(err)
 	}
 	var u struct {
+		Model string
 		Usage struct {
 			Prompt int `json:"prompt_tokens"`
 		}
@@ -51,6 +53,7 @@ func (r *rig) call(listener, path, body string, headers ...string) answer {
 	_ = json.Unmarshal(text, &u) // 0 for what is no answer of a model
 	return answer{
 		got.StatusCode, got.Header.Get("x-model-server"), got.Header.Get(pickedHeader), string(text), u.Usage.Prompt,
+		u.Model,
 	}
 }
 
@@ -118,6 +121,31 @@ func TestEnvoy(t *testing.T) {
 			want(t, "status", got.status, 200)
 			want(t, "server", got.server, r.servers[2])
 			want(t, "tokens", got.tokens, (2_000_000+15+3)/4)
+			landed(t)
+		})
+	}
+	for mode, renames := range map[string]bool{
+		"duplex": true, "duplex-request": true, "closed": true, "buffered": true, "partial": true, "streamed": false,
+		"none": false,
+	} {
+		t.Run("an alias: "+mode, func(t *testing.T) {
+			r.prefer(r.servers[2])
+			sizes := []int{10, 200_000}
+			if mode == "buffered" {
+				sizes = sizes[:1] // the other one is too large for this mode
+			}
+			for _, size := range sizes {
+				body := strings.Replace(chat(strings.Repeat("0123456789", size)), "simulated", "alias", 1)
+				got := r.call(mode, path, body)
+				if !renames {
+					want(t, "status, as no server knows the alias", got.status, 404)
+					continue
+				}
+				want(t, "status", got.status, 200)
+				want(t, "server", got.server, r.servers[2])
+				want(t, "tokens", got.tokens, (10*size+15+3)/4)
+				want(t, "model", got.model, "simulated")
+			}
 			landed(t)
 		})
 	}

@@ -15,7 +15,8 @@ type Explanation struct {
 	Way       score.Way         `json:"way,omitempty"`
 	Saturated bool              `json:"saturated,omitempty"`
 	Prompt    ExplainedPrompt   `json:"prompt"`
-	Servers   []ExplainedServer `json:"servers"` // the best one first
+	Rewrite   *ExplainedRewrite `json:"rewrite,omitempty"` // nil: the request gets the model that it asks for
+	Servers   []ExplainedServer `json:"servers"`           // the best one first
 }
 
 // ExplainedPrompt is what was read of the request.
@@ -26,6 +27,14 @@ type ExplainedPrompt struct {
 	TextBytes int    `json:"textBytes"`
 	Blocks    int    `json:"blocks"`
 	Priority  int    `json:"priority"`
+}
+
+// ExplainedRewrite is the model that the request gets for the one that it asks for. Of several, it is one at random.
+type ExplainedRewrite struct {
+	Model  string `json:"model"`
+	By     string `json:"by"`     // the name of the InferenceModelRewrite
+	Weight int    `json:"weight"` // so much of
+	Total  int    `json:"total"`  // this much of the requests
 }
 
 // ExplainedServer is a server with its scores.
@@ -54,9 +63,13 @@ func (p *Picker) explain(c call) Explanation {
 	e := Explanation{
 		Status: http.StatusOK, Endpoints: d.endpoints, Way: d.ranking.Way, Saturated: d.ranking.Saturated,
 		Prompt: ExplainedPrompt{
-			d.prompt.Kind.String(), d.prompt.Model, d.prompt.Complete, len(d.prompt.Text), len(d.blocks), d.priority,
+			Kind: d.asked.Kind.String(), Model: d.asked.Model, Complete: d.asked.Complete, TextBytes: len(d.asked.Text),
+			Blocks: len(d.blocks), Priority: d.priority,
 		},
 		Servers: []ExplainedServer{},
+	}
+	if c := d.rewrite; c.By != "" {
+		e.Rewrite = &ExplainedRewrite{Model: c.Model, By: c.By, Weight: c.Weight, Total: c.Total}
 	}
 	if d.refused != nil {
 		e.Status, e.Reason, e.Endpoints = d.refused.status, d.refused.text, []string{}

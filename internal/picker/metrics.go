@@ -29,7 +29,7 @@ func newMetrics(p *Picker) *metrics {
 		registry: prometheus.NewRegistry(),
 		models:   newNames(mostModels),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "inference_objective_request_total", Help: "Requests, by model.",
+			Name: "inference_objective_request_total", Help: "Requests, by the model that they ask for, and the one that they get.",
 		}, []string{"model_name", "target_model_name"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "inference_objective_request_error_total",
@@ -60,10 +60,10 @@ func newMetrics(p *Picker) *metrics {
 // decided counts a decision.
 func (m *metrics) decided(d decision, began time.Time) {
 	m.duration.Observe(since(began))
-	model := m.models.of(d.prompt.Model)
-	m.requests.WithLabelValues(model, model).Inc()
+	model, target := m.models.of(d.asked.Model), m.models.of(d.model)
+	m.requests.WithLabelValues(model, target).Inc()
 	if d.refused != nil {
-		m.errors.WithLabelValues(model, model, d.refused.code).Inc()
+		m.errors.WithLabelValues(model, target, d.refused.code).Inc()
 		return
 	}
 	by := "scores"

@@ -1,6 +1,7 @@
 package picker
 
 import (
+	"strconv"
 	"strings"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -121,4 +122,13 @@ func chunk(body []byte, end bool) *extproc.CommonResponse {
 			StreamedResponse: &extproc.StreamedBodyResponse{Body: body, EndOfStream: end},
 		},
 	}}
+}
+
+// replaceBody passes on another body than the one that came. Envoy takes away the length that the headers tell, except
+// where it buffers the whole body.
+func replaceBody(c *extproc.CommonResponse, body []byte, whole bool) {
+	c.BodyMutation = &extproc.BodyMutation{Mutation: &extproc.BodyMutation_Body{Body: body}}
+	if whole {
+		c.HeaderMutation.SetHeaders = append(c.HeaderMutation.SetHeaders, setHeader("content-length", strconv.Itoa(len(body))))
+	}
 }

@@ -107,7 +107,8 @@ func (r *rig) startPicker() {
 	for i, e := range r.all() {
 		text += fmt.Sprintf(`%s{"address":%q}`, map[bool]string{true: ","}[i > 0], e)
 	}
-	if err := os.WriteFile(list, []byte(text+`],"objectives":{"batch":-1}}`), 0o600); err != nil {
+	if err := os.WriteFile(list, []byte(text+`],"objectives":{"batch":-1},`+
+		`"rewrites":[{"name":"aliases","rules":[{"models":["alias"],"targets":[{"model":"simulated"}]}]}]}`), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	p, err := New(cfg)

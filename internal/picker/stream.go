@@ -20,6 +20,8 @@ import (
 //	BUFFERED (or PARTIAL)    the headers are answered at once, empty; the pick is in the answer to the body
 //	FULL_DUPLEX_STREAMED     the headers are answered with the pick when enough of the body is there; the chunks, which
 //	                         the picker holds until then, go back after it
+//
+// A body that was held or buffered can get another model (package rewrite).
 type stream struct {
 	p                 *Picker
 	request, response filter.ProcessingMode_BodySendMode
@@ -28,6 +30,7 @@ type stream struct {
 	held              []*extproc.HttpBody // chunks that wait for the pick
 	bytes             int                 // of them
 	decided           bool
+	renamed           []byte  // the body with another model, or its beginning; nil: it stays as it is
 	flight            *flight // nil until an endpoint was picked
 }
 
@@ -126,7 +129,11 @@ func (s *stream) pick(
 		return answers, errDone
 	}
 	s.flight = s.p.begin(d)
+	s.renamed = d.body
 	common, metadata := s.p.picks(d.endpoints)
+	if s.renamed != nil && s.request != duplex {
+		replaceBody(common, s.renamed, s.request == filter.ProcessingMode_BUFFERED)
+	}
 	answer := in(common)
 	answer.DynamicMetadata = metadata
 	return one(answer)
@@ -162,6 +169,9 @@ func (s *stream) release() ([]*extproc.ProcessingResponse, error) {
 	answers, err := s.pick(requestHeaders)
 	if err != nil {
 		return answers, err
+	}
+	if s.renamed != nil {
+		held = []*extproc.HttpBody{{Body: s.renamed, EndOfStream: held[len(held)-1].GetEndOfStream()}}
 	}
 	for _, b := range held {
 		answers = append(answers, requestBody(chunk(b.GetBody(), b.GetEndOfStream())))

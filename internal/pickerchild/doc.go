@@ -3,7 +3,7 @@
 //
 //	plan.Pickers  -> one child for each pool
 //	plan.Backends -> a file with the pool's endpoints, which the child follows
-//	InferenceObjectives of the folder -> the same file
+//	InferenceObjectives, InferenceModelRewrites of the folder -> the same file
 //	input.Pickers <- where the child is asked, or why it does not run
 //
 // It owns these processes and their files. It must never know how a picker picks. The children listen on ports that the

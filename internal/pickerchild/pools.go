@@ -3,6 +3,7 @@ package pickerchild
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/picker/members"
+	"cardea.dev/cardea/internal/picker/rewrite"
 	"cardea.dev/cardea/internal/plan"
 )
 
@@ -20,21 +22,25 @@ type pools struct {
 	pickers    *flow.Follower[model.ObjectRef, plan.Picker]
 	backends   *flow.Follower[plan.BackendKey, model.Backend]
 	objectives *flow.Follower[model.ObjectRef, input.Object[v1alpha2.InferenceObjectiveSpec]]
+	renames    *flow.Follower[model.ObjectRef, input.Object[v1alpha2.InferenceModelRewriteSpec]]
 
 	wanted     map[model.ObjectRef]bool
 	endpoints  map[model.ObjectRef]map[model.ObjectRef][]model.Endpoint // by pool and Gateway
 	priorities map[model.ObjectRef]map[string]int                       // by pool and an InferenceObjective's name
-	poolOf     map[model.ObjectRef]model.ObjectRef                      // by InferenceObjective
+	rewrites   map[model.ObjectRef]map[string]rewrite.Object            // by pool and an InferenceModelRewrite's name
+	poolOf     map[model.ObjectRef]model.ObjectRef                      // by the objects that name them
 }
 
 func follow(c Config) *pools {
 	objectives := input.Of[v1alpha2.InferenceObjectiveSpec](c.Sources, model.KindInferenceObjective)
+	renames := input.Of[v1alpha2.InferenceModelRewriteSpec](c.Sources, model.KindModelRewrite)
 	return &pools{
 		pickers: flow.Follow(c.Plan.Pickers), backends: flow.Follow(c.Plan.Backends),
-		objectives: flow.Follow(objectives.Collection()),
+		objectives: flow.Follow(objectives.Collection()), renames: flow.Follow(renames.Collection()),
 		wanted:     map[model.ObjectRef]bool{},
 		endpoints:  map[model.ObjectRef]map[model.ObjectRef][]model.Endpoint{},
 		priorities: map[model.ObjectRef]map[string]int{},
+		rewrites:   map[model.ObjectRef]map[string]rewrite.Object{},
 		poolOf:     map[model.ObjectRef]model.ObjectRef{},
 	}
 }
@@ -43,6 +49,7 @@ func (p *pools) stop() {
 	p.pickers.Stop()
 	p.backends.Stop()
 	p.objectives.Stop()
+	p.renames.Stop()
 }
 
 // read takes what changed up to v, and returns the pools whose pickers begin, end, or are told something else.
@@ -67,22 +74,26 @@ func (p *pools) read(v flow.View) map[model.ObjectRef]bool {
 		}
 	}
 	for c := range p.objectives.Changes(v) {
-		if pool, known := p.poolOf[c.Key]; known {
-			changed[pool] = true
-			remove(p.priorities, pool, c.Key.Name())
-			delete(p.poolOf, c.Key)
-		}
+		forget(p, p.priorities, c.Key, changed)
 		if c.Deleted {
 			continue
 		}
-		if pool, is := poolOf(c.Key.Namespace(), c.Value.Spec.PoolRef); is {
-			changed[pool] = true
-			p.poolOf[c.Key] = pool
+		if pool, is := p.names(c.Key, c.Value.Spec.PoolRef, changed); is {
 			priority := 0
 			if c.Value.Spec.Priority != nil {
 				priority = *c.Value.Spec.Priority
 			}
 			set(p.priorities, pool, c.Key.Name(), priority)
+		}
+	}
+	for c := range p.renames.Changes(v) {
+		forget(p, p.rewrites, c.Key, changed)
+		if c.Deleted {
+			continue
+		}
+		if pool, is := p.names(c.Key, c.Value.Spec.PoolRef, changed); is {
+			set(p.rewrites, pool, c.Key.Name(),
+				rewrite.Object{Name: c.Key.Name(), Created: c.Value.Meta.Created, Spec: *c.Value.Spec})
 		}
 	}
 	return changed
@@ -103,16 +114,34 @@ func remove[A, B comparable, V any](m map[A]map[B]V, a A, b B) {
 	}
 }
 
-// poolOf is the pool that an objective names; false if that is another kind of object.
-func poolOf(namespace string, ref v1alpha2.PoolObjectReference) (model.ObjectRef, bool) {
+// names notes which pool an object names; false if that is another kind of object.
+func (p *pools) names(
+	object model.ObjectRef, ref v1alpha2.PoolObjectReference, changed map[model.ObjectRef]bool,
+) (pool model.ObjectRef, is bool) {
 	kind := model.KindInferencePool
-	is := cmp.Or(ref.Group, kind.Group()) == kind.Group() && cmp.Or(ref.Kind, kind.String()) == kind.String()
-	return model.Ref(kind, namespace, ref.Name), is
+	if cmp.Or(ref.Group, kind.Group()) != kind.Group() || cmp.Or(ref.Kind, kind.String()) != kind.String() {
+		return pool, false
+	}
+	pool = model.Ref(kind, object.Namespace(), ref.Name)
+	changed[pool], p.poolOf[object] = true, pool
+	return pool, true
 }
 
-// text is what the picker of a pool reads: its endpoints, sorted, and the priorities of its objectives.
+// forget undoes names, and takes away what the object gave its pool.
+func forget[V any](
+	p *pools, given map[model.ObjectRef]map[string]V, object model.ObjectRef, changed map[model.ObjectRef]bool,
+) {
+	if pool, known := p.poolOf[object]; known {
+		changed[pool] = true
+		remove(given, pool, object.Name())
+		delete(p.poolOf, object)
+	}
+}
+
+// text is what the picker of a pool reads: its endpoints, sorted, the priorities of its objectives, and its rewrites.
 func (p *pools) text(pool model.ObjectRef) []byte {
-	told := members.Pool{Members: []members.Member{}, Objectives: p.priorities[pool]}
+	told := members.Pool{Members: []members.Member{}, Objectives: p.priorities[pool],
+		Rewrites: rewrite.From(slices.Collect(maps.Values(p.rewrites[pool])))}
 	for _, list := range p.endpoints[pool] {
 		for _, e := range list {
 			if e.Priority == 0 { // others don't serve as long as these can

@@ -20,7 +20,7 @@ func TestWhoIsTold(t *testing.T) {
 	r.want(a)
 	r.want(b)
 	r.endpoints(a, 1)
-	batch := ref(model.KindInferenceObjective, "batch")
+	batch, alias := ref(model.KindInferenceObjective, "batch"), ref(model.KindModelRewrite, "alias")
 	p := follow(r.config)
 	defer p.stop()
 	for _, step := range []struct {
@@ -48,6 +48,13 @@ func TestWhoIsTold(t *testing.T) {
 			`{"endpoints":[{"address":"10.0.0.1:2"},{"address":"10.0.0.1:3"}]}`},
 		{"it goes", func() { r.apply(func(b *flow.Batch) { r.objectives.Delete(b, batch) }) }, "",
 			`{"endpoints":[{"address":"10.0.0.1:2"},{"address":"10.0.0.1:3"}]}`},
+		{"a rewrite comes", func() { r.rewrite(alias, "a") }, "a",
+			`{"endpoints":[{"address":"10.0.0.1:2"},{"address":"10.0.0.1:3"}],` +
+				`"rewrites":[{"name":"alias","rules":[{"models":["m"],"targets":[{"model":"n"}]}]}]}`},
+		{"it is b's", func() { r.rewrite(alias, "b") }, "a b",
+			`{"endpoints":[{"address":"10.0.0.1:2"},{"address":"10.0.0.1:3"}]}`},
+		{"it goes, too", func() { r.apply(func(b *flow.Batch) { r.rewrites.Delete(b, alias) }) }, "b",
+			`{"endpoints":[{"address":"10.0.0.1:2"},{"address":"10.0.0.1:3"}]}`},
 		{"b wants none", func() { r.letGo(b) }, "b",
 			`{"endpoints":[{"address":"10.0.0.1:2"},{"address":"10.0.0.1:3"}]}`},
 	} {
@@ -67,8 +74,8 @@ func TestWhoIsTold(t *testing.T) {
 			t.Errorf("%s: a reads %s, want %s", step.what, got, step.a)
 		}
 	}
-	if got := fmt.Sprint(len(p.endpoints), len(p.priorities), len(p.poolOf)); got != "1 0 0" {
-		t.Errorf("%s entries are kept, want 1 0 0", got)
+	if got := fmt.Sprint(len(p.endpoints), len(p.priorities), len(p.rewrites), len(p.poolOf)); got != "1 0 0 0" {
+		t.Errorf("%s entries are kept, want 1 0 0 0", got)
 	}
 }
 
@@ -77,6 +84,18 @@ func (r *rig) objective(is model.ObjectRef, priority int, kind, name string) {
 	r.apply(func(b *flow.Batch) {
 		r.objectives.Set(b, is, input.Object[v1alpha2.InferenceObjectiveSpec]{Spec: &v1alpha2.InferenceObjectiveSpec{
 			Priority: &priority, PoolRef: v1alpha2.PoolObjectReference{Kind: kind, Name: name},
+		}})
+	})
+}
+
+// rewrite sets an InferenceModelRewrite of a pool.
+func (r *rig) rewrite(is model.ObjectRef, pool string) {
+	r.apply(func(b *flow.Batch) {
+		r.rewrites.Set(b, is, input.Object[v1alpha2.InferenceModelRewriteSpec]{Spec: &v1alpha2.InferenceModelRewriteSpec{
+			PoolRef: v1alpha2.PoolObjectReference{Name: pool}, Rules: []v1alpha2.InferenceModelRewriteRule{{
+				Matches: []v1alpha2.ModelRewriteMatch{{Model: v1alpha2.ModelMatch{Value: "m"}}},
+				Targets: []v1alpha2.TargetModel{{ModelRewrite: "n"}},
+			}},
 		}})
 	})
 }

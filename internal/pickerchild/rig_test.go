@@ -80,6 +80,7 @@ type rig struct {
 	pickers    *flow.Source[model.ObjectRef, plan.Picker]
 	backends   *flow.Source[plan.BackendKey, model.Backend]
 	objectives *input.Source[v1alpha2.InferenceObjectiveSpec]
+	rewrites   *input.Source[v1alpha2.InferenceModelRewriteSpec]
 }
 
 // open makes Children, and does not start them.
@@ -91,6 +92,7 @@ func open(t *testing.T) *rig {
 		t: t, pickers: flow.NewSource[model.ObjectRef, plan.Picker](g, "plan/picker"),
 		backends:   flow.NewSource[plan.BackendKey, model.Backend](g, "plan/backend"),
 		objectives: input.Of[v1alpha2.InferenceObjectiveSpec](sources, model.KindInferenceObjective),
+		rewrites:   input.Of[v1alpha2.InferenceModelRewriteSpec](sources, model.KindModelRewrite),
 	}
 	r.Children = New(Config{
 		Graph: g, Sources: sources, Program: os.Args[0], Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),

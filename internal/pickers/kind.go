@@ -57,6 +57,9 @@ func RoleRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: read},
 		{APIGroups: []string{"inference.networking.k8s.io"}, Resources: []string{"inferencepools"}, Verbs: read},
-		{APIGroups: []string{"inference.networking.x-k8s.io"}, Resources: []string{"inferenceobjectives"}, Verbs: read},
+		{
+			APIGroups: []string{"inference.networking.x-k8s.io"},
+			Resources: []string{"inferencemodelrewrites", "inferenceobjectives"}, Verbs: read,
+		},
 	}
 }

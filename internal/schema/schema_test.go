@@ -172,6 +172,7 @@ func TestEveryKindInParallel(t *testing.T) {
 		model.KindMCPBackend:         "spec: {mcp: {serviceName: tools, port: 80}}",
 		model.KindInferencePool:      "spec: {selector: {matchLabels: {app: a}}, targetPorts: [{number: 8000}]}",
 		model.KindInferenceObjective: "spec: {priority: 1, poolRef: {name: a}}",
+		model.KindModelRewrite:       "spec: {poolRef: {name: a}, rules: [{targets: [{modelRewrite: b}]}]}",
 	}
 	var wait sync.WaitGroup
 	for _, k := range kinds.All() {

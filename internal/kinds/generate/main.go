@@ -30,7 +30,10 @@ var crdFiles = []struct {
 	}},
 	{"cardea.dev/cardea", "api/v1alpha1", []string{"cardea.dev_dataplanes.yaml"}},
 	{"cardea.dev/cardea", "api/inference/v1", []string{"inference.networking.k8s.io_inferencepools.yaml"}},
-	{"cardea.dev/cardea", "api/inference/v1alpha2", []string{"inference.networking.x-k8s.io_inferenceobjectives.yaml"}},
+	{"cardea.dev/cardea", "api/inference/v1alpha2", []string{
+		"inference.networking.x-k8s.io_inferencemodelrewrites.yaml",
+		"inference.networking.x-k8s.io_inferenceobjectives.yaml",
+	}},
 	{"cardea.dev/cardea", "api/agentic/v0alpha0", []string{"agentic.networking.x-k8s.io_xbackends.yaml"}},
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/picker/members"
+	"cardea.dev/cardea/internal/picker/rewrite"
 	"cardea.dev/cardea/internal/testcluster"
 )
 
@@ -83,6 +84,26 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
+func TestRewrites(t *testing.T) {
+	const named = `{metadata: {name: %s, creationTimestamp: "2026-01-0%dT00:00:00Z"}, spec: {poolRef: {name: %s}, %s}}`
+	rule := `rules: [{matches: [{model: {value: a}}], targets: [{modelRewrite: b, weight: 9}, {modelRewrite: c, weight: 1}]}]`
+	got := rewritesOf("llm", []*unstructured.Unstructured{
+		object(t, fmt.Sprintf(named, "young", 2, "llm", `rules: [{targets: [{modelRewrite: d}]}]`)),
+		object(t, fmt.Sprintf(named, "old", 1, "llm", rule)),
+		object(t, fmt.Sprintf(named, "other", 1, "another", rule)),
+		object(t, fmt.Sprintf(named, "broken", 1, "llm", "rules: all")),
+	})
+	want := rewrite.Rewrites{
+		{Name: "old", Rules: []rewrite.Rule{
+			{Models: []string{"a"}, Targets: []rewrite.Target{{Model: "b", Weight: 9}, {Model: "c", Weight: 1}}},
+		}},
+		{Name: "young", Rules: []rewrite.Rule{{Targets: []rewrite.Target{{Model: "d"}}}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestCluster: a pool of a real API server is followed: its pods as they become ready and leave, a new selector, its
 // objectives, and its end.
 func TestCluster(t *testing.T) {
@@ -99,6 +120,11 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(string(definitions))
+	rewritesDefinition, err := os.ReadFile(
+		"../../../api/inference/v1alpha2/inference.networking.x-k8s.io_inferencemodelrewrites.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	ready := func(name, app, ip string, status corev1.ConditionStatus) {
 		t.Helper()
 		// No kubelet has this node, so the pod stays as the test says.
@@ -147,6 +173,9 @@ func TestCluster(t *testing.T) {
 					texts = append(texts, m.Address)
 				}
 				last = strings.Join(texts, " ") + strings.TrimPrefix(fmt.Sprint(p.Objectives), "map")
+				for _, r := range p.Rewrites {
+					last += " " + r.Name
+				}
 				if last == want {
 					return
 				}
@@ -155,7 +184,8 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	}
-	want("no pool", "[]")
+	want("no pool, and no rewrites that could be read", "[]")
+	apply(string(rewritesDefinition))
 	ready("a", "one", "10.1.0.1", corev1.ConditionTrue)
 	ready("b", "two", "10.1.0.2", corev1.ConditionTrue)
 	pool("one", "{number: 8000}, {number: 8001}")
@@ -169,12 +199,15 @@ func TestCluster(t *testing.T) {
 	apply(`{apiVersion: inference.networking.x-k8s.io/v1alpha2, kind: InferenceObjective,
 		metadata: {name: batch, namespace: default}, spec: {priority: -1, poolRef: {name: llm}}}`)
 	want("an objective", "10.1.0.2:8000[batch:-1]")
+	apply(`{apiVersion: inference.networking.x-k8s.io/v1alpha2, kind: InferenceModelRewrite,
+		metadata: {name: canary, namespace: default}, spec: {poolRef: {name: llm}, rules: [{targets: [{modelRewrite: m}]}]}}`)
+	want("a rewrite", "10.1.0.2:8000[batch:-1] canary")
 	zero := int64(0)
 	err = c.Client.CoreV1().Pods("default").Delete(ctx, "b", metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want("its pod is gone", "[batch:-1]")
+	want("its pod is gone", "[batch:-1] canary")
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -9,8 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"cardea.dev/cardea/api/inference/v1alpha2"
 	"cardea.dev/cardea/internal/picker/members"
+	"cardea.dev/cardea/internal/picker/rewrite"
 )
 
 // selectorOf selects the pool's pods. A pool that does not exist, or selects by nothing, has none.
@@ -72,13 +75,30 @@ func ready(p *corev1.Pod) bool {
 func priorities(pool string, objectives []*unstructured.Unstructured) map[string]int {
 	table := map[string]int{}
 	for _, o := range objectives {
-		name, _, _ := unstructured.NestedString(o.Object, "spec", "poolRef", "name")
-		kind, _, _ := unstructured.NestedString(o.Object, "spec", "poolRef", "kind")
-		if name != pool || kind != "" && kind != "InferencePool" {
+		if !names(o, pool) {
 			continue
 		}
 		priority, _, _ := unstructured.NestedInt64(o.Object, "spec", "priority") // unset is 0
 		table[o.GetName()] = int(priority)
 	}
 	return table
+}
+
+// names reports whether an object is for the pool.
+func names(o *unstructured.Unstructured, pool string) bool {
+	name, _, _ := unstructured.NestedString(o.Object, "spec", "poolRef", "name")
+	kind, _, _ := unstructured.NestedString(o.Object, "spec", "poolRef", "kind")
+	return name == pool && (kind == "" || kind == "InferencePool")
+}
+
+// rewritesOf are those that name the pool. What another release of the kind states in another shape does not count.
+func rewritesOf(pool string, objects []*unstructured.Unstructured) rewrite.Rewrites {
+	var list []rewrite.Object
+	for _, o := range objects {
+		var is v1alpha2.InferenceModelRewrite
+		if names(o, pool) && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &is) == nil {
+			list = append(list, rewrite.Object{Name: is.Name, Created: is.CreationTimestamp.Time, Spec: is.Spec})
+		}
+	}
+	return rewrite.From(list)
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -27,6 +29,9 @@ var (
 	}
 	objectives = schema.GroupVersionResource{
 		Group: "inference.networking.x-k8s.io", Version: "v1alpha2", Resource: "inferenceobjectives",
+	}
+	rewrites = schema.GroupVersionResource{
+		Group: "inference.networking.x-k8s.io", Version: "v1alpha2", Resource: "inferencemodelrewrites",
 	}
 	podsOfAll = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
@@ -72,8 +77,11 @@ func (s Source) Run(ctx context.Context, tell func(members.Pool)) error {
 	if w.pool, err = w.inform(ctx, pools, byName); err != nil {
 		return err
 	}
-	// Objectives may not be installed. Then requests have the priorities of their numbers.
+	// Those may not be installed. Then requests have the priorities of their numbers, and the models that they ask for.
 	if w.objectives, err = w.inform(ctx, objectives, nil); err != nil {
+		return err
+	}
+	if w.rewrites, err = w.inform(ctx, rewrites, nil); err != nil {
 		return err
 	}
 	var told *members.Pool
@@ -99,27 +107,50 @@ type watch struct {
 	Source
 	client     dynamic.Interface
 	changed    chan struct{}
-	pool       cache.SharedIndexInformer
-	objectives cache.SharedIndexInformer
+	pool       *objectsOf
+	objectives *objectsOf
+	rewrites   *objectsOf
 
-	pods     cache.SharedIndexInformer // of selector; nil: none is selected
+	pods     *objectsOf // of selector; nil: none is selected
 	selector string
 	stop     context.CancelFunc
 }
 
+// objectsOf are the objects of one resource, as the API server shows them.
+type objectsOf struct {
+	cache.SharedIndexInformer
+	absent atomic.Bool // they can't be read: there is no such resource, or it may not be read
+}
+
+// known reports whether the objects were read, or can't be.
+func (o *objectsOf) known() bool { return o.HasSynced() || o.absent.Load() }
+
+func (o *objectsOf) list() (list []*unstructured.Unstructured) {
+	for _, object := range o.GetStore().List() {
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
 // compute is the pool as it is; known is false if it was not read yet.
 func (w *watch) compute(ctx context.Context) (p members.Pool, known bool, err error) {
-	if !w.pool.HasSynced() {
+	if !w.pool.HasSynced() || !w.objectives.known() || !w.rewrites.known() {
 		return p, false, nil
 	}
 	var pool *unstructured.Unstructured
-	for _, o := range w.pool.GetStore().List() {
-		pool, _ = o.(*unstructured.Unstructured)
+	for _, o := range w.pool.list() {
+		pool = o
+	}
+	p = members.Pool{
+		Members: endpoints(nil, nil), Objectives: priorities(w.Name, w.objectives.list()),
+		Rewrites: rewritesOf(w.Name, w.rewrites.list()),
 	}
 	selector, selects := selectorOf(pool)
 	if !selects {
 		w.stopPods()
-		return members.Pool{Members: endpoints(nil, nil), Objectives: w.priorities()}, true, nil
+		return p, true, nil
 	}
 	if w.pods == nil || selector.String() != w.selector {
 		w.stopPods()
@@ -134,24 +165,14 @@ func (w *watch) compute(ctx context.Context) (p members.Pool, known bool, err er
 		return p, false, nil
 	}
 	var pods []*corev1.Pod
-	for _, o := range w.pods.GetStore().List() {
+	for _, u := range w.pods.list() {
 		pod := &corev1.Pod{}
-		if u, ok := o.(*unstructured.Unstructured); ok &&
-			runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, pod) == nil {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, pod) == nil {
 			pods = append(pods, pod)
 		}
 	}
-	return members.Pool{Members: endpoints(pool, pods), Objectives: w.priorities()}, true, nil
-}
-
-func (w *watch) priorities() map[string]int {
-	var list []*unstructured.Unstructured
-	for _, o := range w.objectives.GetStore().List() {
-		if u, ok := o.(*unstructured.Unstructured); ok {
-			list = append(list, u)
-		}
-	}
-	return priorities(w.Name, list)
+	p.Members = endpoints(pool, pods)
+	return p, true, nil
 }
 
 func (w *watch) stopPods() {
@@ -165,12 +186,12 @@ func (w *watch) stopPods() {
 // changed.
 func (w *watch) inform(
 	ctx context.Context, of schema.GroupVersionResource, narrow func(*metav1.ListOptions),
-) (cache.SharedIndexInformer, error) {
+) (*objectsOf, error) {
 	if narrow == nil {
 		narrow = func(*metav1.ListOptions) {}
 	}
 	resource := w.client.Resource(of).Namespace(w.Namespace)
-	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
+	informer := &objectsOf{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			narrow(&o)
 			return resource.List(ctx, o)
@@ -179,19 +200,23 @@ func (w *watch) inform(
 			narrow(&o)
 			return resource.Watch(ctx, o)
 		},
-	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{})}
 	log := w.Log.With("resource", of.Resource)
-	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		log.Debug("reading the cluster failed; retrying", "error", err)
-	})
-	if err == nil {
-		err = informer.SetTransform(trim)
-	}
 	notify := func() {
 		select {
 		case w.changed <- struct{}{}:
 		default: // a change is to be computed already
 		}
+	}
+	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		log.Debug("reading the cluster failed; retrying", "error", err)
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			informer.absent.Store(true)
+			notify()
+		}
+	})
+	if err == nil {
+		err = informer.SetTransform(trim)
 	}
 	if err == nil {
 		_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"cardea.dev/cardea/internal/picker/rewrite"
 )
 
 // Member is an endpoint of a pool that may be picked.
@@ -20,11 +22,14 @@ type Pool struct {
 	Members []Member `json:"endpoints"`
 	// Objectives are the priorities of the InferenceObjectives of the pool, by name.
 	Objectives map[string]int `json:"objectives,omitempty"`
+	// Rewrites are the pool's InferenceModelRewrites, the one with the highest precedence first.
+	Rewrites rewrite.Rewrites `json:"rewrites,omitempty"`
 }
 
 // Parse reads a file: lines of ip:port ("#" begins a comment), or a JSON object like
 //
-//	{"endpoints": [{"address": "10.0.0.1:8000", "name": "llm-0", "zone": "a"}], "objectives": {"batch": -1}}
+//	{"endpoints": [{"address": "10.0.0.1:8000", "name": "llm-0", "zone": "a"}], "objectives": {"batch": -1},
+//	 "rewrites": [{"name": "canary", "rules": [{"models": ["llama"], "targets": [{"model": "llama-2", "weight": 9}]}]}]}
 //
 // Addresses are made canonical; those that are named twice count once.
 func Parse(text []byte) (Pool, error) {
@@ -59,6 +64,13 @@ func (p Pool) canonical() (Pool, error) {
 		if !seen[m.Address] {
 			seen[m.Address] = true
 			members = append(members, m)
+		}
+	}
+	for i, r := range p.Rewrites {
+		for j, rule := range r.Rules {
+			if len(rule.Targets) == 0 {
+				return Pool{}, fmt.Errorf("rewrite %d, rule %d: it has no targets", i+1, j+1)
+			}
 		}
 	}
 	p.Members = members

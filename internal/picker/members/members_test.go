@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cardea.dev/cardea/internal/picker/members"
+	"cardea.dev/cardea/internal/picker/rewrite"
 )
 
 func TestParse(t *testing.T) {
@@ -30,6 +31,16 @@ func TestParse(t *testing.T) {
 				Members:    []members.Member{{Address: "10.0.0.1:8000", Name: "a", Zone: "z"}},
 				Objectives: map[string]int{"batch": -1},
 			},
+		},
+		"rewrites": {
+			text: `{"endpoints":[],"rewrites":[{"name":"r","rules":[{"models":["a"],"targets":[{"model":"b","weight":2}]}]}]}`,
+			want: members.Pool{Members: []members.Member{}, Rewrites: rewrite.Rewrites{{Name: "r", Rules: []rewrite.Rule{
+				{Models: []string{"a"}, Targets: []rewrite.Target{{Model: "b", Weight: 2}}},
+			}}}},
+		},
+		"a rewrite to nothing": {
+			text:    `{"endpoints":[],"rewrites":[{"name":"r","rules":[{"models":["a"]}]}]}`,
+			mistake: "rewrite 1, rule 1: it has no targets",
 		},
 		"empty":            {want: members.Pool{Members: []members.Member{}}},
 		"a name":           {text: "10.0.0.1:80\nlocalhost:80", mistake: `endpoint 2: "localhost:80" is no address`},

@@ -12,37 +12,66 @@ var errShape = errors.New("unexpected kind of value")
 
 // parser walks through a body once. Strings are the only values that count if they are cut off.
 type parser struct {
-	d           *jsontext.Decoder
-	raw         []byte // the body
-	tools, text text
+	d                   *jsontext.Decoder
+	raw                 []byte // the body
+	tools, system, text text   // in the order in which servers feed them to the model
 }
+
+// span is where a value stands in a body.
+type span struct{ begin, end int }
 
 func newParser(body []byte, max int) *parser {
 	return &parser{
 		d: jsontext.NewDecoder(bytes.NewBuffer(body),
 			jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
 		raw:   body,
-		tools: text{max: max},
-		text:  text{max: max},
+		tools: text{max: max}, system: text{max: max}, text: text{max: max},
 	}
+}
+
+// members are what is read of bodies, by kind and member, besides the model and whether the answer is streamed.
+var members = map[Kind]map[string]func(*parser, *Request) error{
+	Chat: {
+		"messages": readMessages, "tools": readTools, "max_tokens": readMaxTokens, "max_completion_tokens": readMaxTokens,
+	},
+	Messages: {
+		"system": readSystem, "messages": readMessages, "tools": readTools, "max_tokens": readMaxTokens,
+	},
+	Responses: {
+		"instructions": readSystem, "input": readInput, "tools": readTools, "max_output_tokens": readMaxTokens,
+	},
+	Completion: {"prompt": readText, "max_tokens": readMaxTokens},
+	Embedding:  {"input": readText},
+}
+
+func readMessages(p *parser, _ *Request) error { return p.list(p.message) }
+func readTools(p *parser, _ *Request) error    { return p.value(&p.tools) }
+func readText(p *parser, _ *Request) error     { return p.value(&p.text) }
+func readSystem(p *parser, _ *Request) error   { return p.content(&p.system) }
+
+func readInput(p *parser, _ *Request) error {
+	if p.d.PeekKind() == '[' {
+		return p.list(p.message)
+	}
+	return p.value(&p.text)
+}
+
+func readMaxTokens(p *parser, r *Request) (err error) {
+	r.MaxTokens, err = p.number()
+	return err
 }
 
 // body reads the whole object.
 func (p *parser) body(r *Request) error {
 	return p.object(func(name string) (err error) {
+		read := members[r.Kind][name]
 		switch {
 		case name == "model":
-			r.Model, err = p.word()
+			r.Model, r.model, err = p.word()
 		case name == "stream":
 			r.Stream, err = p.truth()
-		case name == "max_tokens" && r.Kind != Embedding, name == "max_completion_tokens" && r.Kind == Chat:
-			r.MaxTokens, err = p.number()
-		case name == "messages" && r.Kind == Chat:
-			err = p.list(p.message)
-		case name == "tools" && r.Kind == Chat:
-			err = p.value(&p.tools)
-		case name == "prompt" && r.Kind == Completion, name == "input" && r.Kind == Embedding:
-			err = p.value(&p.text)
+		case read != nil:
+			err = read(p, r)
 		default:
 			err = p.d.SkipValue()
 		}
@@ -50,38 +79,47 @@ func (p *parser) body(r *Request) error {
 	})
 }
 
-// message reads one message. Its members count in the order in which they are sent.
+// message reads one message, or another item of a conversation. Its members count in the order in which they are sent.
 func (p *parser) message() error {
 	p.text.add([]byte{recordSeparator})
 	return p.object(func(name string) error {
 		p.text.add([]byte{unitSeparator})
-		if name == "content" && p.d.PeekKind() == '[' {
-			return p.list(p.part)
+		if name == "content" {
+			return p.content(&p.text)
 		}
 		return p.value(&p.text)
 	})
 }
 
-// part reads a part of a message's content: a text, or an image or another file by its URL.
-func (p *parser) part() error {
+// content reads what a message says: a text, or a list of parts.
+func (p *parser) content(to *text) error {
+	if p.d.PeekKind() != '[' {
+		return p.value(to)
+	}
+	return p.list(func() error { return p.part(to) })
+}
+
+// part reads a part of a content: a text, or an image or another file, by its URL or as it is. What is said of caching
+// does not count: clients say it of the last part only, which is another one in each turn of a conversation.
+func (p *parser) part(to *text) error {
 	if p.d.PeekKind() != '{' {
-		return p.value(&p.text)
+		return p.value(to)
 	}
 	return p.object(func(name string) error {
 		switch {
-		case name == "type":
+		case name == "type", name == "cache_control":
 			return p.d.SkipValue()
 		case name == "text":
-			return p.value(&p.text)
+			return p.value(to)
 		case name == "image_url" && p.d.PeekKind() == '{':
 			return p.object(func(name string) error {
 				if name != "url" {
 					return p.d.SkipValue()
 				}
-				return p.blob()
+				return p.blob(to)
 			})
 		}
-		return p.blob()
+		return p.blob(to)
 	})
 }
 
@@ -135,22 +173,28 @@ func (p *parser) value(to *text) error {
 }
 
 // blob adds a value that may be large and is never shared in part, such as an image in a data URL.
-func (p *parser) blob() error {
+func (p *parser) blob(to *text) error {
 	v, err := p.d.ReadValue()
 	if err == nil {
-		p.text.addBlob(v)
+		to.addBlob(v)
 	}
 	return err
 }
 
-func (p *parser) word() (string, error) {
+// word is what a string says, "" of another value; at is where the value stands.
+func (p *parser) word() (word string, at span, err error) {
 	kind := p.d.PeekKind()
 	v, err := p.d.ReadValue()
-	if err != nil || kind != '"' {
-		return "", err
+	if err != nil {
+		return "", span{}, err
 	}
-	word, _ := jsontext.AppendUnquote(nil, v)
-	return string(word), nil
+	end := int(p.d.InputOffset())
+	at = span{end - len(v), end}
+	if kind != '"' {
+		return "", at, nil
+	}
+	said, _ := jsontext.AppendUnquote(nil, v)
+	return string(said), at, nil
 }
 
 func (p *parser) truth() (bool, error) {

@@ -7,10 +7,12 @@ type Kind int
 
 // The kinds of requests whose bodies are read. Other is everything else: it is balanced by load alone.
 const (
-	Other Kind = iota
-	Chat
-	Completion
-	Embedding
+	Other      Kind = iota
+	Chat            // OpenAI's chat completions
+	Completion      // OpenAI's completions
+	Embedding       // OpenAI's embeddings
+	Responses       // OpenAI's responses
+	Messages        // Anthropic's messages
 )
 
 // String is the name of the kind for people.
@@ -22,6 +24,10 @@ func (k Kind) String() string {
 		return "completion"
 	case Embedding:
 		return "embedding"
+	case Responses:
+		return "response"
+	case Messages:
+		return "message"
 	case Other:
 	}
 	return "other"
@@ -35,6 +41,8 @@ type Request struct {
 	Stream    bool   // the answer is wanted as server-sent events
 	MaxTokens int    // the longest answer, in tokens; 0: not stated
 	Complete  bool   // the body is JSON and was read to its end
+
+	model span // where the model stands in the body; zero: it does not
 }
 
 // KindOf is the kind of a request by its path, such as /v1/chat/completions. What is in front of the API's own path
@@ -49,12 +57,16 @@ func KindOf(path string) Kind {
 		return Completion
 	case strings.HasSuffix(path, "/embeddings"):
 		return Embedding
+	case strings.HasSuffix(path, "/responses"):
+		return Responses
+	case strings.HasSuffix(path, "/messages"):
+		return Messages
 	}
 	return Other
 }
 
 // Parse reads a body, or the beginning of one. Of the text, max bytes are kept. Tools come first in the text, as chat
-// templates have it; then follow the messages in their order.
+// templates have it, and what is said for the whole conversation; then follow the messages in their order.
 func Parse(path string, body []byte, max int) Request {
 	r := Request{Kind: KindOf(path)}
 	if r.Kind == Other {
@@ -63,8 +75,10 @@ func Parse(path string, body []byte, max int) Request {
 	p := newParser(body, max)
 	r.Complete = p.body(&r) == nil
 	r.Text = p.tools.bytes
-	if room := max - len(r.Text); room > 0 {
-		r.Text = append(r.Text, p.text.bytes[:min(room, len(p.text.bytes))]...)
+	for _, t := range []text{p.system, p.text} {
+		if room := max - len(r.Text); room > 0 {
+			r.Text = append(r.Text, t.bytes[:min(room, len(t.bytes))]...)
+		}
 	}
 	return r
 }

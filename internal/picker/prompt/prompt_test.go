@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cardea.dev/cardea/internal/picker/prompt"
 )
@@ -52,6 +53,27 @@ func TestParse(t *testing.T) {
 			path: "/v1/completions", body: ` {"prompt": "once", "model": "m"}`,
 			want: prompt.Request{Kind: prompt.Completion, Model: "m", Complete: true}, text: "once",
 		},
+		"messages": {
+			path: "/v1/messages?beta=true",
+			body: `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"hi",` +
+				`"cache_control":{"type":"ephemeral"}},{"type":"image","source":{"type":"url","url":"u"}}]}],` +
+				`"system":[{"type":"text","text":"be kind"}],"tools":[1]}`,
+			want: prompt.Request{Kind: prompt.Messages, Model: "m", MaxTokens: 9, Complete: true},
+			text: `[1]be kind|/user/hi{"type":"url","url":"u"}`,
+		},
+		"response": {
+			path: "/v1/responses",
+			body: `{"input":"once","model":"m","stream":true,"max_output_tokens":5,"max_tokens":6,"instructions":"be kind"}`,
+			want: prompt.Request{Kind: prompt.Responses, Model: "m", Stream: true, MaxTokens: 5, Complete: true},
+			text: "be kindonce",
+		},
+		"items of a response": {
+			path: "/v1/responses",
+			body: `{"input":[{"role":"user","content":[{"type":"input_text","text":"hi"}]},` +
+				`{"type":"function_call_output","call_id":"1","output":"3"}]}`,
+			want: prompt.Request{Kind: prompt.Responses, Complete: true},
+			text: "|/user/hi|/function_call_output/1/3",
+		},
 		"tokens": {
 			path: "/v1/completions", body: `{"prompt":[1,2,3]}`,
 			want: prompt.Request{Kind: prompt.Completion, Complete: true}, text: "[1,2,3]",
@@ -89,7 +111,7 @@ func TestParse(t *testing.T) {
 				t.Errorf("text %q, want %q", text, c.text)
 			}
 			got.Text = nil
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(prompt.Request{})); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -126,6 +148,37 @@ func TestBeginnings(t *testing.T) {
 	}
 }
 
+// TestRename: a body gets another model, and nothing else of it changes.
+func TestRename(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"it has one":       {`{"n":1, "model" : "a" ,"prompt":"a"}`, `{"n":1, "model" : "b\"" ,"prompt":"a"}`},
+		"the last counts":  {`{"model":"a","model":"c"}`, `{"model":"a","model":"b\""}`},
+		"it is no name":    {`{"model":null}`, `{"model":"b\""}`},
+		"it has none":      {" { \"n\":1}\n", " {\"model\":\"b\\\"\",\"n\":1}\n"},
+		"it has nothing":   {`{ }`, `{"model":"b\""}`},
+		"cut off after it": {`{"model":"a","prompt":"on`, `{"model":"b\"","prompt":"on`},
+		"cut off in it":    {`{"prompt":"x","model":"a`, ""},
+		"cut off before":   {`{"prompt":"on`, ""},
+		"no object":        {`["{"]`, ""},
+		"no JSON":          {`model {`, ""},
+		"nothing":          {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := []byte(c.body)
+			got := string(prompt.Parse("/v1/completions", body, 64).Rename(body, `b"`))
+			if got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if string(body) != c.body {
+				t.Errorf("the body was changed to %s", body)
+			}
+		})
+	}
+	if renamed := prompt.Parse("/v1/completions", []byte("{}"), 64).Rename([]byte("{}"), "\xff"); renamed != nil {
+		t.Errorf("%q is a name", renamed)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, body := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":1}`,
@@ -137,9 +190,20 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string, max int) {
 		max = int(uint16(max))
-		for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/"} {
-			if r := prompt.Parse(path, []byte(body), max); len(r.Text) > max {
+		for _, path := range []string{
+			"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages", "/",
+		} {
+			r := prompt.Parse(path, []byte(body), max)
+			if len(r.Text) > max {
 				t.Errorf("%d bytes of text, more than %d", len(r.Text), max)
+			}
+			renamed := r.Rename([]byte(body), "renamed")
+			if renamed == nil {
+				continue
+			}
+			again := prompt.Parse(path, renamed, max)
+			if again.Model != "renamed" || string(again.Text) != string(r.Text) || again.Complete != r.Complete {
+				t.Errorf("renamed: %+v, before: %+v", again, r)
 			}
 		}
 	})
