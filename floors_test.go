@@ -40,7 +40,7 @@ var towers = map[string][]string{
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"picker": {"internal/picker", "internal/picker/cluster", "internal/picker/members",
 		"internal/picker/servers",
-		"internal/picker/objectives", "internal/picker/score",
+		"internal/picker/objectives", "internal/picker/rewrite", "internal/picker/score",
 		"internal/picker/prefix", "internal/picker/prompt"},
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",

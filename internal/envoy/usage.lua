@@ -1,6 +1,6 @@
--- What requests to models took. Reads the usage of tokens and the model out of answers of model servers (OpenAI's API, as JSON
--- and as events), and says so in metadata, with who called (package modelusage). Each piece of an answer goes on at once, as
--- it is. A piece of text can't look like the usage: the quotes in it have backslashes.
+-- What requests to models took. Reads the usage of tokens and the model out of answers of model servers (OpenAI's and
+-- Anthropic's APIs, as JSON and as events), and says so in metadata, with who called (package modelusage). Each piece of
+-- an answer goes on at once, as it is. A piece of text can't look like the usage: the quotes in it have backslashes.
 
 local USAGE, OPTIONS = "cardea.dev/usage", "cardea.dev/usage-options"
 local KEPT = 4096 -- bytes that are read again with the next piece: more than a usage has
@@ -55,37 +55,49 @@ local function caller(h, m)
   return (m:get("cardea.dev/user") or {}).name or claim(m, {"sub"}) or certificate(h)
 end
 
-local function number(usage, name)
-  local n = tonumber(usage:match('"' .. name .. '"%s*:%s*(%d+)'))
-  return n and math.min(n, MOST)
+-- The numbers of a usage: OpenAI's chat/completions, completions and embeddings; its responses; Anthropic's messages.
+local NUMBERS = {
+  "prompt_tokens", "completion_tokens", "cached_tokens", "input_tokens", "output_tokens", "cache_read_input_tokens",
+  "cache_creation_input_tokens",
+}
+
+-- Takes the numbers that a text states into a table, which a usage without any leaves as it is.
+local function take(numbers, text)
+  for _, name in ipairs(NUMBERS) do
+    local n = tonumber(text:match('"' .. name .. '"%s*:%s*(%d+)'))
+    if n then numbers[name] = math.min(n, MOST) end
+  end
 end
 
--- The last usage in a text from a byte on, and the byte from which the text is read again when more of it is there.
--- What follows a key is read up to the next one only, so that each byte is read once, whatever is never closed.
-local function find(text, from)
-  local found, at = nil, text:find('"usage"', from, true)
-  if not at then return nil, math.max(1, #text - 5) end
+-- Takes the usages in a text from a byte on, the last one last. Returns the byte from which the text is read again when
+-- more of it is there. What follows a key is read up to the next one only, so that each byte is read a few times at most,
+-- whatever is never closed.
+local function find(text, from, numbers)
+  local at = text:find('"usage"', from, true)
+  if not at then return math.max(1, #text - 5) end
   while true do
     local after = text:find('"usage"', at + 1, true)
-    found = text:sub(at, after and after - 1):match('^"usage"%s*:%s*(%b{})') or found
-    if not after then return found, at end
+    local usage = text:sub(at, after and after - 1):match('^"usage"%s*:%s*(%b{})')
+    if usage then take(numbers, usage) end
+    if not after then return at end
     at = after
   end
 end
 
--- The last usage in an answer, and the first model.
+-- The last numbers of the usages in an answer (Anthropic's events tell some at the beginning and others at the end), and the
+-- first model.
 local function read(h)
-  local usage, model, kept, from = nil, nil, "", 1
+  local numbers, model, kept, from = {}, nil, "", 1
   for piece in h:bodyChunks() do
-    local text, found = kept .. piece:getBytes(0, piece:length()), nil
+    local text = kept .. piece:getBytes(0, piece:length())
     if not model and text:find('"model"', 1, true) then
       model = text:match('"model"%s*:%s*"([%w%._:/@+-]+)"')
     end
-    found, from = find(text, from)
-    usage, kept = found or usage, text:sub(-KEPT)
+    from = find(text, from, numbers)
+    kept = text:sub(-KEPT)
     from = math.max(1, from - #text + #kept)
   end
-  return usage, model
+  return numbers, model
 end
 
 -- Metadata is asked for anew after each wait: what was got before can't be used then.
@@ -102,12 +114,13 @@ function envoy_on_response(h)
   say(h, "caller", called and label(called))
   say(h, "usage", "unknown")
   if (headers:get("content-encoding") or "identity") ~= "identity" then return end
-  local usage, model = read(h)
+  local n, model = read(h)
   say(h, "model", model and label(model))
-  if not usage then return end
-  local input, output = number(usage, "prompt_tokens") or 0, number(usage, "completion_tokens") or 0
+  if not next(n) then return end
+  local cached = n.cache_read_input_tokens or 0 -- Anthropic's input is what no cache had to do with
+  local input = (n.input_tokens or 0) + cached + (n.cache_creation_input_tokens or 0)
   say(h, "usage", "known")
-  say(h, "input_tokens", input)
-  say(h, "output_tokens", output)
-  say(h, "cached_tokens", number(usage, "cached_tokens") or 0)
+  say(h, "input_tokens", math.min(n.prompt_tokens or input, MOST))
+  say(h, "output_tokens", n.completion_tokens or n.output_tokens or 0)
+  say(h, "cached_tokens", n.cached_tokens or cached)
 end

@@ -44,7 +44,8 @@ func (m *Meaning) NewReports(
 			plan.Reported(model.KindBackendTLSPolicy,
 				flow.Map(m.in.BackendTLSPolicies.Collection(), "report/BackendTLSPolicy", policies.report)),
 		}, m.Policies.Reports(out, proxied)...),
-		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself)),
+		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself),
+			flow.From(m.forPickers(), itself)),
 	}
 }
 

@@ -29,7 +29,8 @@ func newMetrics(p *Picker) *metrics {
 		registry: prometheus.NewRegistry(),
 		models:   newNames(mostModels),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "inference_objective_request_total", Help: "Requests, by the model that they ask for, and the one that they get.",
+			Name: "inference_objective_request_total",
+			Help: "Requests, by the model that they ask for, and the one that they get.",
 		}, []string{"model_name", "target_model_name"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "inference_objective_request_error_total",

@@ -129,6 +129,7 @@ func chunk(body []byte, end bool) *extproc.CommonResponse {
 func replaceBody(c *extproc.CommonResponse, body []byte, whole bool) {
 	c.BodyMutation = &extproc.BodyMutation{Mutation: &extproc.BodyMutation_Body{Body: body}}
 	if whole {
-		c.HeaderMutation.SetHeaders = append(c.HeaderMutation.SetHeaders, setHeader("content-length", strconv.Itoa(len(body))))
+		length := setHeader("content-length", strconv.Itoa(len(body)))
+		c.HeaderMutation.SetHeaders = append(c.HeaderMutation.SetHeaders, length)
 	}
 }

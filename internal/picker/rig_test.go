@@ -107,8 +107,9 @@ func (r *rig) startPicker() {
 	for i, e := range r.all() {
 		text += fmt.Sprintf(`%s{"address":%q}`, map[bool]string{true: ","}[i > 0], e)
 	}
-	if err := os.WriteFile(list, []byte(text+`],"objectives":{"batch":-1},`+
-		`"rewrites":[{"name":"aliases","rules":[{"models":["alias"],"targets":[{"model":"simulated"}]}]}]}`), 0o600); err != nil {
+	text += `],"objectives":{"batch":-1},` +
+		`"rewrites":[{"name":"aliases","rules":[{"models":["alias"],"targets":[{"model":"simulated"}]}]}]}`
+	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	p, err := New(cfg)

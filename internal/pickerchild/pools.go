@@ -118,11 +118,11 @@ func remove[A, B comparable, V any](m map[A]map[B]V, a A, b B) {
 func (p *pools) names(
 	object model.ObjectRef, ref v1alpha2.PoolObjectReference, changed map[model.ObjectRef]bool,
 ) (pool model.ObjectRef, is bool) {
-	kind := model.KindInferencePool
-	if cmp.Or(ref.Group, kind.Group()) != kind.Group() || cmp.Or(ref.Kind, kind.String()) != kind.String() {
+	named, is := ref.Pool(object.Namespace())
+	if !is {
 		return pool, false
 	}
-	pool = model.Ref(kind, object.Namespace(), ref.Name)
+	pool = model.Ref(model.KindInferencePool, named.Namespace, named.Name)
 	changed[pool], p.poolOf[object] = true, pool
 	return pool, true
 }

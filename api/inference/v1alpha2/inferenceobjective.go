@@ -1,6 +1,9 @@
 package v1alpha2
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // InferenceObjective says how important requests to an InferencePool are that name it.
 //
@@ -60,4 +63,11 @@ type InferenceObjectiveStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Pool is the InferencePool that an object of a namespace names; false if it names another kind of object. What is not
+// stated is as the defaults say.
+func (r PoolObjectReference) Pool(namespace string) (types.NamespacedName, bool) {
+	is := (r.Group == "" || r.Group == "inference.networking.k8s.io") && (r.Kind == "" || r.Kind == "InferencePool")
+	return types.NamespacedName{Namespace: namespace, Name: r.Name}, is
 }

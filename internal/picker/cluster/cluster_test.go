@@ -86,7 +86,8 @@ func TestPriorities(t *testing.T) {
 
 func TestRewrites(t *testing.T) {
 	const named = `{metadata: {name: %s, creationTimestamp: "2026-01-0%dT00:00:00Z"}, spec: {poolRef: {name: %s}, %s}}`
-	rule := `rules: [{matches: [{model: {value: a}}], targets: [{modelRewrite: b, weight: 9}, {modelRewrite: c, weight: 1}]}]`
+	const rule = `rules: [{matches: [{model: {value: a}}],
+		targets: [{modelRewrite: b, weight: 9}, {modelRewrite: c, weight: 1}]}]`
 	got := rewritesOf("llm", []*unstructured.Unstructured{
 		object(t, fmt.Sprintf(named, "young", 2, "llm", `rules: [{targets: [{modelRewrite: d}]}]`)),
 		object(t, fmt.Sprintf(named, "old", 1, "llm", rule)),

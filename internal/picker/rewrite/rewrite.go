@@ -92,8 +92,8 @@ func young(o Object) int {
 	return 0
 }
 
-// From reads the objects of a pool. Older ones have precedence, then those whose names come first. A rule without targets
-// does not count.
+// From reads the objects of a pool. Older ones have precedence, then those whose names come first. A rule without
+// targets does not count.
 func From(objects []Object) (list Rewrites) {
 	objects = slices.SortedFunc(slices.Values(objects), func(a, b Object) int {
 		return cmp.Or(young(a)-young(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
