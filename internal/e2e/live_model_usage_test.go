@@ -155,23 +155,27 @@ func TestModelUsage(t *testing.T) {
 }
 
 // TestModelUsageOfOthers: the usage of Anthropic's messages and OpenAI's responses is counted, as JSON and as events,
-// in pieces of any size. The input of Anthropic's does not contain what a cache had to do with; that of the metrics
-// does.
+// cut anywhere. The input of Anthropic's does not contain what a cache had to do with; that of the metrics does. What a
+// client or a model says of usages and models does not count, wherever it stands.
 func TestModelUsageOfOthers(t *testing.T) {
 	t.Parallel()
+	const said = `{"model":"spoofed","usage":{"input_tokens":7,"prompt_tokens":7,"output_tokens":7,"cached_tokens":7}}`
 	answers := map[string][2]string{
-		"/v1/messages": {"application/json", `{"type":"message","model":"claude","content":` +
-			`[{"type":"text","text":"hi"}],"usage":{"input_tokens":1,"cache_creation_input_tokens":20,` +
-			`"cache_creation":{"ephemeral_5m_input_tokens":20},"cache_read_input_tokens":300,"output_tokens":4000}}`},
+		"/v1/messages": {"application/json", `{"type":"message","metadata":` + said + `,"content":` +
+			`[{"type":"tool_use","input":` + said + `},{"type":"text","text":"hi\\"usage\\":{"}],"usage":{"input_tokens":1,"cache_creation_input_tokens":20,` +
+			`"cache_creation":{"ephemeral_5m_input_tokens":20},"cache_read_input_tokens":300,"output_tokens":4000},"model":"claude"}`},
 		"/v1/messages?stream": {"text/event-stream", "event: message_start\n" +
 			`data: {"type":"message_start","message":{"model":"claude-s","usage":{"input_tokens":1,` +
 			`"cache_creation_input_tokens":20,"cache_read_input_tokens":300,"output_tokens":1}}}` + "\n\n" +
 			`data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"hi"}}` + "\n\n" +
 			`data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4000}}` + "\n\n" +
 			`data: {"type":"message_stop"}` + "\n\n"},
-		"/v1/responses": {"application/json", `{"object":"response","model":"gpt","usage":{"input_tokens":321,` +
+		"/v1/responses": {"application/json", `{"object":"response","metadata":` + said + `,"tools":[` + said + `],` +
+			`"model":"gpt" , "usage" :{"input_tokens":321,` +
 			`"input_tokens_details":{"cached_tokens":300},"output_tokens":4000,"output_tokens_details":` +
 			`{"reasoning_tokens":7},"total_tokens":4321}}`},
+		"/v1/responses?left": {"text/event-stream", `data: {"type":"response.created","response":{"tools":[` + said +
+			`],"metadata":` + said + `,"model":"left","usage":null}}` + "\n\n"},
 		"/v1/responses?stream": {"text/event-stream", `data: {"type":"response.created","response":{"model":"gpt-s",` +
 			`"usage":null}}` + "\n\n" + `data: {"type":"response.completed","response":{"model":"gpt-s","usage":` +
 			`{"input_tokens":321,"input_tokens_details":{"cached_tokens":300},"output_tokens":4000}}}` + "\n\n"},
@@ -179,8 +183,8 @@ func TestModelUsageOfOthers(t *testing.T) {
 	s := openModels(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := answers[r.RequestURI]
 		w.Header().Set("Content-Type", answer[0])
-		for text := answer[1]; text != ""; {
-			n := min(13, len(text))
+		for text, n := answer[1], 1; text != ""; n = n%31 + 1 {
+			n = min(n, len(text))
 			_, _ = io.WriteString(w, text[:n])
 			_ = http.NewResponseController(w).Flush()
 			text = text[n:]
@@ -191,7 +195,7 @@ func TestModelUsageOfOthers(t *testing.T) {
 			t.Errorf("%s: %s, want %s", path, got, answer[1])
 		}
 	}
-	var want []string
+	want := []string{requestsOf("ann", "left", "unknown", 1)}
 	for _, model := range []string{"claude", "claude-s", "gpt", "gpt-s"} {
 		want = append(want, requestsOf("ann", model, "known", 1), tokensOf("ann", model, "input", 321),
 			tokensOf("ann", model, "output", 4000), tokensOf("ann", model, "cached", 300))

@@ -1,9 +1,9 @@
 -- What requests to models took. Reads the usage of tokens and the model out of answers of model servers (OpenAI's and
 -- Anthropic's APIs, as JSON and as events), and says so in metadata, with who called (package modelusage). Each piece of
--- an answer goes on at once, as it is. A piece of text can't look like the usage: the quotes in it have backslashes.
+-- an answer goes on at once, as it is. What models say and what clients get back of their requests does not count: it
+-- stands deeper in the answer than the usage, or is a string.
 
 local USAGE, OPTIONS = "cardea.dev/usage", "cardea.dev/usage-options"
-local KEPT = 4096 -- bytes that are read again with the next piece: more than a usage has
 local LONGEST = 128 -- bytes of names
 local MOST = 1e9 -- tokens
 
@@ -57,47 +57,127 @@ end
 
 -- The numbers of a usage: OpenAI's chat/completions, completions and embeddings; its responses; Anthropic's messages.
 local NUMBERS = {
-  "prompt_tokens", "completion_tokens", "cached_tokens", "input_tokens", "output_tokens", "cache_read_input_tokens",
-  "cache_creation_input_tokens",
+  prompt_tokens = true, completion_tokens = true, cached_tokens = true, input_tokens = true, output_tokens = true,
+  cache_read_input_tokens = true, cache_creation_input_tokens = true,
 }
+local DEEPEST = 4 -- response, usage, details, cached_tokens
+local SPACE, COLON, QUOTE, BACKSLASH, NEWLINE = "^[ \t\r\n]*()", 58, 34, 92, 10
 
--- Takes the numbers that a text states into a table, which a usage without any leaves as it is.
-local function take(numbers, text)
-  for _, name in ipairs(NUMBERS) do
-    local n = tonumber(text:match('"' .. name .. '"%s*:%s*(%d+)'))
-    if n then numbers[name] = math.min(n, MOST) end
+-- Reads an answer that comes in pieces: the last of each number of its usages (Anthropic's events tell some at the
+-- beginning and others at the end), and the first model. Each byte is read once. A line of events is a text of its own.
+local function reader(events)
+  local numbers, model = {}, nil
+  local depth, keys = 0, {} -- how many objects and lists are open, and the last key in each of the outer ones
+  local quoted, escaped, ended = false, false, false -- in a string, after a backslash in it, after a string
+  local word -- the string; false: it is long, or has a backslash
+  local name, digits -- a number that is read
+  local inside, outside = '["\\]', '["{}%[%]]'
+  if events then inside, outside = '["\\\n]', '["{}%[%]\n]' end
+
+  local function add(text)
+    if word then word = #word + #text <= LONGEST * 2 and word .. text end
   end
-end
 
--- Takes the usages in a text from a byte on, the last one last. Returns the byte from which the text is read again when
--- more of it is there. What follows a key is read up to the next one only, so that each byte is read a few times at most,
--- whatever is never closed.
-local function find(text, from, numbers)
-  local at = text:find('"usage"', from, true)
-  if not at then return math.max(1, #text - 5) end
-  while true do
-    local after = text:find('"usage"', at + 1, true)
-    local usage = text:sub(at, after and after - 1):match('^"usage"%s*:%s*(%b{})')
-    if usage then take(numbers, usage) end
-    if not after then return at end
-    at = after
+  -- The API's own object begins at depth 1, or in an event that has it in a member.
+  local function outer()
+    return depth > 1 and (keys[1] == "response" or keys[1] == "message") and 1 or 0
   end
-end
 
--- The last numbers of the usages in an answer (Anthropic's events tell some at the beginning and others at the end), and the
--- first model.
-local function read(h)
-  local numbers, model, kept, from = {}, nil, "", 1
-  for piece in h:bodyChunks() do
-    local text = kept .. piece:getBytes(0, piece:length())
-    if not model and text:find('"model"', 1, true) then
-      model = text:match('"model"%s*:%s*"([%w%._:/@+-]+)"')
+  -- A string was a key.
+  local function key()
+    if depth > DEEPEST then return end
+    keys[depth] = word
+    local first = outer()
+    local within = depth - first
+    if not (word and NUMBERS[word] and keys[first + 1] == "usage") then return end
+    if within == 2 or within == 3 and word == "cached_tokens" then name, digits = word, "" end
+  end
+
+  -- A string was a value.
+  local function value()
+    local first = outer()
+    if model or not word or depth - first ~= 1 or keys[depth] ~= "model" then return end
+    if word:find("^[%w%._:/@+-]+$") then model = word end
+  end
+
+  local function open()
+    depth = depth + 1
+    if depth <= DEEPEST then keys[depth] = nil end
+  end
+
+  -- A string goes on at a byte of a text; returns the byte after what was read.
+  local function inString(text, at)
+    if escaped then
+      escaped = false
+      return at + 1
     end
-    from = find(text, from, numbers)
-    kept = text:sub(-KEPT)
-    from = math.max(1, from - #text + #kept)
+    local stop = text:find(inside, at)
+    add(text:sub(at, (stop or 0) - 1))
+    if not stop then return #text + 1 end
+    local byte = text:byte(stop)
+    if byte == BACKSLASH then
+      escaped, word = true, false
+    elseif byte == QUOTE then
+      quoted, ended = false, true
+    else
+      quoted, depth = false, 0
+    end
+    return stop + 1
   end
-  return numbers, model
+
+  -- After a string, and in the number that follows.
+  local function afterString(text, at)
+    at = text:match(SPACE, at)
+    if at > #text then return at end
+    if ended then
+      ended = false
+      if text:byte(at) ~= COLON then
+        value()
+        return at
+      end
+      key()
+      return at + 1
+    end
+    local more = text:match("^%d*", at)
+    digits = (digits .. more):sub(1, 20) -- which is more than MOST
+    if at + #more > #text then return at + #more end
+    if digits ~= "" then numbers[name] = math.min(tonumber(digits), MOST) end
+    name = nil
+    return at + #more
+  end
+
+  -- Between strings: at depth 0 there may be anything.
+  local function between(text, at)
+    at = text:find(depth == 0 and "{" or outside, at)
+    if not at then return #text + 1 end
+    local byte = text:byte(at)
+    if byte == QUOTE then
+      quoted, word = true, ""
+    elseif byte == NEWLINE then
+      depth = 0
+    elseif byte == 123 or byte == 91 then -- { and [
+      open()
+    else
+      depth = depth - 1
+    end
+    return at + 1
+  end
+
+  local function feed(text)
+    local at = 1
+    while at <= #text do
+      at = (quoted and inString or (ended or name) and afterString or between)(text, at)
+    end
+  end
+  return feed, numbers, function() return model end
+end
+
+local function read(h, events)
+  local feed, numbers, model = reader(events)
+  for piece in h:bodyChunks() do
+    feed(piece:getBytes(0, piece:length()))
+  end
+  return numbers, model()
 end
 
 -- Metadata is asked for anew after each wait: what was got before can't be used then.
@@ -114,7 +194,7 @@ function envoy_on_response(h)
   say(h, "caller", called and label(called))
   say(h, "usage", "unknown")
   if (headers:get("content-encoding") or "identity") ~= "identity" then return end
-  local n, model = read(h)
+  local n, model = read(h, kind:find("^text") ~= nil)
   say(h, "model", model and label(model))
   if not next(n) then return end
   local cached = n.cache_read_input_tokens or 0 -- Anthropic's input is what no cache had to do with

@@ -38,7 +38,8 @@ func (m *Meaning) noEffect(
 ) (field, why string) {
 	named, is := to.Pool(ref.Namespace())
 	if !is {
-		return ".kind", fmt.Sprintf("it names a %s of group %q and not an InferencePool", to.Kind, to.Group)
+		return "", fmt.Sprintf("kind %s of group %q is not that of an InferencePool (%s)", to.Kind, to.Group,
+			model.KindInferencePool.Group())
 	}
 	pool := model.Ref(model.KindInferencePool, named.Namespace, named.Name)
 	switch p, found := flow.Fetch(c, m.pools, pool); {

@@ -24,7 +24,7 @@ const (
 	workers = 4
 	// lookAgain is how soon an API server is asked again that does not serve a kind.
 	lookAgain = time.Minute
-	// firstRetry and lastRetry bound the pause after a failure. A pod waits for its first certificate.
+	// firstRetry and lastRetry bound the pause after the API server could not be asked what it serves.
 	firstRetry, lastRetry = 200 * time.Millisecond, 30 * time.Second
 )
 
@@ -149,7 +149,7 @@ func (s *Signer) next(ctx context.Context, client rest.Interface, store cache.St
 	if r, ok := o.(*certificatesv1beta1.PodCertificateRequest); err == nil && found && ok && !answered(r) {
 		err = s.settle(ctx, client, r)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) { // it may have taken too long
 		s.metrics.answers.WithLabelValues("failed").Inc()
 	}
 	return err

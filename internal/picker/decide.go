@@ -59,7 +59,7 @@ func (p *Picker) decide(c call) decision {
 	d.asked = prompt.Parse(c.path, c.body, hasher.MaxBytes())
 	random := p.cfg.random()
 	d.model = d.asked.Model
-	if choice, found := pool.rewrites.Of(d.model, random); found {
+	if choice, found := pool.rewrites.Of(d.model, random); found && choice.Model != d.model {
 		if d.body = d.asked.Rename(c.body, choice.Model); d.body != nil {
 			d.model, d.rewrite = choice.Model, choice
 		}

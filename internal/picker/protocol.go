@@ -1,6 +1,7 @@
 package picker
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -132,4 +133,17 @@ func replaceBody(c *extproc.CommonResponse, body []byte, whole bool) {
 		length := setHeader("content-length", strconv.Itoa(len(body)))
 		c.HeaderMutation.SetHeaders = append(c.HeaderMutation.SetHeaders, length)
 	}
+}
+
+// maxChunk is the size, in bytes, of the chunks of a body that the picker makes itself: less than the 64 KiB beyond which
+// some gateways take none.
+const maxChunk = 62_000
+
+// chunksOf cuts a body, whose end is that of the request's body or not.
+func chunksOf(body []byte, end bool) (list []*extproc.HttpBody) {
+	for part := range slices.Chunk(body, maxChunk) {
+		list = append(list, &extproc.HttpBody{Body: part})
+	}
+	list[len(list)-1].EndOfStream = end
+	return list
 }

@@ -30,7 +30,6 @@ type stream struct {
 	held              []*extproc.HttpBody // chunks that wait for the pick
 	bytes             int                 // of them
 	decided           bool
-	renamed           []byte  // the body with another model, or its beginning; nil: it stays as it is
 	flight            *flight // nil until an endpoint was picked
 }
 
@@ -129,10 +128,13 @@ func (s *stream) pick(
 		return answers, errDone
 	}
 	s.flight = s.p.begin(d)
-	s.renamed = d.body
 	common, metadata := s.p.picks(d.endpoints)
-	if s.renamed != nil && s.request != duplex {
-		replaceBody(common, s.renamed, s.request == filter.ProcessingMode_BUFFERED)
+	switch {
+	case d.body == nil:
+	case s.request == duplex:
+		s.held = chunksOf(d.body, s.held[len(s.held)-1].GetEndOfStream())
+	default:
+		replaceBody(common, d.body, s.request == filter.ProcessingMode_BUFFERED)
 	}
 	answer := in(common)
 	answer.DynamicMetadata = metadata
@@ -159,10 +161,8 @@ func (s *stream) requestBody(b *extproc.HttpBody) ([]*extproc.ProcessingResponse
 
 // release picks by the chunks that were held, and passes them on.
 func (s *stream) release() ([]*extproc.ProcessingResponse, error) {
-	held := s.held
-	s.held = nil
-	parts := make([][]byte, len(held))
-	for i, b := range held {
+	parts := make([][]byte, len(s.held))
+	for i, b := range s.held {
 		parts[i] = b.GetBody()
 	}
 	s.call.body = bytes.Join(parts, nil)
@@ -170,12 +170,10 @@ func (s *stream) release() ([]*extproc.ProcessingResponse, error) {
 	if err != nil {
 		return answers, err
 	}
-	if s.renamed != nil {
-		held = []*extproc.HttpBody{{Body: s.renamed, EndOfStream: held[len(held)-1].GetEndOfStream()}}
-	}
-	for _, b := range held {
+	for _, b := range s.held {
 		answers = append(answers, requestBody(chunk(b.GetBody(), b.GetEndOfStream())))
 	}
+	s.held = nil
 	return answers, nil
 }
 

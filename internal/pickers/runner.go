@@ -82,12 +82,12 @@ func New(cfg Config) (*Runner, error) {
 		pace:  workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstPause, lastPause),
 		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
-	r.queue = reconcile.New(reconcile.Config[model.ObjectRef]{
-		Do: r.reconcile, Workers: workers, What: "a picker", Log: cfg.Log,
-	})
 	if err := r.watch(); err != nil {
 		return nil, fmt.Errorf("pickers: %w", err)
 	}
+	r.queue = reconcile.New(reconcile.Config[model.ObjectRef]{
+		Do: r.reconcile, Workers: workers, What: "a picker", Log: cfg.Log,
+	})
 	return r, nil
 }
 
@@ -95,6 +95,7 @@ func New(cfg Config) (*Runner, error) {
 func (r *Runner) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
+	defer r.queue.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	synced := make([]cache.InformerSynced, kindsEnd)

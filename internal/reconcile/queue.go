@@ -48,7 +48,7 @@ type Queue[K Key] struct {
 	failing map[K]string // the last error of each key whose last call failed
 }
 
-// New makes a Queue. It works while Run runs.
+// New makes a Queue. It works while Run runs, and ends with it, or when it is closed.
 func New[K Key](cfg Config[K]) *Queue[K] {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -76,6 +76,9 @@ func (q *Queue[K]) Failing() int {
 	return len(q.failing)
 }
 
+// Close ends a Queue, also one that never ran.
+func (q *Queue[K]) Close() { q.keys.ShutDown() }
+
 // Run works until ctx ends. It can be called once.
 func (q *Queue[K]) Run(ctx context.Context) {
 	var workers sync.WaitGroup
@@ -86,7 +89,7 @@ func (q *Queue[K]) Run(ctx context.Context) {
 		})
 	}
 	<-ctx.Done()
-	q.keys.ShutDown()
+	q.Close()
 	workers.Wait()
 }
 

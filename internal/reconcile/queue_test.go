@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -42,21 +44,30 @@ func TestRetries(t *testing.T) {
 		var failure atomic.Pointer[error]
 		fail := func(err error) { failure.Store(&err) }
 		fail(errors.New("no rights"))
-		var calls []time.Duration
+		var mu sync.Mutex
+		var all []time.Duration
 		start := time.Now()
 		q, log := run(t, 1, func(context.Context, name) (time.Duration, error) {
-			calls = append(calls, time.Since(start))
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, time.Since(start))
 			return 0, *failure.Load()
 		})
+		called := func() []time.Duration {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(all)
+		}
 		q.Add("a")
 		time.Sleep(time.Second)
-		synctest.Wait()
+		calls := called()
 		if len(calls) != 4 || calls[3] != 700*time.Millisecond || q.Failing() != 1 || q.Retries("a") != 4 {
 			t.Errorf("calls at %v, %d failing, %d retries", calls, q.Failing(), q.Retries("a"))
 		}
 		q.Renew("a")
 		time.Sleep(150 * time.Millisecond)
-		synctest.Wait()
+		calls = called()
 		if len(calls) != 6 || calls[4] != time.Second || calls[5] != 1100*time.Millisecond {
 			t.Errorf("renewed after a second: calls at %v", calls)
 		}

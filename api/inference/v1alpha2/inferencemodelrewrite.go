@@ -31,7 +31,7 @@ type InferenceModelRewriteList struct {
 type InferenceModelRewriteSpec struct {
 	// PoolRef is the pool, in the same namespace.
 	PoolRef PoolObjectReference `json:"poolRef"`
-	// Rules are in their order: the first one that matches a request counts.
+	// Rules are in their order: of those that name the model, the first one counts, else of those without matches.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100

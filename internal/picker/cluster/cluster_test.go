@@ -92,6 +92,7 @@ func TestRewrites(t *testing.T) {
 		object(t, fmt.Sprintf(named, "young", 2, "llm", `rules: [{targets: [{modelRewrite: d}]}]`)),
 		object(t, fmt.Sprintf(named, "old", 1, "llm", rule)),
 		object(t, fmt.Sprintf(named, "other", 1, "another", rule)),
+		object(t, fmt.Sprintf(named, "elsewhere", 1, "llm, group: example.com", rule)),
 		object(t, fmt.Sprintf(named, "broken", 1, "llm", "rules: all")),
 	})
 	want := rewrite.Rewrites{

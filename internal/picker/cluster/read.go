@@ -86,9 +86,12 @@ func priorities(pool string, objectives []*unstructured.Unstructured) map[string
 
 // names reports whether an object is for the pool.
 func names(o *unstructured.Unstructured, pool string) bool {
-	name, _, _ := unstructured.NestedString(o.Object, "spec", "poolRef", "name")
-	kind, _, _ := unstructured.NestedString(o.Object, "spec", "poolRef", "kind")
-	return name == pool && (kind == "" || kind == "InferencePool")
+	var ref v1alpha2.PoolObjectReference
+	for name, field := range map[string]*string{"group": &ref.Group, "kind": &ref.Kind, "name": &ref.Name} {
+		*field, _, _ = unstructured.NestedString(o.Object, "spec", "poolRef", name) // another shape names nothing
+	}
+	named, is := ref.Pool(o.GetNamespace())
+	return is && named.Name == pool
 }
 
 // rewritesOf are those that name the pool. What another release of the kind states in another shape does not count.

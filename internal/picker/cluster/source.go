@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -77,7 +76,8 @@ func (s Source) Run(ctx context.Context, tell func(members.Pool)) error {
 	if w.pool, err = w.inform(ctx, pools, byName); err != nil {
 		return err
 	}
-	// Those may not be installed. Then requests have the priorities of their numbers, and the models that they ask for.
+	// Those may not be installed. Then requests have the priorities of their numbers, and the models that they ask for; so
+	// they do until they can be read.
 	if w.objectives, err = w.inform(ctx, objectives, nil); err != nil {
 		return err
 	}
@@ -119,10 +119,10 @@ type watch struct {
 // objectsOf are the objects of one resource, as the API server shows them.
 type objectsOf struct {
 	cache.SharedIndexInformer
-	absent atomic.Bool // they can't be read: there is no such resource, or it may not be read
+	absent atomic.Bool // the last try to read them failed: there may be no such resource, or it may not be read
 }
 
-// known reports whether the objects were read, or can't be.
+// known reports whether the objects were read, or can't be now.
 func (o *objectsOf) known() bool { return o.HasSynced() || o.absent.Load() }
 
 func (o *objectsOf) list() (list []*unstructured.Unstructured) {
@@ -210,10 +210,8 @@ func (w *watch) inform(
 	}
 	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		log.Debug("reading the cluster failed; retrying", "error", err)
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			informer.absent.Store(true)
-			notify()
-		}
+		informer.absent.Store(true)
+		notify()
 	})
 	if err == nil {
 		err = informer.SetTransform(trim)

@@ -68,8 +68,8 @@ func (p Pool) canonical() (Pool, error) {
 	}
 	for i, r := range p.Rewrites {
 		for j, rule := range r.Rules {
-			if len(rule.Targets) == 0 {
-				return Pool{}, fmt.Errorf("rewrite %d, rule %d: it has no targets", i+1, j+1)
+			if err := rule.Check(); err != nil {
+				return Pool{}, fmt.Errorf("rewrite %d, rule %d: %w", i+1, j+1, err)
 			}
 		}
 	}

@@ -42,6 +42,10 @@ func TestParse(t *testing.T) {
 			text:    `{"endpoints":[],"rewrites":[{"name":"r","rules":[{"models":["a"]}]}]}`,
 			mistake: "rewrite 1, rule 1: it has no targets",
 		},
+		"a weight of too much": {
+			text:    `{"endpoints":[],"rewrites":[{"name":"r","rules":[{"targets":[{"model":"b","weight":1000001}]}]}]}`,
+			mistake: "rewrite 1, rule 1: a target needs a model, and a weight of 1 to 1000000",
+		},
 		"empty":            {want: members.Pool{Members: []members.Member{}}},
 		"a name":           {text: "10.0.0.1:80\nlocalhost:80", mistake: `endpoint 2: "localhost:80" is no address`},
 		"no port":          {text: "10.0.0.1", mistake: "is no address"},

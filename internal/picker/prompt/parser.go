@@ -53,6 +53,9 @@ func readInput(p *parser, _ *Request) error {
 	if p.d.PeekKind() == '[' {
 		return p.list(p.message)
 	}
+	p.text.add([]byte{recordSeparator, unitSeparator}) // as in the list that the client sends later: what its user said
+	p.text.add([]byte("user"))
+	p.text.add([]byte{unitSeparator})
 	return p.value(&p.text)
 }
 
@@ -111,6 +114,8 @@ func (p *parser) part(to *text) error {
 			return p.d.SkipValue()
 		case name == "text":
 			return p.value(to)
+		case name == "content":
+			return p.content(to)
 		case name == "image_url" && p.d.PeekKind() == '{':
 			return p.object(func(name string) error {
 				if name != "url" {

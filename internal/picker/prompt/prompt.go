@@ -59,7 +59,7 @@ func KindOf(path string) Kind {
 		return Embedding
 	case strings.HasSuffix(path, "/responses"):
 		return Responses
-	case strings.HasSuffix(path, "/messages"):
+	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, "/messages/count_tokens"):
 		return Messages
 	}
 	return Other

@@ -65,7 +65,13 @@ func TestParse(t *testing.T) {
 			path: "/v1/responses",
 			body: `{"input":"once","model":"m","stream":true,"max_output_tokens":5,"max_tokens":6,"instructions":"be kind"}`,
 			want: prompt.Request{Kind: prompt.Responses, Model: "m", Stream: true, MaxTokens: 5, Complete: true},
-			text: "be kindonce",
+			text: "be kind|/user/once",
+		},
+		"results of tools": {
+			path: "/v1/messages/count_tokens",
+			body: `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":` +
+				`[{"type":"text","text":"3","cache_control":{}}]}]}]}`,
+			want: prompt.Request{Kind: prompt.Messages, Complete: true}, text: `|/user/"1"3`,
 		},
 		"items of a response": {
 			path: "/v1/responses",
@@ -154,8 +160,8 @@ func TestRename(t *testing.T) {
 		"it has one":       {`{"n":1, "model" : "a" ,"prompt":"a"}`, `{"n":1, "model" : "b\"" ,"prompt":"a"}`},
 		"the last counts":  {`{"model":"a","model":"c"}`, `{"model":"a","model":"b\""}`},
 		"it is no name":    {`{"model":null}`, `{"model":"b\""}`},
-		"it has none":      {" { \"n\":1}\n", " {\"model\":\"b\\\"\",\"n\":1}\n"},
-		"it has nothing":   {`{ }`, `{"model":"b\""}`},
+		"it has none":      {" { \"prompt\":\"x\"}\n", " {\"model\":\"b\\\"\", \"prompt\":\"x\"}\n"},
+		"it is another's":  {`{"role":"user"}`, ""},
 		"cut off after it": {`{"model":"a","prompt":"on`, `{"model":"b\"","prompt":"on`},
 		"cut off in it":    {`{"prompt":"x","model":"a`, ""},
 		"cut off before":   {`{"prompt":"on`, ""},
@@ -174,7 +180,8 @@ func TestRename(t *testing.T) {
 			}
 		})
 	}
-	if renamed := prompt.Parse("/v1/completions", []byte("{}"), 64).Rename([]byte("{}"), "\xff"); renamed != nil {
+	body := []byte(`{"model":"a"}`)
+	if renamed := prompt.Parse("/v1/completions", body, 64).Rename(body, "\xff"); renamed != nil {
 		t.Errorf("%q is a name", renamed)
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // Rename is the body that r was parsed from with another model; all other bytes are as they were. It is nil if that
-// can't be known to be right: the model is not in the part of the body that was read, or the body is no JSON object.
+// can't be known to be right: the model is not in the part of the body that was read, or a body without a model says
+// nothing that its kind is about.
 func (r Request) Rename(body []byte, model string) []byte {
 	quoted, err := jsontext.AppendQuote(nil, model)
 	if err != nil {
@@ -17,13 +18,8 @@ func (r Request) Rename(body []byte, model string) []byte {
 		return slices.Concat(body[:r.model.begin], quoted, body[r.model.end:])
 	}
 	begin := bytes.IndexByte(body, '{')
-	if !r.Complete || begin < 0 {
+	if !r.Complete || begin < 0 || len(r.Text) == 0 {
 		return nil
 	}
-	rest := bytes.TrimLeft(body[begin+1:], " \t\r\n")
-	member := slices.Concat([]byte(`"model":`), quoted)
-	if !bytes.HasPrefix(rest, []byte("}")) {
-		member = append(member, ',')
-	}
-	return slices.Concat(body[:begin+1], member, rest)
+	return slices.Concat(body[:begin+1], []byte(`"model":`), quoted, []byte(","), body[begin+1:])
 }

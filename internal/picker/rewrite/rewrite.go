@@ -2,6 +2,8 @@ package rewrite
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,7 +14,7 @@ import (
 // Rewrite is what one InferenceModelRewrite states.
 type Rewrite struct {
 	Name  string `json:"name"`
-	Rules []Rule `json:"rules"` // the first one that matches counts
+	Rules []Rule `json:"rules"`
 }
 
 // Rule replaces models.
@@ -27,7 +29,8 @@ type Target struct {
 	Weight int    `json:"weight,omitempty"` // of all targets' weights; 0 is 1
 }
 
-// Rewrites are those of a pool, the one with the highest precedence first.
+// Rewrites are those of a pool, the one with the highest precedence first. Rules that name a model count before those for
+// every model, in one Rewrite, too: so the picker of the extension does.
 type Rewrites []Rewrite
 
 // Choice is the model that a request gets.
@@ -37,27 +40,16 @@ type Choice struct {
 	Total int    // of the weights of the rule's targets
 }
 
-// Of is the model for a request that asks for one; "": it names none. found is false if it gets what it asks for.
-// A rule that names the model counts before those for every model, whatever their precedence; in one Rewrite, the first
-// one that matches counts.
+// Of is the model for a request that asks for one; "": it names none. found is false if no rule is for it.
 func (l Rewrites) Of(model string, random *rand.Rand) (c Choice, found bool) {
-	var rule Rule
-	for _, r := range l {
-		i := slices.IndexFunc(r.Rules, func(r Rule) bool { return r.matches(model) })
-		if i < 0 {
-			continue
-		}
-		named := len(r.Rules[i].Models) > 0
-		if named || !found {
-			rule, c.By, found = r.Rules[i], r.Name, true
-		}
-		if named {
-			break
-		}
+	rule, by, found := l.rule(func(r Rule) bool { return model != "" && slices.Contains(r.Models, model) })
+	if !found {
+		rule, by, found = l.rule(func(r Rule) bool { return len(r.Models) == 0 })
 	}
 	if !found {
 		return c, false
 	}
+	c.By = by
 	for _, t := range rule.Targets {
 		c.Total += t.weight()
 	}
@@ -71,8 +63,30 @@ func (l Rewrites) Of(model string, random *rand.Rand) (c Choice, found bool) {
 	return c, true
 }
 
-func (r Rule) matches(model string) bool {
-	return len(r.Models) == 0 || model != "" && slices.Contains(r.Models, model)
+// rule is the first one that is for something, and the name of its Rewrite.
+func (l Rewrites) rule(is func(Rule) bool) (rule Rule, by string, found bool) {
+	for _, r := range l {
+		if i := slices.IndexFunc(r.Rules, is); i >= 0 {
+			return r.Rules[i], r.Name, true
+		}
+	}
+	return rule, "", false
+}
+
+// maxWeight is that of an InferenceModelRewrite.
+const maxWeight = 1_000_000
+
+// Check says what is wrong with a rule of a file; those of From are right.
+func (r Rule) Check() error {
+	for _, t := range r.Targets {
+		if t.Model == "" || t.Weight < 0 || t.Weight > maxWeight {
+			return fmt.Errorf("a target needs a model, and a weight of 1 to %d or none", maxWeight)
+		}
+	}
+	if len(r.Targets) == 0 {
+		return errors.New("it has no targets")
+	}
+	return nil
 }
 
 func (t Target) weight() int { return max(1, t.Weight) }

@@ -19,7 +19,7 @@ func of(to string, models ...string) rewrite.Rule {
 	return r
 }
 
-// TestOf: the first rule that matches counts; one that names the model goes before those for all.
+// TestOf: a rule that names the model goes before those for all; else the first one that matches counts.
 func TestOf(t *testing.T) {
 	fallback := rewrite.Rewrite{Name: "fallback", Rules: []rewrite.Rule{all("default")}}
 	aliases := rewrite.Rewrite{Name: "aliases", Rules: []rewrite.Rule{of("b1", "b", "beta"), of("b2", "b")}}
@@ -38,8 +38,8 @@ func TestOf(t *testing.T) {
 		{name: "no model", list: rewrite.Rewrites{aliases}, nothing: true},
 		{name: "no model, with a fallback", list: rewrite.Rewrites{aliases, fallback}, to: "default", by: "fallback"},
 		{name: "a name before all", list: rewrite.Rewrites{fallback, aliases}, model: "b", to: "b1", by: "aliases"},
-		{name: "the first for all", list: rewrite.Rewrites{fallback, closed}, model: "b", to: "default", by: "fallback"},
-		{name: "in its order", list: rewrite.Rewrites{closed}, model: "b", to: "c", by: "closed"},
+		{name: "behind all", list: rewrite.Rewrites{fallback, closed}, model: "b", to: "b3", by: "closed"},
+		{name: "the first for all", list: rewrite.Rewrites{fallback, closed}, model: "x", to: "default", by: "fallback"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, found := c.list.Of(c.model, rand.New(rand.NewPCG(1, 2)))
