@@ -162,8 +162,10 @@ func TestModelUsageOfOthers(t *testing.T) {
 	const said = `{"model":"spoofed","usage":{"input_tokens":7,"prompt_tokens":7,"output_tokens":7,"cached_tokens":7}}`
 	answers := map[string][2]string{
 		"/v1/messages": {"application/json", `{"type":"message","metadata":` + said + `,"content":` +
-			`[{"type":"tool_use","input":` + said + `},{"type":"text","text":"hi\\"usage\\":{"}],"usage":{"input_tokens":1,"cache_creation_input_tokens":20,` +
-			`"cache_creation":{"ephemeral_5m_input_tokens":20},"cache_read_input_tokens":300,"output_tokens":4000},"model":"claude"}`},
+			`[{"type":"tool_use","input":` + said + `},{"type":"text","text":"{\\\"usage\":{"}],` +
+			`"usage":{"input_tokens":1,"cache_creation_input_tokens":20,` +
+			`"cache_creation":{"ephemeral_5m_input_tokens":20},"cache_read_input_tokens":300,` +
+			`"output_tokens":4000},"model":"claude"}`},
 		"/v1/messages?stream": {"text/event-stream", "event: message_start\n" +
 			`data: {"type":"message_start","message":{"model":"claude-s","usage":{"input_tokens":1,` +
 			`"cache_creation_input_tokens":20,"cache_read_input_tokens":300,"output_tokens":1}}}` + "\n\n" +

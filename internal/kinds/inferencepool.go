@@ -67,6 +67,10 @@ func stampPool(s inferencev1.InferencePoolStatus, stamp kind.Stamper) inferencev
 func inferenceObjective() *kind.Kind {
 	k := custom(model.KindInferenceObjective, kind.Custom[v1alpha2.InferenceObjectiveSpec]())
 	k.Optional, k.Many = true, true
+	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
+		return poolRef(from, spec.(*v1alpha2.InferenceObjectiveSpec).PoolRef)
+	}
+	k.Refers = []model.Kind{model.KindInferencePool}
 	k.Columns = []kind.Column{
 		column("POOL", "spec", "poolRef", "name"),
 		columnOr("PRIORITY", "0", "spec", "priority"),
@@ -78,6 +82,19 @@ func inferenceObjective() *kind.Kind {
 func modelRewrite() *kind.Kind {
 	k := custom(model.KindModelRewrite, kind.Custom[v1alpha2.InferenceModelRewriteSpec]())
 	k.Optional, k.Many = true, true
+	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
+		return poolRef(from, spec.(*v1alpha2.InferenceModelRewriteSpec).PoolRef)
+	}
+	k.Refers = []model.Kind{model.KindInferencePool}
 	k.Columns = []kind.Column{column("POOL", "spec", "poolRef", "name")}
 	return &k
+}
+
+// poolRef is the reference of an object to its pool.
+func poolRef(from model.ObjectRef, to v1alpha2.PoolObjectReference) []kind.Reference {
+	named, is := to.Pool(from.Namespace())
+	if !is {
+		return nil
+	}
+	return []kind.Reference{{To: model.Ref(model.KindInferencePool, named.Namespace, named.Name)}}
 }

@@ -29,8 +29,8 @@ type Target struct {
 	Weight int    `json:"weight,omitempty"` // of all targets' weights; 0 is 1
 }
 
-// Rewrites are those of a pool, the one with the highest precedence first. Rules that name a model count before those for
-// every model, in one Rewrite, too: so the picker of the extension does.
+// Rewrites are those of a pool, the one with the highest precedence first. Rules that name a model count before those
+// for every model, in one Rewrite, too: so the picker of the extension does.
 type Rewrites []Rewrite
 
 // Choice is the model that a request gets.
