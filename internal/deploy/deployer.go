@@ -71,15 +71,15 @@ func New(cfg Config) (*Deployer, error) {
 		classes: map[model.ObjectRef]plan.Class{},
 		named:   map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
+	d.queue = reconcile.New(reconcile.Config[model.ObjectRef]{
+		Do: d.bring, Workers: workers, What: "the objects of a Gateway, XBackend or InferencePool", Log: cfg.Log,
+	})
 	if d.metrics, err = newMetrics(cfg.Metrics, d); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	if err := d.watch(client); err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
-	d.queue = reconcile.New(reconcile.Config[model.ObjectRef]{
-		Do: d.bring, Workers: workers, What: "the objects of a Gateway, XBackend or InferencePool", Log: cfg.Log,
-	})
 	return d, nil
 }
 

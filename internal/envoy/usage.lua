@@ -74,10 +74,6 @@ local function reader(events)
   local inside, outside = '["\\]', '["{}%[%]]'
   if events then inside, outside = '["\\\n]', '["{}%[%]\n]' end
 
-  local function add(text)
-    if word then word = #word + #text <= LONGEST * 2 and word .. text end
-  end
-
   -- The API's own object begins at depth 1, or in an event that has it in a member.
   local function outer()
     return depth > 1 and (keys[1] == "response" or keys[1] == "message") and 1 or 0
@@ -112,8 +108,9 @@ local function reader(events)
       return at + 1
     end
     local stop = text:find(inside, at)
-    add(text:sub(at, (stop or 0) - 1))
-    if not stop then return #text + 1 end
+    local after = stop or #text + 1
+    if word then word = #word + after - at <= LONGEST * 2 and word .. text:sub(at, after - 1) end
+    if not stop then return after end
     local byte = text:byte(stop)
     if byte == BACKSLASH then
       escaped, word = true, false

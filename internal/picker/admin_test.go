@@ -65,6 +65,7 @@ func TestOtherModels(t *testing.T) {
 	pool := *p.pool.Load()
 	pool.rewrites = rewrite.Rewrites{{Name: "alias", Rules: []rewrite.Rule{
 		{Models: []string{"m"}, Targets: []rewrite.Target{{Model: "n"}}},
+		{Models: []string{"same"}, Targets: []rewrite.Target{{Model: "same"}}},
 	}}}
 	p.pool.Store(&pool)
 	c := request("a", 100)
@@ -84,6 +85,10 @@ func TestOtherModels(t *testing.T) {
 	want(t, "explained", *e.Rewrite, ExplainedRewrite{Model: "n", By: "alias", Weight: 1, Total: 1})
 	want(t, "the model that was asked for", e.Prompt.Model, "m")
 
+	c.body = []byte(strings.Replace(string(c.body), `"m"`, `"same"`, 1))
+	if d := p.decide(c); d.body != nil || d.model != "same" || d.rewrite.By != "" {
+		t.Errorf("a model that stays is replaced: %+v in %s", d.rewrite, d.body)
+	}
 	c.path = "/v1/files"
 	if d := p.decide(c); d.body != nil || d.model != "" || d.rewrite.By != "" {
 		t.Errorf("a body that is not read becomes %s", d.body)

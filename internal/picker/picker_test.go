@@ -1,6 +1,7 @@
 package picker
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -393,6 +394,25 @@ func TestSubset(t *testing.T) {
 		}})
 		if !slices.Equal(got, c.want) || found != c.found {
 			t.Errorf("%s: %v, %v", name, got, found)
+		}
+	}
+}
+
+// TestChunks: a large body goes back in chunks of a size that every gateway takes, whole, and the last one says whether
+// more follows.
+func TestChunks(t *testing.T) {
+	body := bytes.Repeat([]byte("0123456789"), 20_000)
+	for _, end := range []bool{true, false} {
+		var whole []byte
+		list := chunksOf(body, end)
+		for i, c := range list {
+			if len(c.GetBody()) > 64<<10 || c.GetEndOfStream() != (end && i == len(list)-1) {
+				t.Errorf("chunk %d of %d: %d bytes, end %v", i+1, len(list), len(c.GetBody()), c.GetEndOfStream())
+			}
+			whole = append(whole, c.GetBody()...)
+		}
+		if !bytes.Equal(whole, body) {
+			t.Errorf("%d bytes, want %d", len(whole), len(body))
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Config[K Key] struct {
 	// once more; 0: when the key is queued.
 	Do      func(ctx context.Context, key K) (again time.Duration, err error)
 	Workers int          // calls at a time; at least 1
-	What    string       // that is retried, as the beginning of a sentence in the log: "a picker"
+	What    string       // what a key stands for, with which lines of the log begin: "a picker"
 	Log     *slog.Logger // nil: nothing is logged
 }
 
@@ -142,8 +142,8 @@ func (q *Queue[K]) note(key K, now string) {
 	q.mu.Unlock()
 	switch {
 	case now != "" && now != before:
-		q.cfg.Log.Warn(q.cfg.What+": not up to date; retrying", "object", key.String(), "error", now)
+		q.cfg.Log.Warn(q.cfg.What+": failed; retrying", "object", key.String(), "error", now)
 	case now == "" && before != "":
-		q.cfg.Log.Info(q.cfg.What+": up to date again", "object", key.String())
+		q.cfg.Log.Info(q.cfg.What+": succeeded after failures", "object", key.String())
 	}
 }

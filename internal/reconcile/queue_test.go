@@ -80,7 +80,7 @@ func TestRetries(t *testing.T) {
 		if q.Failing() != 0 || q.Retries("a") != 0 {
 			t.Errorf("after it succeeded: %d failing, %d retries", q.Failing(), q.Retries("a"))
 		}
-		for _, line := range []string{"no rights", "no room", "up to date again"} {
+		for _, line := range []string{"no rights", "no room", "succeeded after failures"} {
 			if strings.Count(log.String(), line) != 1 {
 				t.Errorf("%q is not in the log, or more than once:\n%s", line, log)
 			}

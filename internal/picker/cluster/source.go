@@ -119,10 +119,10 @@ type watch struct {
 // objectsOf are the objects of one resource, as the API server shows them.
 type objectsOf struct {
 	cache.SharedIndexInformer
-	absent atomic.Bool // the last try to read them failed: there may be no such resource, or it may not be read
+	absent atomic.Bool // reading them has failed: there may be no such resource, or no permission to read it
 }
 
-// known reports whether the objects were read, or can't be now.
+// known reports whether the objects were read, or reading them has failed: they are then read later, or never.
 func (o *objectsOf) known() bool { return o.HasSynced() || o.absent.Load() }
 
 func (o *objectsOf) list() (list []*unstructured.Unstructured) {
