@@ -13,7 +13,7 @@ import (
 // Propose keeps a draft that others are to approve.
 func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Preview) (made ledger.Proposal, err error) {
 	request := d.Request
-	d.Request, d.Head, d.DryRun, d.Direct, d.Proposal = "", 0, false, false, nil
+	d.Request, d.Head, d.DryRun, d.Direct, d.Blind, d.Proposal = "", 0, false, false, false, nil
 	p, err := s.prepareDraft(ctx, d)
 	switch {
 	case err != nil:
