@@ -185,6 +185,11 @@ func (s *server) writeObject(ctx context.Context, in Written,
 		return nil, err
 	}
 	d.Edits = []ledger.Edit{e}
+	if d.DryRun {
+		if err := s.mayCompare(ctx, d); err != nil {
+			return nil, err
+		}
+	}
 	if d, err = s.admit(ctx, d, s.mayDraft); err != nil {
 		return nil, err
 	}

@@ -86,6 +86,9 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	if d.Blind, err = s.guard().Blind(ctx, askedOf(ctx).caller, d.Edits); err != nil {
+		return nil, err
+	}
 	end, err := s.turn(ctx, Previews)
 	if err != nil {
 		return nil, err
@@ -173,6 +176,9 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 			of := "" // who does not read the Secret can't tell whether it has the values of another proposal
 			if !reads {
 				of = fmt.Sprintf("proposal %d", p.Number)
+			}
+			if !reads && !may && comparable(e) { // nor whether they are those that it has
+				p.Preview.Digest = ""
 			}
 			e.Content = s.redact(ledger.Object{Key: e.Key, Content: e.Content}, of).Content
 			edits = append(edits, e)
