@@ -17,8 +17,8 @@ const (
 	unknownFor   = 2 * time.Second  // the same, for who was accepted before
 	reviewWithin = 5 * time.Second
 	maxReviews   = 4096
-	// reviewsAtOnce is how many questions of strangers are under way at most, whoever asks: each forged token is one. There
-	// are as many for those who were accepted before, so that strangers do not hold them up.
+	// reviewsAtOnce is how many questions of strangers are under way at most, whoever asks: each forged token is one.
+	// There are as many for those who were accepted before, so that strangers do not hold them up.
 	reviewsAtOnce = 16
 )
 

@@ -54,8 +54,8 @@ const (
 	MayAdmin    Permission = "admin" // targets, clusters, tokens and grants
 )
 
-// MayCreate and MayChange are the halves of MayWrite: for what is not there, and for what is. A grant gives both; another
-// authority may tell them apart.
+// MayCreate and MayChange are the halves of MayWrite: for what is not there, and for what is. A grant gives both;
+// another authority may tell them apart.
 const (
 	MayCreate Permission = "create"
 	MayChange Permission = "change"

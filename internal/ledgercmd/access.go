@@ -145,8 +145,9 @@ func (o *options) setGrantCommand() *cobra.Command {
 	f.StringSliceVar(&g.Subjects, "subjects", nil, "who: subjects, group:NAME, or * for all who are known")
 	f.StringSliceVar(&permissions, "permissions", nil,
 		"what: read, write, delete, rollback, hold, propose, approve, admin, or *")
-	f.StringSliceVar(&g.Kinds, "kinds", nil, "kinds of objects, as HTTPRoute or Widget.example.com (default: all); without a group, a kind of Kubernetes,\n"+
-		"the Gateway API or Cardea")
+	f.StringSliceVar(&g.Kinds, "kinds", nil,
+		"kinds of objects, such as HTTPRoute or Widget.example.com (default: all); those of Kubernetes,\n"+
+			"the Gateway API and Cardea need no group")
 	f.StringSliceVar(&g.Namespaces, "namespaces", nil, "namespaces of objects (default: all)")
 	f.StringSliceVar(&g.Targets, "targets", nil, "targets of objects (default: all)")
 	return cmd

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/ledger/rest"
 )
 
-// TestDryRunsOfACaller: so many objects of a caller are checked by API servers at once; others of theirs wait, and those
-// of another caller do not.
+// TestDryRunsOfACaller: so many objects of a caller are checked by API servers at once; others of theirs wait, and
+// those of another caller do not.
 func TestDryRunsOfACaller(t *testing.T) {
 	asked, goOn := make(chan string), make(chan struct{})
 	check := bounded(rest.NewLimits(0), func(ctx context.Context, _ ledger.Target, _ map[string]any) error {

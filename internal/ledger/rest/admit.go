@@ -31,8 +31,8 @@ func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context
 	}
 	err := may(ctx, d)
 	if d.Verb == ledger.Undo && ledger.CodeOf(err) == ledger.Denied { // the request does not name its objects
-		err = &ledger.Error{Code: ledger.Denied, Object: fmt.Sprintf("change %d", d.Of), Fix: "ask an administrator for a grant",
-			Message: Subject(ctx) + " may not do this with all objects of it"}
+		err = &ledger.Error{Code: ledger.Denied, Object: fmt.Sprintf("change %d", d.Of),
+			Message: Subject(ctx) + " may not do this with all objects of it", Fix: "ask an administrator for a grant"}
 	}
 	return err
 }

@@ -125,9 +125,9 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 	return &changePage{page}, err
 }
 
-// changesPage is a page of changes as the caller may see them. Who made a change of which the caller may read nothing is
-// not told, so an author is looked for among those that they see, unless they may read everything: of so many changes
-// at once (most).
+// changesPage is a page of changes as the caller may see them. Who made a change of which the caller may read nothing
+// is not told, so an author is looked for among those that they see, unless they may read everything: of so many
+// changes at once (most).
 func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.ChangePage, error) {
 	page, author := wire.ChangePage{Changes: []wire.SeenChange{}}, q.Author
 	if author != "" && q.Object == nil {

@@ -145,8 +145,8 @@ func TestAuthorsOfWhatIsHidden(t *testing.T) {
 		}
 	}
 	r.lets("bob", "shop", ledger.MayRollback, ledger.MayRead)
-	if p := r.do(call{who: "bob", method: "POST", path: "/changes/2/undo", body: `{}`}).problem(403, ledger.Denied); strings.
-		Contains(fmt.Sprint(p), "pay") {
+	undo := call{who: "bob", method: "POST", path: "/changes/2/undo", body: `{}`}
+	if p := r.do(undo).problem(403, ledger.Denied); strings.Contains(fmt.Sprint(p), "pay") {
 		t.Errorf("an undo: %+v", p)
 	}
 }

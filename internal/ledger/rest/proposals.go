@@ -34,7 +34,8 @@ func proposals(s *server, api huma.API) {
 		s.getProposal)
 	approvers := map[string]any{first: anyOf(ledger.MayApprove)}
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
-		Summary: "Approve proposal", Metadata: approvers, Description: "Nobody approves what they proposed. The body states the digest of " +
+		Summary: "Approve proposal", Metadata: approvers,
+		Description: "Nobody approves what they proposed. The body states the digest of " +
 			"the preview that is approved (428 without)."}, s.approve)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
 		Summary: "Reject proposal", Metadata: approvers, Description: "It ends with that."}, s.reject)
