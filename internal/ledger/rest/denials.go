@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"time"
 
@@ -26,8 +28,8 @@ type denials map[string]*noted
 // noted is what was noted of a caller.
 type noted struct {
 	since  time.Time
-	seen   map[ledger.Denial]bool // in this time
-	missed int64                  // since the last that was noted
+	seen   map[[sha256.Size]byte]bool // in this time
+	missed int64                      // since the last that was noted
 }
 
 // note tells whether a denial is to be noted, and how it is.
@@ -39,11 +41,12 @@ func (l *Limits) note(d ledger.Denial, now time.Time) (ledger.Denial, bool) {
 	}
 	d.Object, d.Request = clipped(d.Object), clipped(d.Request)
 	n := l.denials.of(d.Subject, now)
-	if n.seen[d] || len(n.seen) >= notesEach {
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", d.Permission, d.Object, d.Request))
+	if n.seen[key] || len(n.seen) >= notesEach {
 		n.missed++
 		return d, false
 	}
-	n.seen[d] = true
+	n.seen[key] = true
 	d.Missed, n.missed = n.missed, 0
 	return d, true
 }
@@ -68,7 +71,7 @@ func (all denials) of(subject string, now time.Time) *noted {
 		all[subject] = n
 	}
 	if now.Sub(n.since) >= noteEvery {
-		n.since, n.seen = now, map[ledger.Denial]bool{}
+		n.since, n.seen = now, map[[sha256.Size]byte]bool{}
 	}
 	return n
 }
