@@ -71,7 +71,7 @@ func TestAddressesStayHere(t *testing.T) {
 	cut := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(cut.Close)
 	for address, want := range map[string]string{
-		"http://127.0.0.1:1": "no Cardea runs", "http://cardea.invalid:9900": "can't be reached",
+		"http://127.0.0.1:1": "no Cardea runs", "http://127.0.0.1:99999": "can't be reached",
 		other.URL: "not Cardea's admin API", cut.URL: "does not answer", "http://a b": "no URL",
 		"http://cardea.invalid:9901": "without TLS",
 	} {
