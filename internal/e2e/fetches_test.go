@@ -12,8 +12,8 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// TestHostsOfURLs: in a cluster, the URL of a key set can't name what is in it, which is refused and not fetched, unless
-// a backend is asked in its place; others are fetched, for the namespaces that name them. On one's own machine all are.
+// TestHostsOfURLs: in a cluster, the URL of a key set can't name what is in it, which is refused, unless
+// a backend is asked in its place; others are fetched, for the namespaces that name them. In a folder all are.
 func TestHostsOfURLs(t *testing.T) {
 	const policy = `
 ---

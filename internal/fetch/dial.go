@@ -34,7 +34,8 @@ type unasked struct{ refusal }
 func (f *Fetcher) client(key model.FetchKey, want model.Fetch) (*http.Client, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: f.cfg.Reach.control, Resolver: f.resolver}
 	transport := &http.Transport{
-		DialContext: f.cfg.Reach.dial(dialer), TLSClientConfig: &tls.Config{RootCAs: f.cfg.Roots}, TLSHandshakeTimeout: dialTimeout,
+		DialContext: f.cfg.Reach.dial(dialer), TLSClientConfig: &tls.Config{RootCAs: f.cfg.Roots},
+		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 	}
 	if want.Backend != nil {

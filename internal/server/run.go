@@ -118,8 +118,8 @@ func (o Options) deployment(w *world.World, environment model.Environment) deplo
 	}
 }
 
-// reach is where documents are fetched from that policies name. The API server is what this program talks to with rights
-// of its own; apiServer is its address.
+// reach is where documents are fetched from that policies name. apiServer is the address at which this program has
+// rights of its own.
 func (o Options) reach(apiServer string) fetch.Reach {
 	r := fetch.Reach{ClusterDomain: o.ClusterDomain, Except: slices.Concat(fetch.OwnMachine, o.FetchExcept)}
 	host := apiServer

@@ -52,18 +52,20 @@ func TestParseKeys(t *testing.T) {
 	if _, _, err := parseKeys(keys()); !errors.Is(err, errNoKeys) {
 		t.Errorf("an empty set: %v", err)
 	}
+	replaced := func(old, with string) string { return strings.Replace(ecKey, old, with, 1) }
 	for bad, want := range map[string]string{
 		`"text"`: "it is not a JSON object", `7`: "it is not a JSON object", `null`: "it is not a JSON object",
 		`[]`: "it is not a JSON object", `{}`: "kty is none of RSA, EC and OKP",
-		strings.Replace(ecKey, `"kty"`, `"kid":7,"kty"`, 1):                               "kid is not a text",
-		strings.Replace(ecKey, `"x":`, `"x":{},"was":`, 1):                                "x is not a text",
-		strings.Replace(ecKey, `"EC"`, `7`, 1):                                            "kty is not a text",
-		strings.Replace(ecKey, `"kty"`, `"KTY"`, 1):                                       "kty is none of RSA, EC and OKP", // names are exact
-		strings.Replace(ecKey, `"EC"`, `"EC","y":"AA"`, 1):                                "",                               // of two members, the last
-		strings.Replace(ecKey, `}`, `,"y":"AA"}`, 1):                                      "x and y have 32 and 1 bytes, want 32",
-		strings.Replace(ecKey, `"kty"`, `"alg":null,"kty"`, 1):                            "",
-		strings.Replace(ecKey, `"kty"`, `"use":"enc","kty"`, 1):                           "",
-		strings.Replace(ecKey, `"kty"`, `"kid":"`+strings.Repeat("k", 2000)+`","kty"`, 1): "kid has more than 1024 bytes",
+		replaced(`"kty"`, `"kid":7,"kty"`): "kid is not a text",
+		replaced(`"x":`, `"x":{},"was":`):  "x is not a text",
+		replaced(`"EC"`, `7`):              "kty is not a text",
+		// Names are exact, and of two members of one name the last counts.
+		replaced(`"kty"`, `"KTY"`):                                       "kty is none of RSA, EC and OKP",
+		replaced(`"EC"`, `"EC","y":"AA"`):                                "",
+		replaced(`}`, `,"y":"AA"}`):                                      "x and y have 32 and 1 bytes, want 32",
+		replaced(`"kty"`, `"alg":null,"kty"`):                            "",
+		replaced(`"kty"`, `"use":"enc","kty"`):                           "",
+		replaced(`"kty"`, `"kid":"`+strings.Repeat("k", 2000)+`","kty"`): "kid has more than 1024 bytes",
 	} {
 		got, ignored, err := parseKeys(keys(bad, edKey))
 		if err != nil || !strings.Contains(got, "Ed25519") || (want == "") != (ignored == nil) ||
