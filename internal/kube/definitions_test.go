@@ -54,14 +54,6 @@ func TestDefinitionsOfOthers(t *testing.T) {
 	})
 	r.wantDefinitions("newer", nil)
 	await(r, r.sources.InferencePools, p.ref(model.KindInferencePool, "models"), anyway)
-
-	p.uninstall("xbackends.gateway.networking.x-k8s.io")
-	p.uninstall("httproutes.gateway.networking.k8s.io")
-	p.uninstall("dataplanes.cardea.dev")
-	r.wantDefinitions("others", []model.Definition{
-		{Name: "dataplanes.cardea.dev", Absent: true, Reads: "v1alpha1"},
-		{Name: "httproutes.gateway.networking.k8s.io", Origin: model.GatewayAPIOrigin, Absent: true, Reads: "v1 or v1beta1"},
-	})
 }
 
 // definePools installs the definition of InferencePools with a change.
