@@ -63,13 +63,14 @@ func objects(t *testing.T, text []byte) (list []object) {
 	return list
 }
 
-// TestDefinitionsAreApart: what is deleted with install.yaml is Cardea's own. All but its CRDs can be chosen by a label,
+// TestDefinitionsAreApart: what is deleted with install.yaml is Cardea's own. A label chooses all but its CRDs,
 // so that an uninstall can leave the policies.
 func TestDefinitionsAreApart(t *testing.T) {
 	files := built(t)
 	var others []string
 	for _, o := range objects(t, files[thirdPartyFile]) {
-		if o.Kind != "CustomResourceDefinition" || model.KindOf(o.Spec.Group, "Any").Origin() != model.ThirdPartyOrigin {
+		origin := model.KindOf(o.Spec.Group, "Any").Origin()
+		if o.Kind != "CustomResourceDefinition" || origin != model.ThirdPartyOrigin {
 			t.Errorf("%s has %s %s", thirdPartyFile, o.Kind, o.Metadata.Name)
 		}
 		others = append(others, o.Metadata.Name)

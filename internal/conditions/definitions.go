@@ -43,7 +43,8 @@ func (c Class) installed(l *list) {
 // outdated says what a definition that is installed has not, and what to do about it.
 func outdated(d model.Definition) string {
 	if d.NotServed {
-		return fmt.Sprintf("%s serves %s, and %s is read (%s)", d.Name, cmp.Or(d.Serves, "no version"), d.Reads, updates(d.Origin))
+		serves := cmp.Or(d.Serves, "no version")
+		return fmt.Sprintf("%s serves %s, and %s is read (%s)", d.Name, serves, d.Reads, updates(d.Origin))
 	}
 	return fmt.Sprintf("%s has no %s (%s)", d.Name, d.Lacks, updates(d.Origin))
 }

@@ -18,7 +18,8 @@ func TestCRDsInstalled(t *testing.T) {
 	older.Serves, older.NotServed = "v1alpha1, v1alpha2", true
 	lacking.Lacks = "spec.appProtocol"
 	own := model.Definition{Name: "securitypolicies.cardea.dev", Reads: "v1alpha1", Absent: true}
-	oldOwn := model.Definition{Name: "securitypolicies.cardea.dev", Reads: "v1alpha1", Serves: "v1alpha1", Lacks: "spec.jwt"}
+	oldOwn := own
+	oldOwn.Absent, oldOwn.Serves, oldOwn.Lacks = false, "v1alpha1", "spec.jwt"
 	routes := model.Definition{Name: "httproutes.gateway.networking.k8s.io", Origin: model.GatewayAPIOrigin, Absent: true}
 	for name, c := range map[string]struct {
 		definitions []model.Definition
@@ -30,7 +31,8 @@ func TestCRDsInstalled(t *testing.T) {
 			[]string{"not installed: " + pool.Name + " (kubectl create -f deploy/third-party-crds.yaml); all else is served"}},
 		"older version": {[]model.Definition{older}, "False Outdated",
 			[]string{pool.Name + " serves v1alpha1, v1alpha2, and v1 is read (update it with the project that installed it"}},
-		"a field less": {[]model.Definition{lacking}, "False Outdated", []string{pool.Name + " has no spec.appProtocol (update"}},
+		"a field less": {[]model.Definition{lacking}, "False Outdated",
+			[]string{pool.Name + " has no spec.appProtocol (update"}},
 		"several": {[]model.Definition{own, lacking, routes}, "False Outdated", []string{
 			"has no spec.appProtocol", "not installed: securitypolicies.cardea.dev (apply deploy/install.yaml",
 			"not installed: httproutes.gateway.networking.k8s.io (kubectl apply --server-side",

@@ -38,8 +38,8 @@ func TestCompare(t *testing.T) {
 	version := func(name string, served bool, properties string) string {
 		text := "{name: " + name + ", served: false}"
 		if served {
-			text = "{name: " + name + ", served: true, schema: {openAPIV3Schema: {properties: {metadata: {}, spec: {properties: " +
-				properties + "}}}}}"
+			text = "{name: " + name + ", served: true, schema: {openAPIV3Schema: {properties: {metadata: {}, " +
+				"spec: {properties: " + properties + "}}}}}"
 		}
 		return text
 	}
@@ -53,16 +53,28 @@ func TestCompare(t *testing.T) {
 		versions      string
 		serves, lacks []string
 	}{
-		"the same":        {version("v1", true, all), []string{"v1"}, nil},
-		"newer field":     {version("v1", true, `{`+ports+`, `+labels+`, `+picker+`, more: {}}`), []string{"v1"}, nil},
-		"newer version":   {version("v2", true, `{}`) + `, ` + version("v1", true, all), []string{"v2", "v1"}, nil},
-		"older version":   {version("v1alpha1", true, all), []string{"v1alpha1"}, nil},
-		"no more served":  {version("v1", false, all) + `, ` + version("v2", true, all), []string{"v2"}, nil},
-		"a field less":    {version("v1", true, `{`+ports+`, `+labels+`}`), []string{"v1"}, []string{"spec.picker"}},
-		"in a list":       {version("v1", true, `{ports: {items: {properties: {number: {}}}}, `+labels+`, `+picker+`}`), []string{"v1"}, []string{"spec.ports[].name"}},
-		"in a map":        {version("v1", true, `{labels: {additionalProperties: {properties: {}}}, `+ports+`, `+picker+`}`), []string{"v1"}, []string{"spec.labels.*.value"}},
-		"in an object":    {version("v1", true, `{picker: {properties: {name: {}}}, `+ports+`, `+labels+`}`), []string{"v1"}, []string{"spec.picker.mode"}},
-		"keeps all there": {version("v1", true, `{picker: {x-kubernetes-preserve-unknown-fields: true}, `+ports+`, `+labels+`}`), []string{"v1"}, nil},
+		"the same":       {version("v1", true, all), []string{"v1"}, nil},
+		"newer field":    {version("v1", true, `{`+ports+`, `+labels+`, `+picker+`, more: {}}`), []string{"v1"}, nil},
+		"newer version":  {version("v2", true, `{}`) + `, ` + version("v1", true, all), []string{"v2", "v1"}, nil},
+		"older version":  {version("v1alpha1", true, all), []string{"v1alpha1"}, nil},
+		"no more served": {version("v1", false, all) + `, ` + version("v2", true, all), []string{"v2"}, nil},
+		"a field less":   {version("v1", true, `{`+ports+`, `+labels+`}`), []string{"v1"}, []string{"spec.picker"}},
+		"in a list": {
+			version("v1", true, `{ports: {items: {properties: {number: {}}}}, `+labels+`, `+picker+`}`),
+			[]string{"v1"}, []string{"spec.ports[].name"},
+		},
+		"in a map": {
+			version("v1", true, `{labels: {additionalProperties: {properties: {}}}, `+ports+`, `+picker+`}`),
+			[]string{"v1"}, []string{"spec.labels.*.value"},
+		},
+		"in an object": {
+			version("v1", true, `{picker: {properties: {name: {}}}, `+ports+`, `+labels+`}`),
+			[]string{"v1"}, []string{"spec.picker.mode"},
+		},
+		"keeps all there": {
+			version("v1", true, `{picker: {x-kubernetes-preserve-unknown-fields: true}, `+ports+`, `+labels+`}`),
+			[]string{"v1"}, nil,
+		},
 	} {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte("spec: {versions: ["+c.versions+"]}"), &object); err != nil {

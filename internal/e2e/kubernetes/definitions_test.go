@@ -50,8 +50,10 @@ func TestOptionalDefinitionsDeleted(t *testing.T) {
 	s.deleteDefinition("xbackends.gateway.networking.x-k8s.io")
 	s.deleteDefinition("dataplanes.cardea.dev")
 	s.deleteDefinition("inferencepools.inference.networking.k8s.io")
-	absent := []string{"not installed: inferencepools.inference.networking.k8s.io (kubectl create -f deploy/third-party-crds.yaml)",
-		"not installed: dataplanes.cardea.dev ("}
+	absent := []string{
+		"not installed: inferencepools.inference.networking.k8s.io (kubectl create -f deploy/third-party-crds.yaml)",
+		"not installed: dataplanes.cardea.dev (",
+	}
 	s.definitionsAre(metav1.ConditionFalse, absent...)
 	s.routeIs("far", "ResolvedRefs=False BackendNotFound")
 	s.gets(address, "far.example", "/", func(a answer) bool { return a.Status == http.StatusInternalServerError })

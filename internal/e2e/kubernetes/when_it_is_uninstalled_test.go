@@ -115,8 +115,9 @@ func (s shell) newerPools() pools {
 // is tells one CRD and pool from others, and their versions.
 func (p pools) is() string {
 	p.Helper()
-	return p.quick("kubectl get crd inferencepools.inference.networking.k8s.io -o jsonpath='{.metadata.uid} {.metadata.generation}'") +
-		p.quick("kubectl get inferencepool theirs -o jsonpath=' {.metadata.uid} {.metadata.generation} {.spec}'")
+	const version = "{.metadata.uid} {.metadata.generation}"
+	return p.quick("kubectl get crd inferencepools.inference.networking.k8s.io -o jsonpath='"+version+"'") +
+		p.quick("kubectl get inferencepool theirs -o jsonpath=' "+version+" {.spec}'")
 }
 
 func (p pools) unchanged() {
@@ -126,8 +127,8 @@ func (p pools) unchanged() {
 	}
 }
 
-// withoutSecrets installs Cardea as docs/kubernetes.md says for those who don't let it read all Secrets: what needs none
-// is served, and the certificate of a Gateway is as soon as its namespace lets Cardea read Secrets.
+// withoutSecrets installs Cardea as docs/kubernetes.md says for those who don't let it read all Secrets: what needs
+// none is served, and the certificate of a Gateway is as soon as its namespace lets Cardea read Secrets.
 func (s shell) withoutSecrets() {
 	s.Helper()
 	blocks := s.blocks("docs/kubernetes.md", "Without the right to read all Secrets")
@@ -140,9 +141,10 @@ func (s shell) withoutSecrets() {
 	address := s.address("first")
 	s.gets(address, "any.example", "/hello", func(a answer) bool { return a.Status == 200 })
 	s.apply(secret(s.namespace, "cert", "kubernetes.io/tls", testcert.Self("secure.example").Data()))
-	s.quick(`kubectl patch gateway first --type=json -p '[{"op": "add", "path": "/spec/listeners/-", "value": {"name": "https", "port": 443, ` +
-		`"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "cert"}]}}}]'`)
-	const message = "kubectl get gateway first -o jsonpath='{.status.listeners[?(@.name==\"https\")].conditions[?(@.type==\"Programmed\")].message}'"
+	s.quick(`kubectl patch gateway first --type=json -p '[{"op": "add", "path": "/spec/listeners/-", "value": ` +
+		`{"name": "https", "port": 443, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "cert"}]}}}]'`)
+	const message = `kubectl get gateway first -o jsonpath='{.status.listeners[?(@.name=="https")]` +
+		`.conditions[?(@.type=="Programmed")].message}'`
 	want := "kubectl create rolebinding cardea-secrets -n " + s.namespace + " --clusterrole=cardea-secrets " +
 		"--serviceaccount=cardea-system:cardea"
 	s.until("the listener says what to permit", func() (string, bool) {
