@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// forgeable is a header of a match that is set after the rule was chosen.
+type forgeable struct {
+	Match int // in model.Rule.Matches
+	setter
+}
+
+// closeForgeable has a rule answer with an error that matches on a header that is set later.
+func (q *routeScope) closeForgeable(p *RulePieces, place model.Place, rule model.Rule) {
+	if !matchesHeaders(rule) {
+		return
+	}
+	p.Forgeable = matched(rule, q.setters(place, rule, p))
+	if len(p.Forgeable) > 0 {
+		renderer := q.m.renderers[q.route.DataPlane(place.Gateway)]
+		p.Closed = renderer.Error("denied/matches", http.StatusInternalServerError, q.ref)
+	}
+}
+
+// matched are the headers of a rule's matches that are set.
+func matched(rule model.Rule, setters []setter) (list []forgeable) {
+	for i, m := range rule.Matches {
+		for _, h := range m.Headers {
+			at := slices.IndexFunc(setters, func(s setter) bool { return s.Header == h.Name })
+			if at >= 0 {
+				list = append(list, forgeable{i, setters[at]})
+			}
+		}
+	}
+	return list
+}
+
+// Forgeable are the findings on headers of a route's matches that clients could forge at some listeners. Their fields
+// begin at the rule that Section names.
+func (m *Meaning) Forgeable(
+	c *flow.Ctx, ref model.ObjectRef, route model.Route, at func(model.ListenerKey) bool,
+) (list []model.Finding) {
+	if m.Routes == nil || !slices.ContainsFunc(route.Rules, matchesHeaders) {
+		return nil
+	}
+	pieces, _ := flow.Fetch(c, m.Routes, ref)
+	f := forger{pieces: pieces, rules: route.Rules}
+	f.specs, _ = m.in.spec(c, ref)
+	for _, place := range route.Places {
+		if at(place.Listener) {
+			list = append(list, f.findings(ref, place.Listener)...)
+		}
+	}
+	return compact(list)
+}
+
+func matchesHeaders(r model.Rule) bool {
+	return slices.ContainsFunc(r.Matches, func(m model.Match) bool { return len(m.Headers) > 0 })
+}
+
+// forger looks for headers that clients could forge.
+type forger struct {
+	pieces Route
+	rules  []model.Rule
+	specs  []gatewayv1.HTTPRouteRule
+}
+
+// of are the pieces of a rule at a listener.
+func (f forger) of(rule model.Rule, at model.ListenerKey) (p RulePieces) {
+	list := f.pieces.at(at)
+	if i := slices.IndexFunc(list, func(p RulePieces) bool { return p.Rule == rule.Key }); i >= 0 {
+		p = list[i]
+	}
+	return p
+}
+
+// findings are those on all rules at a listener.
+func (f forger) findings(ref model.ObjectRef, at model.ListenerKey) (list []model.Finding) {
+	for _, rule := range f.rules {
+		if !matchesHeaders(rule) {
+			continue
+		}
+		closed := f.of(rule, at).Forgeable
+		for _, h := range closed {
+			list = append(list, model.Finding{
+				Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "UnsupportedValue", Drops: true,
+				Field: f.field(rule, h), Message: fmt.Sprintf("header %s tells who sent a request (%s). That is known only after "+
+					"a rule is chosen, so clients would choose this one; match on something else, and let authorization of a "+
+					"SecurityPolicy for the rule say who may pass", h.Header, h.setter),
+			})
+		}
+		for _, h := range f.besides(rule, at) {
+			if !slices.ContainsFunc(closed, func(c forgeable) bool { return c.Header == h.Header }) {
+				list = append(list, model.Finding{
+					Object: ref, Section: rule.Key.Name, Severity: model.Warning, Condition: "Accepted", Field: f.field(rule, h),
+					Message: fmt.Sprintf("header %s tells other rules' backends who sent a request (%s), but here it is what the "+
+						"client writes; match on another header, unless every client may choose this rule", h.Header, h.setter),
+				})
+			}
+		}
+	}
+	return list
+}
+
+// besides are the headers of a rule's matches that are set for other rules of the route alone.
+func (f forger) besides(rule model.Rule, at model.ListenerKey) (list []forgeable) {
+	for _, other := range f.rules {
+		if other.Key == rule.Key {
+			continue
+		}
+		p := f.of(other, at)
+		list = append(list, matched(rule, ownSetters(other, &p))...)
+	}
+	return list
+}
+
+// field is where a header stands in a rule.
+func (f forger) field(rule model.Rule, h forgeable) string {
+	field := fmt.Sprintf(".matches[%d]", h.Match)
+	if rule.Index >= len(f.specs) || h.Match >= len(f.specs[rule.Index].Matches) {
+		return field
+	}
+	return fmt.Sprintf("%s.headers[%d]", field, slices.IndexFunc(f.specs[rule.Index].Matches[h.Match].Headers,
+		func(m gatewayv1.HTTPHeaderMatch) bool { return strings.EqualFold(string(m.Name), h.Header) }))
+}
