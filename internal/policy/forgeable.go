@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
-
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -14,9 +11,12 @@ import (
 
 // forgeable is a header of a match that is set after the rule was chosen.
 type forgeable struct {
-	Match int // in model.Rule.Matches
+	Match, Index int // in model.Rule.Matches, and in its Headers
 	setter
 }
+
+// field is where it stands in its rule.
+func (f forgeable) field() string { return fmt.Sprintf(".matches[%d].headers[%d]", f.Match, f.Index) }
 
 // closeForgeable has a rule answer with an error that matches on a header that is set later.
 func (q *routeScope) closeForgeable(p *RulePieces, place model.Place, rule model.Rule) {
@@ -33,10 +33,10 @@ func (q *routeScope) closeForgeable(p *RulePieces, place model.Place, rule model
 // matched are the headers of a rule's matches that are set.
 func matched(rule model.Rule, setters []setter) (list []forgeable) {
 	for i, m := range rule.Matches {
-		for _, h := range m.Headers {
+		for j, h := range m.Headers {
 			at := slices.IndexFunc(setters, func(s setter) bool { return s.Header == h.Name })
 			if at >= 0 {
-				list = append(list, forgeable{i, setters[at]})
+				list = append(list, forgeable{i, j, setters[at]})
 			}
 		}
 	}
@@ -53,7 +53,6 @@ func (m *Meaning) Forgeable(
 	}
 	pieces, _ := flow.Fetch(c, m.Routes, ref)
 	f := forger{pieces: pieces, rules: route.Rules}
-	f.specs, _ = m.in.spec(c, ref)
 	for _, place := range route.Places {
 		if at(place.Listener) {
 			list = append(list, f.findings(ref, place.Listener)...)
@@ -70,7 +69,6 @@ func matchesHeaders(r model.Rule) bool {
 type forger struct {
 	pieces Route
 	rules  []model.Rule
-	specs  []gatewayv1.HTTPRouteRule
 }
 
 // of are the pieces of a rule at a listener.
@@ -92,7 +90,7 @@ func (f forger) findings(ref model.ObjectRef, at model.ListenerKey) (list []mode
 		for _, h := range closed {
 			list = append(list, model.Finding{
 				Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "UnsupportedValue", Drops: true,
-				Field: f.field(rule, h), Message: fmt.Sprintf("header %s tells who sent a request (%s). That is known only after "+
+				Field: h.field(), Message: fmt.Sprintf("header %s tells who sent a request (%s). That is known only after "+
 					"a rule is chosen, so clients would choose this one; match on something else, and let authorization of a "+
 					"SecurityPolicy for the rule say who may pass", h.Header, h.setter),
 			})
@@ -100,7 +98,7 @@ func (f forger) findings(ref model.ObjectRef, at model.ListenerKey) (list []mode
 		for _, h := range f.besides(rule, at) {
 			if !slices.ContainsFunc(closed, func(c forgeable) bool { return c.Header == h.Header }) {
 				list = append(list, model.Finding{
-					Object: ref, Section: rule.Key.Name, Severity: model.Warning, Condition: "Accepted", Field: f.field(rule, h),
+					Object: ref, Section: rule.Key.Name, Severity: model.Warning, Condition: "Accepted", Field: h.field(),
 					Message: fmt.Sprintf("header %s tells other rules' backends who sent a request (%s), but here it is what the "+
 						"client writes; match on another header, unless every client may choose this rule", h.Header, h.setter),
 				})
@@ -120,14 +118,4 @@ func (f forger) besides(rule model.Rule, at model.ListenerKey) (list []forgeable
 		list = append(list, matched(rule, ownSetters(other, &p))...)
 	}
 	return list
-}
-
-// field is where a header stands in a rule.
-func (f forger) field(rule model.Rule, h forgeable) string {
-	field := fmt.Sprintf(".matches[%d]", h.Match)
-	if rule.Index >= len(f.specs) || h.Match >= len(f.specs[rule.Index].Matches) {
-		return field
-	}
-	return fmt.Sprintf("%s.headers[%d]", field, slices.IndexFunc(f.specs[rule.Index].Matches[h.Match].Headers,
-		func(m gatewayv1.HTTPHeaderMatch) bool { return strings.EqualFold(string(m.Name), h.Header) }))
 }

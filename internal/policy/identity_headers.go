@@ -53,14 +53,23 @@ func (l *level) reads(feature string, p Piece) {
 func (p *Piece) setters() (list []setter) {
 	for _, name := range p.Sets.All() {
 		s := setter{Header: name, By: p.by(), Field: fieldOf(p.Feature, "")}
-		for _, f := range p.Fields { // the element of a list, or a field, that names it
-			if strings.Contains(strings.ToLower(f.Value), strconv.Quote(name)) && f.From.Policy != (model.ObjectRef{}) {
-				s.By, s.Field = f.From.Policy, fieldOf(p.Feature, f.Path)
+		for _, f := range p.Fields {
+			if path, names := naming(f, name); names && f.From.Policy != (model.ObjectRef{}) {
+				s.By, s.Field = f.From.Policy, fieldOf(p.Feature, path)
 			}
 		}
 		list = append(list, s)
 	}
 	return list
+}
+
+// naming is the path of what names a header: a field with that value, or the element of a list whose key it is.
+func naming(f Field, header string) (path string, names bool) {
+	element := "[" + header + "]"
+	if i := strings.Index(strings.ToLower(f.Path), element); i >= 0 {
+		return f.Path[:i+len(element)], true
+	}
+	return f.Path, strings.Contains(strings.ToLower(f.Value), strconv.Quote(header))
 }
 
 // readersLast are the kinds of atRules, those last of which features depend on headers that others set.

@@ -193,5 +193,3 @@ func (l Limit) needsIdentity() bool {
 	return slices.ContainsFunc(l.Per, extend.RequestDimension.NeedsIdentity) ||
 		slices.ContainsFunc(l.When, extend.RequestMatch.NeedsIdentity)
 }
-
-func (l Limit) headers() []string { return headersOf(l.When, l.Per) }

@@ -85,7 +85,10 @@ func (l Limit) read(r extend.Reader) (c Counted, ok bool) {
 
 // late tells whether requests are counted after authentication.
 func (l Limit) late(p *refusals) bool {
-	needs, header := l.needsIdentity(), extend.ReadOf(l.headers(), p.r.IdentityHeaders())
+	needs, header := l.needsIdentity(), ""
+	if read := headersOf(l.When, l.Per); len(read) > 0 {
+		header = extend.ReadOf(read, p.r.IdentityHeaders())
+	}
 	switch {
 	case l.At != BeforeAuthentication:
 	case needs:
