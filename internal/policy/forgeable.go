@@ -115,7 +115,11 @@ func (f forger) besides(rule model.Rule, at model.ListenerKey) (list []forgeable
 			continue
 		}
 		p := f.of(other, at)
-		list = append(list, matched(rule, ownSetters(other, &p))...)
+		for _, h := range matched(rule, ownSetters(other, &p)) {
+			if !slices.ContainsFunc(list, func(said forgeable) bool { return said.field() == h.field() }) {
+				list = append(list, h)
+			}
+		}
 	}
 	return list
 }
