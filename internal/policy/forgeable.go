@@ -61,6 +61,14 @@ func (m *Meaning) Forgeable(
 	return compact(list)
 }
 
+// ForgeableAt is Forgeable at one listener, for explanations.
+func (m *Meaning) ForgeableAt(
+	s Sight, ref model.ObjectRef, route model.Route, at model.ListenerKey,
+) []model.Finding {
+	pieces, _ := see(s, m.Routes, ref)
+	return forger{pieces, route.Rules}.findings(ref, at)
+}
+
 func matchesHeaders(r model.Rule) bool {
 	return slices.ContainsFunc(r.Matches, func(m model.Match) bool { return len(m.Headers) > 0 })
 }
