@@ -56,7 +56,8 @@ type Feature[S, V any] struct {
 	Read func(r Reader, effective S) V
 	// Envoy renders it.
 	Envoy EnvoyFuncs[V]
-	// Sets are the headers in which a value tells who sent a request, or what was found out about it; nil: none. It is AtRule.
+	// Sets are the headers in which a value of a feature that is AtRule tells who sent a request, or what was found out
+	// about it; nil: none.
 	Sets func(v V) IdentityHeaders
 	// Reads are the headers of requests that a value depends on before anybody is authenticated, in small letters
 	// (AnyHeader: any of them); nil: none. Where one of them is of IdentityHeaders, the value is read for each rule.

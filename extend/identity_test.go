@@ -10,7 +10,8 @@ import (
 func TestCheckIdentityHeader(t *testing.T) {
 	for _, name := range []string{
 		"Authorization", "cookie", "Origin", "content-type", "x-envoy-retry-on", "X-Forwarded-For", "x-forwarded-client-cert",
-		"x-cardea-no-key", "x-gateway-destination-endpoint", "access-control-request-method", ":path", "host", "transfer-encoding", "a b", "",
+		"x-cardea-no-key", "x-gateway-destination-endpoint", "access-control-request-method", ":path", "host",
+		"transfer-encoding", "a b", "",
 	} {
 		if CheckIdentityHeader(name) == "" {
 			t.Errorf("%q is taken", name)
@@ -41,7 +42,8 @@ func TestHeaderNames(t *testing.T) {
 		}
 	}
 	m := RequestMatch{
-		RequestParts: RequestParts{Headers: []NamedMatch{{Name: "X-A"}}}, Not: &RequestParts{Headers: []NamedMatch{{Name: "b"}}},
+		RequestParts: RequestParts{Headers: []NamedMatch{{Name: "X-A"}}},
+		Not:          &RequestParts{Headers: []NamedMatch{{Name: "b"}}},
 	}
 	if got := m.HeaderNames(); !slices.Equal(got, []string{"x-a", "b"}) {
 		t.Errorf("headers read are %q", got)

@@ -11,9 +11,9 @@ import (
 )
 
 // Headers in which backends are told who sent a request (extend.IdentityHeaders) are set after a rule was chosen. So a
-// rule that matches on one would be chosen by what the client wrote there, and is not served. What of the header clients
-// send is taken off where the header is set, so what counts there counts here, too: broader levels, also where a rule
-// turns their features off.
+// rule that matches on one would be chosen by what the client wrote there, and is not served. What clients send in such
+// a header is taken off where it is set, so what counts there counts here, too: broader levels, also where a rule turns
+// their features off.
 
 // setter is who sets such a header, and where that is stated.
 type setter struct {

@@ -56,8 +56,8 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// TestWhatClientsCantSay: headers that the server sets are taken off, but for what it is shown. Credentials are a client's own. A server elsewhere
-// can't be asked in circles.
+// TestWhatClientsCantSay: headers that the server sets are taken off, but for what it is shown. Credentials are a
+// client's own. A server elsewhere can't be asked in circles.
 func TestWhatClientsCantSay(t *testing.T) {
 	v := Value{StatusOnFailure: 403}
 	v.Server.ResponseHeaders, v.Server.RequestHeaders = []string{"x-user", "x-shown", "authorization"}, []string{"x-shown"}
