@@ -97,7 +97,7 @@ type Endpoint struct {
 type Secret struct {
 	Ref         ObjectRef
 	Certificate []byte // PEM, leaf first
-	PrivateKey  []byte // PEM
+	PrivateKey  Encoded // PEM
 }
 
 // MarshalJSON leaves the private key out, since JSON is what dumps show.
