@@ -96,7 +96,7 @@ type Endpoint struct {
 // Secret is a certificate and its private key, a valid pair.
 type Secret struct {
 	Ref         ObjectRef
-	Certificate []byte // PEM, leaf first
+	Certificate []byte  // PEM, leaf first
 	PrivateKey  Encoded // PEM
 }
 
