@@ -207,7 +207,10 @@ spec:
   type: ExternalHostname
   port: {number: 443}
   externalHostname: {hostname: out.example}
-  tls: {mode: MutualTLS, clientCertificateRef: {name: xclient}, validation: {hostname: out.example, wellKnownCACertificates: System}}
+  tls:
+    mode: MutualTLS
+    clientCertificateRef: {name: xclient}
+    validation: {hostname: out.example, wellKnownCACertificates: System}
 ---
 apiVersion: cardea.dev/v1alpha1
 kind: SecurityPolicy

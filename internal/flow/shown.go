@@ -11,7 +11,8 @@ import (
 func readable(t reflect.Type, path string) error { return plainBytes(t, path, map[reflect.Type]bool{}) }
 
 func plainBytes(t reflect.Type, path string, seen map[reflect.Type]bool) error {
-	if seen[t] || t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+	says := t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+	if seen[t] || says {
 		return nil
 	}
 	seen[t] = true

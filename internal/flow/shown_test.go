@@ -37,7 +37,8 @@ func TestPlainBytesAreRefused(t *testing.T) {
 		}()
 		make(flow.New(flow.Config{Check: true}))
 	}
-	refused("a field", func(g *flow.Graph) { flow.NewSource[string, plain](g, "a") }, "plain.Filter: []uint8 is plain bytes")
+	refused("a field", func(g *flow.Graph) { flow.NewSource[string, plain](g, "a") },
+		"plain.Filter: []uint8 is plain bytes")
 	refused("a pointer", func(g *flow.Graph) { flow.NewSource[string, *plain](g, "a") }, "plain.Filter")
 	refused("a map", func(g *flow.Graph) { flow.NewSource[string, map[string][][]byte](g, "a") }, "[][]")
 	refused("an array", func(g *flow.Graph) { flow.NewSource[string, [4]byte](g, "a") }, "plain bytes")

@@ -72,7 +72,7 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	if err := s.InstallGatewayAPI(ctx, "experimental"); err != nil {
 		return s, err
 	}
-	manifest, err := manifest()
+	manifest, err := os.ReadFile("deploy/install.yaml")
 	if err != nil {
 		return s, err
 	}
@@ -101,19 +101,6 @@ func (s *stage) close() {
 	if s.Cluster != nil {
 		s.Stop()
 	}
-}
-
-// manifest is deploy/install.yaml, with an address of the admin API that this program can reach.
-func manifest() ([]byte, error) {
-	text, err := os.ReadFile("deploy/install.yaml")
-	if err != nil {
-		return nil, err
-	}
-	const is, asked = "args: [controller]", `args: [controller, --admin, ":9900"]`
-	if strings.Count(string(text), is) != 1 {
-		return nil, fmt.Errorf("deploy/install.yaml has no %q", is)
-	}
-	return []byte(strings.Replace(string(text), is, asked, 1)), nil
 }
 
 // until waits for a condition; if it never holds, the error says why.
