@@ -57,6 +57,16 @@ func TestNoPageShowsASecret(t *testing.T) {
 	s.says("httproute/shop/script", rejected) // and the words of the proxy are there
 	s.expect("GET http://shop.example/key -> 401")
 
+	var findings []admin.Finding
+	if err := s.Program.read("/findings", &findings); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings { // what is not served shows nothing
+		if f.Severity == "error" && f.Object != "HTTPRoute shop/script" {
+			t.Errorf("%s: %s", f.Object, f.Message)
+		}
+	}
+
 	shown := map[string]string{}
 	for _, path := range s.allPages() {
 		body, err := s.get(path)
@@ -208,7 +218,7 @@ spec:
   port: {number: 443}
   externalHostname: {hostname: out.example}
   tls:
-    mode: MutualTLS
+    mode: ClientAndServer
     clientCertificateRef: {name: xclient}
     validation: {hostname: out.example, wellKnownCACertificates: System}
 ---
@@ -381,6 +391,25 @@ func (s *sentinels) leaks(text string) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// TestLeaksAreFound: as it is, in base64 wherever it begins, in hexadecimal, as numbers.
+func TestLeaksAreFound(t *testing.T) {
+	const secret = "s3nt0123456789abcdef"
+	s := &sentinels{sentinels: map[string][]byte{"it": []byte(secret), "other": []byte("s3ntother")}}
+	for _, text := range []string{
+		secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), fmt.Sprint([]byte("in " + secret + " it")),
+		base64.StdEncoding.EncodeToString([]byte("\x0a\x14" + secret + "more")),
+		base64.StdEncoding.EncodeToString([]byte("a" + secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
+		`{"Value":"xyz` + base64.RawStdEncoding.EncodeToString([]byte("1"+secret)) + `"}`,
+	} {
+		if got := s.leaks(text); !slices.Equal(got, []string{"it"}) {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if got := s.leaks("s3nt and 115 51 110 116"); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
 }
 
 // allPages are all paths of the admin API, with each kind, object and collection.
