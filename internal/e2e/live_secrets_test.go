@@ -374,7 +374,11 @@ func (s *sentinels) leaks(text string) (names []string) {
 	for _, run := range runOfBase64.FindAllString(text, -1) { // wherever in a run something begins
 		run = strings.NewReplacer("-", "+", "_", "/").Replace(run)
 		for skip := range 4 {
-			if b, err := base64.RawStdEncoding.DecodeString(run[skip : skip+(len(run)-skip)/4*4]); err == nil {
+			end := len(run)
+			if (end-skip)%4 == 1 { // no encoding ends so
+				end--
+			}
+			if b, err := base64.RawStdEncoding.DecodeString(run[skip:end]); err == nil {
 				texts = append(texts, string(b))
 			}
 		}
