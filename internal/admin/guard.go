@@ -11,8 +11,8 @@ import (
 const Header = "X-Cardea"
 
 // guard passes requests that only read, of callers who may ask. An API that listens at a loopback address is only for
-// the users of this machine. But a web page that they visit can make their browser ask it, under a name that resolves to 127.0.0.1 (DNS
-// rebinding), and then read the answer. Such a request has that name in Host, and is refused.
+// the users of this machine. But a web page that they visit can make their browser ask it, under a name that resolves
+// to 127.0.0.1 (DNS rebinding), and then read the answer. Such a request has that name in Host, and is refused.
 func guard(listens net.Addr, access Access, next http.Handler) http.Handler {
 	tcp, ok := listens.(*net.TCPAddr)
 	loopback := ok && tcp.IP.IsLoopback()

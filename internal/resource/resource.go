@@ -69,7 +69,7 @@ type Part struct {
 	ID    string
 	Hash  uint64
 	Bytes model.Rope // the rope: pieces in order, which belong to fragments and are never copied until sent
-	Size  int      // the sum of their lengths
+	Size  int        // the sum of their lengths
 	// all that it names, to be there before it is used: a listener's tables, secrets and extensions, a route's clusters
 	// and extensions
 	Needs     []Name
