@@ -48,7 +48,7 @@ func secretsIn(t resource.Type, was, is []*resource.Part) (texts []string) {
 
 const (
 	// quote is how many bytes of a secret make a quotation. Shorter runs stand in any text.
-	quote = 6
+	quote = 8
 	// leastSecret is the length of the shortest secret that is looked for.
 	leastSecret = 4
 )
@@ -56,7 +56,7 @@ const (
 // withoutQuotes replaces what of a message is quoted from secrets.
 func withoutQuotes(message string, secrets []string) string {
 	hidden := make([]bool, len(message))
-	for _, size := range []int{leastSecret, leastSecret + 1, quote} {
+	for size := leastSecret; size <= quote; size++ { // a shorter secret counts whole
 		at := map[string][]int{} // where each run of that size begins
 		for i := range max(0, len(message)-size+1) {
 			at[message[i:i+size]] = append(at[message[i:i+size]], i)

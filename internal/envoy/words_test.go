@@ -19,7 +19,7 @@ import (
 // TestWordsQuoteNoSecret over what Envoy 1.40 says of what it refuses.
 func TestWordsQuoteNoSecret(t *testing.T) {
 	script := &luav3.Lua{DefaultSourceCode: &corev3.DataSource{
-		Specifier: &corev3.DataSource_InlineString{InlineString: "local key = 's3cret-key-of-a-script"},
+		Specifier: &corev3.DataSource_InlineString{InlineString: "local text = 'hidden-in-a-program"},
 	}}
 	table := func(settings ...plan.Setting) []*resource.Part {
 		return []*resource.Part{newPart("", mustMarshal(&routev3.RouteConfiguration{
@@ -42,7 +42,7 @@ func TestWordsQuoteNoSecret(t *testing.T) {
 	}{
 		{is, "Duplicated credential key: 's3cret-key'", "Duplicated credential key: '[redacted]'"},
 		{is, "Duplicated credential key: 'abcd'", "Duplicated credential key: '[redacted]'"},
-		{is, `script load error: [string "local key = 's3cret..."]:1: unfinished string`,
+		{is, `script load error: [string "local text = 'hidden..."]:1: unfinished string`,
 			`script load error: [string "[redacted]..."]:1: unfinished string`},
 		{is, "goo.gle/debugproto    \ncredentials {\n  key: \"other\"\n}\n: Proto constraint validation failed (X.Key: no)",
 			"Proto constraint validation failed (X.Key: no)"},
