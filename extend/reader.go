@@ -1,6 +1,8 @@
 package extend
 
 import (
+	"fmt"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/model"
@@ -90,7 +92,7 @@ const (
 	Absent // it was asked for, and there is none
 )
 
-// Bytes is content that must not be shown: it prints as "***", also as JSON.
+// Bytes is content that must not be shown: it prints as "***", by whatever verb, also as JSON and in logs.
 type Bytes []byte
 
 // String implements fmt.Stringer.
@@ -98,6 +100,12 @@ func (b Bytes) String() string { return "***" }
 
 // GoString implements fmt.GoStringer.
 func (b Bytes) GoString() string { return "***" }
+
+// Format implements fmt.Formatter: no verb prints the content.
+func (b Bytes) Format(s fmt.State, _ rune) { _, _ = fmt.Fprint(s, "***") }
+
+// MarshalText implements encoding.TextMarshaler, which log/slog asks.
+func (b Bytes) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
 // MarshalJSON implements json.Marshaler. Whether there is a value at all is no secret.
 func (b Bytes) MarshalJSON() ([]byte, error) {

@@ -10,10 +10,10 @@ import (
 // that address.
 const Header = "X-Cardea"
 
-// guard passes requests that only read. An API that listens at a loopback address is only for the users of this
-// machine. But a web page that they visit can make their browser ask it, under a name that resolves to 127.0.0.1 (DNS
-// rebinding), and then read the answer. Such a request has that name in Host, and is refused.
-func guard(listens net.Addr, next http.Handler) http.Handler {
+// guard passes requests that only read, of callers who may ask. An API that listens at a loopback address is only for
+// the users of this machine. But a web page that they visit can make their browser ask it, under a name that resolves
+// to 127.0.0.1 (DNS rebinding), and then read the answer. Such a request has that name in Host, and is refused.
+func guard(listens net.Addr, access Access, next http.Handler) http.Handler {
 	tcp, ok := listens.(*net.TCPAddr)
 	loopback := ok && tcp.IP.IsLoopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,6 +25,15 @@ func guard(listens net.Addr, next http.Handler) http.Handler {
 		}
 		if loopback && !isLoopback(r.Host) {
 			fail(w, http.StatusForbidden, "use a loopback address or localhost as the host, not "+r.Host)
+			return
+		}
+		switch allowed, err := access.allows(r); {
+		case err != nil:
+			fail(w, http.StatusInternalServerError, err.Error())
+			return
+		case !allowed:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			fail(w, http.StatusUnauthorized, access.refused())
 			return
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,7 +57,8 @@ func FindingOf(f model.Finding) Finding {
 // Config is what a Server shows. All fields except Probes, Proxy, Picker, Log and OnListen must be set.
 type Config struct {
 	Addr     string // host:port to listen on
-	Probes   string // host:port of a second address with health, readiness and metrics only; "" for none
+	Access   Access // who may ask at Addr
+	Probes   string // host:port of a second address with health, readiness and metrics only, for all; "" for none
 	Graph    *flow.Graph
 	Catalog  *kind.Catalog // of the Objects
 	Objects  Objects
@@ -101,6 +103,9 @@ func New(c Config) (*Server, error) {
 		c.Explainer == nil || c.Differ == nil {
 		return nil, errors.New("admin: Addr, Graph, Objects, Ready, Gatherer, Findings, Explainer and Differ must be set")
 	}
+	if err := c.Access.Check(c.Addr); err != nil {
+		return nil, err
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -115,28 +120,52 @@ func New(c Config) (*Server, error) {
 			fail(w, http.StatusNotFound, "no such page: "+see)
 		})
 	}
-	s.mux.HandleFunc("/{$}", s.index)
-	s.mux.HandleFunc("/objects", s.kinds)
-	s.mux.HandleFunc("/objects/{kind}", s.list)
-	s.mux.HandleFunc("/objects/{kind}/{name}", s.listOrGet)
-	s.mux.HandleFunc("/objects/{kind}/{namespace}/{name}", s.get)
-	s.mux.HandleFunc("/findings", s.findings)
-	s.mux.HandleFunc("/proxies/{namespace}/{name}/metrics", childMetrics(c.Proxy, model.KindGateway, "proxy"))
-	s.mux.HandleFunc("/pickers/{namespace}/{name}/metrics", childMetrics(c.Picker, model.KindInferencePool, "picker"))
-	s.mux.HandleFunc("/diff", s.diff)
-	s.mux.HandleFunc("/explain", s.explainRequest)
-	s.mux.HandleFunc("/access/{namespace}/{name}", s.access)
-	s.mux.HandleFunc("/explain/{kind}/{name}", s.explainObject)
-	s.mux.HandleFunc("/explain/{kind}/{namespace}/{name}", s.explainObject)
-	s.mux.HandleFunc("/debug/flow", s.flowStats)
-	s.mux.HandleFunc("/debug/flow/turns", s.flowTurns)
-	s.mux.HandleFunc("/debug/flow/{collection...}", s.flowCollection)
-	s.mux.HandleFunc("/debug/pprof/", pprof.Index)
-	s.mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	s.mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	s.mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	s.mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	for _, p := range s.table() {
+		s.mux.HandleFunc(p.path, p.answer)
+	}
 	return s, nil
+}
+
+// page is a path, as http.ServeMux has it, and what answers it.
+type page struct {
+	path   string
+	answer http.HandlerFunc
+}
+
+// table is all pages besides those that are for probes, too.
+func (s *Server) table() []page {
+	return []page{
+		{"/{$}", s.index},
+		{"/objects", s.kinds},
+		{"/objects/{kind}", s.list},
+		{"/objects/{kind}/{name}", s.listOrGet},
+		{"/objects/{kind}/{namespace}/{name}", s.get},
+		{"/findings", s.findings},
+		{"/proxies/{namespace}/{name}/metrics", childMetrics(s.config.Proxy, model.KindGateway, "proxy")},
+		{"/pickers/{namespace}/{name}/metrics", childMetrics(s.config.Picker, model.KindInferencePool, "picker")},
+		{"/diff", s.diff},
+		{"/explain", s.explainRequest},
+		{"/access/{namespace}/{name}", s.access},
+		{"/explain/{kind}/{name}", s.explainObject},
+		{"/explain/{kind}/{namespace}/{name}", s.explainObject},
+		{"/debug/flow", s.flowStats},
+		{"/debug/flow/turns", s.flowTurns},
+		{"/debug/flow/{collection...}", s.flowCollection},
+		{"/debug/pprof/", pprof.Index},
+		{"/debug/pprof/cmdline", pprof.Cmdline},
+		{"/debug/pprof/profile", pprof.Profile},
+		{"/debug/pprof/symbol", pprof.Symbol},
+		{"/debug/pprof/trace", pprof.Trace},
+	}
+}
+
+// Paths are those of all pages, as http.ServeMux has them.
+func Paths() []string {
+	paths := []string{"/healthz", "/readyz", "/metrics"}
+	for _, p := range new(Server).table() {
+		paths = append(paths, p.path)
+	}
+	return paths
 }
 
 // Run listens and answers until ctx is done.
@@ -145,19 +174,24 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	secure, err := s.config.Access.at(listener)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	if s.config.Probes != "" {
 		probes, err := listen(s.config.Probes, "probes'", "--probes")
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
-		group.Go(func() error { return s.serve(ctx, probes, s.probes) })
+		group.Go(func() error { return s.serve(ctx, probes, nil, s.probes) })
 	}
 	s.config.Log.Info("admin API listens", "address", listener.Addr().String())
 	if s.config.OnListen != nil {
 		s.config.OnListen(listener.Addr().String())
 	}
-	group.Go(func() error { return s.serve(ctx, listener, guard(listener.Addr(), s.mux)) })
+	guarded := guard(listener.Addr(), s.config.Access, s.mux)
+	group.Go(func() error { return s.serve(ctx, listener, secure, guarded) })
 	return group.Wait()
 }
 
@@ -173,7 +207,7 @@ func listen(address, whose, flag string) (net.Listener, error) {
 	return listener, nil
 }
 
-func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+func (s *Server) serve(ctx context.Context, listener net.Listener, secure *tls.Config, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -188,7 +222,11 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.
 		// All answers can be asked for again, so open requests are cut off.
 		_ = server.Close()
 	}()
-	if err := server.Serve(listener); ctx.Err() == nil {
+	serve := server.Serve
+	if server.TLSConfig = secure; secure != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	if err := serve(listener); ctx.Err() == nil {
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	<-stopped

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +12,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/kind"
@@ -29,21 +33,37 @@ type client struct {
 // orName says what to do if there is no Cardea at an address.
 const orName = "set the address of Cardea's admin API with --server or $CARDEA_SERVER"
 
-// newClient takes the first address that is not "", else the default one.
-func newClient(catalog *kind.Catalog, addresses ...string) *client {
-	server := admin.DefaultAddr
-	for _, a := range addresses {
-		if a != "" {
-			server = a
-			break
-		}
-	}
+// serverOptions say which admin API is asked, and what it is shown.
+type serverOptions struct {
+	server string // "": $CARDEA_SERVER, or the default address
+	shows  admin.Credentials
+}
+
+// bindServer adds the flags that say so.
+func bindServer(cmd *cobra.Command, o *serverOptions) {
+	f := cmd.Flags()
+	f.StringVar(&o.server, "server", "",
+		"address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
+	f.StringVar(&o.shows.TokenFile, "admin-token-file", "", "file with the API's token ($CARDEA_ADMIN_TOKEN_FILE)")
+	f.StringVar(&o.shows.CA, "admin-ca", "",
+		"file with the authorities of the API's certificate ($CARDEA_ADMIN_CA, else the machine's)")
+	f.StringVar(&o.shows.Certificate, "admin-cert", "",
+		"file with a certificate that the API is shown ($CARDEA_ADMIN_CERT)")
+	f.StringVar(&o.shows.Key, "admin-key", "", "file with the certificate's key ($CARDEA_ADMIN_KEY)")
+	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
+}
+
+// client asks that API.
+func (o serverOptions) client(catalog *kind.Catalog) (*client, error) {
+	server := cmp.Or(o.server, os.Getenv("CARDEA_SERVER"), admin.DefaultAddr)
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
-	// Its own transport: a proxy from the environment must not stand between us and a program on this machine.
-	return &client{catalog, strings.TrimSuffix(server, "/"),
-		&http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
+	asks, err := o.shows.OrEnvironment().Client(time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	return &client{catalog, strings.TrimSuffix(server, "/"), asks}, nil
 }
 
 func (c *client) kinds(ctx context.Context) (json.RawMessage, error) { return c.ask(ctx, "/objects") }
@@ -83,11 +103,18 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := c.http.Do(request)
+	credentials, isCredentials := errors.AsType[admin.CredentialsError](err)
+	certificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch _, unreachable := errors.AsType[*net.OpError](err); {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil,
 			fmt.Errorf("no Cardea runs at %s: start one with `cardea standalone DIR`, or %s; "+
 				"to read a cluster without it, use --kube", c.server, orName)
+	case isCredentials:
+		return nil, credentials
+	case untrusted:
+		return nil, fmt.Errorf("the certificate of %s is not trusted (%w): name its authority with --admin-ca or "+
+			"$CARDEA_ADMIN_CA", c.server, certificate.Err)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case unreachable:

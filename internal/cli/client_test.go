@@ -36,7 +36,7 @@ func TestGetFromWhatIsNoCardea(t *testing.T) {
 			if r.URL.Path != "/login" {
 				http.Redirect(w, r, "/login", http.StatusFound)
 			}
-		}, "(it answers 200 OK, no content type)"},
+		}, "(it answers 302 Found, text/html)"},
 		"no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {

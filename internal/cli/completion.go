@@ -132,7 +132,7 @@ func listed(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (na
 // names are the names of a kind's objects in the folder, or in the running Cardea.
 func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (names []string) {
 	if o.dir == "" {
-		from, namespace, err := sourceOptions{p.Catalog, o.server, o.kubeOptions}.source()
+		from, namespace, err := sourceOptions{p.Catalog, o.serverOptions, o.kubeOptions}.source()
 		if err != nil {
 			return nil
 		}

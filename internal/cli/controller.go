@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/identity"
 	"cardea.dev/cardea/internal/model"
@@ -73,10 +72,13 @@ the proxies must then be able to reach --xds under the name of --service.`,
 
 // checkController returns an error for options that mean nothing.
 func checkController(o server.Options) error {
-	for flag, address := range map[string]string{"--xds": o.XDS, "--admin": o.Admin, "--probes": o.Probes} {
+	for flag, address := range map[string]string{"--xds": o.XDS, "--probes": o.Probes} {
 		if _, _, err := net.SplitHostPort(address); err != nil && (flag != "--probes" || address != "") {
 			return fmt.Errorf("%s %q: want host:port", flag, address)
 		}
+	}
+	if err := o.AdminAccess.Check(o.Admin); err != nil {
+		return err
 	}
 	if o.XDSPort < 1 || o.XDSPort > 65535 {
 		return fmt.Errorf("--service-port %d: want a port, 1 to 65535", o.XDSPort)
@@ -131,8 +133,8 @@ func bindController(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.Ledger.TokenFile, "ledger-token-file", "", "file with the token of the cluster's worker")
 	f.StringVar(&o.Ledger.CAFile, "ledger-ca", "",
 		"file with the authorities of the ledger's certificate (default: the machine's)")
-	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.Probes, "probes", ":9901",
 		`host:port of /healthz, /readyz and /metrics; "" turns them off`)
+	bindAdmin(cmd, &o.Admin, &o.AdminAccess)
 	bindBudgets(cmd, &o.Budgets)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -87,7 +86,7 @@ read.`,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, 2} })
 	f := cmd.Flags()
-	bindServer(cmd, &o.server)
+	bindServer(cmd, &o.serverOptions)
 	f.StringVar(&o.dir, "dir", "", "compare with the objects of this folder (or file) instead of asking a running Cardea")
 	bindKube(cmd, &o.kubeOptions, ", instead of asking a running Cardea")
 	bindNamespace(cmd, &o.offline)
@@ -120,8 +119,8 @@ func printDiff(w io.Writer, report diff.Report, output string) (err error) {
 
 type diffOptions struct {
 	offline standalone.Options
-	server  string
 	dir     string // compared with; "": a running Cardea's objects, or a cluster's
+	serverOptions
 	kubeOptions
 	prune bool
 }
@@ -170,7 +169,11 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 	if err != nil {
 		return report, err
 	}
-	text, err := newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")).post(cmd.Context(), "/diff", body)
+	asked, err := o.client(p.Catalog)
+	if err != nil {
+		return report, err
+	}
+	text, err := asked.post(cmd.Context(), "/diff", body)
 	if err != nil {
 		return report, err
 	}

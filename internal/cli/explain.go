@@ -26,7 +26,7 @@ import (
 type explainOptions struct {
 	question               explain.Question
 	namespace, dir, output string
-	server                 string
+	serverOptions
 	kubeOptions
 	offline standalone.Options
 }
@@ -107,7 +107,7 @@ func bindReading(cmd *cobra.Command, p Program, o *explainOptions) {
 	f.StringVarP(&o.namespace, "namespace", "n", "",
 		`namespace of the object (default: "default", or the namespace of the kubeconfig's context)`)
 	f.StringVar(&o.dir, "dir", "", "read this folder (or file) instead of asking a running Cardea")
-	bindServer(cmd, &o.server)
+	bindServer(cmd, &o.serverOptions)
 	bindKube(cmd, &o.kubeOptions, ", instead of asking a running Cardea")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	bindFlags(cmd, &o.offline)
@@ -211,7 +211,11 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 	if q.Body == "" {
 		return story, o.ask(cmd.Context(), p, path, &story)
 	}
-	text, err := o.client(p).post(cmd.Context(), path, []byte(q.Body))
+	c, err := o.client(p.Catalog)
+	if err != nil {
+		return story, err
+	}
+	text, err := c.post(cmd.Context(), path, []byte(q.Body))
 	if err != nil {
 		return story, err
 	}
@@ -274,12 +278,12 @@ func (o *explainOptions) explainer(cmd *cobra.Command, p Program) (admin.Explain
 	return p.Explainer(cmd.Context(), o.offline)
 }
 
-func (o *explainOptions) client(p Program) *client {
-	return newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER"))
-}
-
 func (o *explainOptions) ask(ctx context.Context, p Program, path string, story any) error {
-	text, err := o.client(p).ask(ctx, path)
+	c, err := o.client(p.Catalog)
+	if err != nil {
+		return err
+	}
+	text, err := c.ask(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,11 @@ func (o *getOptions) findings(cmd *cobra.Command, p Program) (list []admin.Findi
 		warn(cmd, c)
 		list = c.Findings()
 	} else {
-		text, err := o.client().ask(cmd.Context(), "/findings")
+		c, err := o.client(p.Catalog)
+		if err != nil {
+			return nil, err
+		}
+		text, err := c.ask(cmd.Context(), "/findings")
 		if err == nil {
 			err = read(text, &list)
 		}

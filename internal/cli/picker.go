@@ -47,10 +47,10 @@ The command serves the endpoint picker protocol of the Gateway API Inference Ext
 gateway with InferencePools can ask it. It picks by what each server is likely to have cached, and by how busy it is.
 docs/picker.md says how the scores are made, and what is served at --admin.`,
 		Example: `  # For the endpoints of a file, without TLS
-  cardea picker --members pool.txt --listen localhost:9002 --insecure
+  cardea picker --members pool.txt --insecure
 
-  # For the pods of an InferencePool, in its cluster
-  cardea picker --pool models/llama`,
+  # For the pods of an InferencePool, in a pod of its cluster: for all who reach it
+  cardea picker --pool models/llama --listen :9002`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -61,7 +61,7 @@ docs/picker.md says how the scores are made, and what is served at --admin.`,
 
 func (o *pickerFlags) bind(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &o.picker
-	f.StringVar(&o.listen, "listen", ":9002", "address of the picker (gRPC)")
+	f.StringVar(&o.listen, "listen", "localhost:9002", "address of the picker (gRPC); in a pod: :9002")
 	f.StringVar(&o.admin, "admin", "localhost:9090", "address of metrics, /healthz and /explain; \"\": none")
 	f.StringVar(&o.addresses, "addresses", "",
 		"file that gets the addresses of --listen and --admin, a line each: ports may be 0")

@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/kind"
 )
 
@@ -24,20 +22,14 @@ type source interface {
 // sourceOptions say which source to ask.
 type sourceOptions struct {
 	catalog *kind.Catalog
-	server  string // "": $CARDEA_SERVER, or the default address
+	serverOptions
 	kubeOptions
 }
 
 // bindSource adds the flags that select the source.
 func bindSource(cmd *cobra.Command, o *sourceOptions) {
-	bindServer(cmd, &o.server)
+	bindServer(cmd, &o.serverOptions)
 	bindKube(cmd, &o.kubeOptions, ", instead of asking a running Cardea")
-}
-
-func bindServer(cmd *cobra.Command, server *string) {
-	cmd.Flags().StringVar(server, "server", "",
-		"address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
-	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 }
 
 const asksServer = "asks a running Cardea"
@@ -54,10 +46,6 @@ func (o sourceOptions) source() (from source, namespace string, err error) {
 		}
 		return c, c.namespace, nil
 	}
-	return o.client(), "default", nil
-}
-
-// client asks the running Cardea.
-func (o sourceOptions) client() *client {
-	return newClient(o.catalog, o.server, os.Getenv("CARDEA_SERVER"))
+	c, err := o.client(o.catalog)
+	return c, "default", err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
@@ -67,8 +66,11 @@ acknowledged or refused of each change is written to the ledger.`,
 			if o.ConfigMapSync < 0 {
 				return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 1s", o.ConfigMapSync)
 			}
-			if _, _, err := net.SplitHostPort(o.Admin); err != nil {
-				return fmt.Errorf("--admin %q: want host:port, such as %s", o.Admin, admin.DefaultAddr)
+			if err := o.AdminAccess.Check(o.Admin); err != nil {
+				return err
+			}
+			if _, _, err := net.SplitHostPort(o.Probes); err != nil && o.Probes != "" {
+				return fmt.Errorf("--probes %q: want host:port, such as :9901", o.Probes)
 			}
 			var err error
 			if o.Memory, err = bytesOf(memory); err != nil {
@@ -87,7 +89,8 @@ acknowledged or refused of each change is written to the ledger.`,
 	f.StringVar(&o.Envoy, "envoy", "", "path of the Envoy to run (default: $CARDEA_ENVOY, the PATH, the cache folder)")
 	bindFlags(cmd, &o)
 	bindIdentities(cmd, &o, &identities)
-	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
+	bindAdmin(cmd, &o.Admin, &o.AdminAccess)
+	f.StringVar(&o.Probes, "probes", "", "host:port of /healthz, /readyz and /metrics, for all (default: none)")
 	f.StringVar(&o.WorkDir, "work-dir", "",
 		"folder for the proxies' sockets and bootstrap files (default: a temporary folder)")
 	f.StringVar(&memory, "proxy-memory", "",
@@ -107,7 +110,6 @@ acknowledged or refused of each change is written to the ledger.`,
 		"name by which the ledger is told what is live here (default: the host's name)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
-	completeFlag(cmd, "admin", admin.DefaultAddr)
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
 	completeFlag(cmd, "log-format", "text", "json")
 	return cmd

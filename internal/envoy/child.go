@@ -44,7 +44,9 @@ func childFiles(s dialect.ChildStart) (map[string][]byte, error) {
 }
 
 func childArguments(folder string, threads int) []string {
-	return append(Flags(), "--config-path", filepath.Join(folder, ChildFile), "--concurrency", strconv.Itoa(threads))
+	// What it refuses, it tells the server, which leaves out secrets that the words quote; its log would have them.
+	return append(flagsAt("", "config:error"), "--config-path", filepath.Join(folder, ChildFile),
+		"--concurrency", strconv.Itoa(threads))
 }
 
 // unremarkable is in lines that are not worth a warning: what an Envoy says whenever it is stopped, and whenever it

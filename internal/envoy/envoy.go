@@ -16,8 +16,8 @@ type stages struct {
 	users     *flow.Collection[resource.Key, tableUsers]
 	fragments *flow.Collection[model.RuleKey, fragment]
 	homes     *flow.Collection[model.ListenerKey, home]
-	ofTables  *flow.Collection[resource.Key, []placed]    // nil: nothing is stated for tables
-	silent    *flow.Collection[model.ListenerKey, []byte] // see silences
+	ofTables  *flow.Collection[resource.Key, []placed]           // nil: nothing is stated for tables
+	silent    *flow.Collection[model.ListenerKey, model.Encoded] // see silences
 	feedback  *resource.Feedback
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
 	backends  refusedBackends

@@ -55,7 +55,7 @@ func (features) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool
 	to := e.out.Listener
 	for _, fields := range []struct {
 		stated proto.Message
-		to     *[]byte
+		to     *model.Encoded
 	}{{&e.listener, &to.Listener}, {&e.chain, &to.Chain}, {&e.tls, &to.TLS}, {&e.connections, &to.Connections},
 		{&e.clients, &to.Clients}, {&e.inspector, &to.TLSInspector}} {
 		if encoded := mustMarshal(fields.stated); len(encoded) > 0 {

@@ -21,7 +21,7 @@ type fragment struct {
 	Hash uint64
 	// Routes holds, for each of the rule's matches, the bytes of its VirtualHost.routes fields: one, or one for each
 	// backend that has filters of its own; nil where no request can match.
-	Routes [][]byte
+	Routes model.Rope
 	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
 	PerPlace bool
 	// PerListener: so do its settings.

@@ -9,20 +9,21 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// hideHeaders leaves out the values of headers that come of Secrets.
-func hideHeaders(table *routev3.RouteConfiguration) {
-	hideIn(table.GetTypedPerFilterConfig())
+// hideHeaders leaves out the values of headers that come of Secrets, and filters with secrets. tell gets the texts that
+// are left out.
+func hideHeaders(table *routev3.RouteConfiguration, tell func(text string)) {
+	hideIn(table.GetTypedPerFilterConfig(), tell)
 	for _, host := range table.GetVirtualHosts() {
-		hideIn(host.GetTypedPerFilterConfig())
+		hideIn(host.GetTypedPerFilterConfig(), tell)
 		for _, route := range host.GetRoutes() {
-			hideIn(route.GetTypedPerFilterConfig())
+			hideIn(route.GetTypedPerFilterConfig(), tell)
 		}
 	}
 }
 
-func hideIn(settings map[string]*anypb.Any) {
+func hideIn(settings map[string]*anypb.Any, tell func(text string)) {
 	for slot := range settings {
-		hideFilters(settings, slot)
+		hideFilters(settings, slot, tell)
 	}
 	config := settings[string(extend.SlotTransform)]
 	chain := new(filterchainv3.FilterChainConfigPerRoute)
@@ -37,7 +38,8 @@ func hideIn(settings map[string]*anypb.Any) {
 		all := edits.GetMutations()
 		for _, m := range append(all.GetRequestMutations(), all.GetResponseMutations()...) {
 			if m.GetAppend() != nil {
-				m.GetAppend().GetHeader().Value = "[redacted]"
+				tell(m.GetAppend().GetHeader().GetValue())
+				m.GetAppend().GetHeader().Value = redacted
 			}
 		}
 		f.TypedConfig = mustAny(edits)
@@ -46,7 +48,7 @@ func hideIn(settings map[string]*anypb.Any) {
 }
 
 // hideFilters leaves out the configuration of filters that have a secret in it.
-func hideFilters(settings map[string]*anypb.Any, slot string) {
+func hideFilters(settings map[string]*anypb.Any, slot string, tell func(text string)) {
 	chain := new(filterchainv3.FilterChainConfigPerRoute)
 	if settings[slot].UnmarshalTo(chain) != nil {
 		return
@@ -54,6 +56,7 @@ func hideFilters(settings map[string]*anypb.Any, slot string) {
 	hidden := false
 	for _, f := range chain.GetFilterChain().GetFilters() {
 		if extend.IsSecretFilter(f.GetName()) {
+			tellAll(f.GetTypedConfig().ProtoReflect(), tell)
 			f.TypedConfig, hidden = &anypb.Any{TypeUrl: f.GetTypedConfig().GetTypeUrl()}, true
 		}
 	}

@@ -70,11 +70,11 @@ func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) []placed {
 
 // silences has for each listener what silence adds to routes there. It is of the slots that settings use, so most edits
 // of settings change none.
-func (s stages) silences() *flow.Collection[model.ListenerKey, []byte] {
+func (s stages) silences() *flow.Collection[model.ListenerKey, model.Encoded] {
 	if s.ofTables == nil {
 		return nil
 	}
-	return flow.Map(s.homes, "envoy/silences", func(c *flow.Ctx, k model.ListenerKey, h home) ([]byte, bool) {
+	return flow.Map(s.homes, "envoy/silences", func(c *flow.Ctx, k model.ListenerKey, h home) (model.Encoded, bool) {
 		inherited := settingsOf(fetch(c, s.ofTables, h.Table))
 		if !h.Alone {
 			inherited = slots.Join(inherited, fetch(c, s.settings.Listeners, k))

@@ -10,33 +10,81 @@ import (
 
 const redacted = "[redacted]"
 
-// redact leaves out what Envoy's protos mark as sensitive, also in messages that are packed into others.
-func redact(m protoreflect.Message) {
+// redact leaves out what Envoy's protos mark as sensitive, also in messages that are packed into others. tell gets the
+// texts that are left out.
+func redact(m protoreflect.Message, tell func(text string)) {
 	if packed, is := m.Interface().(*anypb.Any); is {
-		redactPacked(packed)
+		redactPacked(packed, tell)
 		return
 	}
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if sensitive, _ := proto.GetExtension(f.Options(), annotations.E_Sensitive).(bool); sensitive {
+			tellTexts(f, v, tell)
 			m.Set(f, withheld(m, f, v))
 			return true
 		}
-		eachMessage(f, v, redact)
+		eachMessage(f, v, func(m protoreflect.Message) { redact(m, tell) })
 		return true
 	})
 }
 
+// tellTexts tells all texts of a field.
+func tellTexts(f protoreflect.FieldDescriptor, v protoreflect.Value, tell func(text string)) {
+	eachScalar(f, v, func(text string) { tell(text) })
+	eachMessage(f, v, func(m protoreflect.Message) { tellAll(m, tell) })
+}
+
+// tellAll tells all texts of a message, also of those that are packed into it.
+func tellAll(m protoreflect.Message, tell func(text string)) {
+	if packed, is := m.Interface().(*anypb.Any); is {
+		if inner, err := packed.UnmarshalNew(); err == nil {
+			tellAll(inner.ProtoReflect(), tell)
+			return
+		}
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		tellTexts(f, v, tell)
+		return true
+	})
+}
+
+// eachScalar visits the texts and bytes that a field holds itself.
+func eachScalar(f protoreflect.FieldDescriptor, v protoreflect.Value, visit func(text string)) {
+	one := func(f protoreflect.FieldDescriptor, v protoreflect.Value) {
+		switch f.Kind() {
+		case protoreflect.StringKind:
+			visit(v.String())
+		case protoreflect.BytesKind:
+			visit(string(v.Bytes()))
+		}
+	}
+	switch {
+	case f.IsMap():
+		v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+			one(f.MapValue(), v)
+			return true
+		})
+	case f.IsList():
+		for i := range v.List().Len() {
+			one(f, v.List().Get(i))
+		}
+	default:
+		one(f, v)
+	}
+}
+
 // redactPacked redacts what is packed. What can't be read is left out whole.
-func redactPacked(packed *anypb.Any) {
+func redactPacked(packed *anypb.Any, tell func(text string)) {
 	if packed.GetTypeUrl() == "" {
 		return
 	}
 	inner, err := packed.UnmarshalNew()
 	if err != nil {
+		tell(string(packed.GetValue()))
 		packed.Value = nil
 		return
 	}
-	redact(inner.ProtoReflect())
+	redact(inner.ProtoReflect(), tell)
 	packed.Value = mustMarshal(inner)
 }
 

@@ -113,7 +113,7 @@ func backendSecrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resourc
 // judgment is how a listener judges clients' certificates.
 type judgment struct {
 	Key     resource.Key
-	Context string // encoded
+	Context model.Encoded
 }
 
 // validations has a Secret for each port whose clients' certificates are judged, and for each listener of which
@@ -128,7 +128,7 @@ func validations(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] 
 			if !asksClients(l, stated) {
 				return j, false
 			}
-			return judgment{validationKey(l, stated), string(mustMarshal(judgeClients(l, stated)))}, true
+			return judgment{validationKey(l, stated), mustMarshal(judgeClients(l, stated))}, true
 		})
 	ports := flow.Group(listeners, "envoy/listeners-by-validation",
 		func(_ model.ListenerKey, j judgment) []resource.Key { return []resource.Key{j.Key} }, flow.ByKey)
@@ -136,7 +136,7 @@ func validations(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] 
 		func(_ *flow.Ctx, key resource.Key, listeners flow.Members[model.ListenerKey, judgment]) (resource.Resource, bool) {
 			_, j := listeners.At(0)
 			context := new(tlsv3.CertificateValidationContext)
-			mustUnmarshal([]byte(j.Context), context)
+			mustUnmarshal(j.Context, context)
 			part := newPart("", mustMarshal(&tlsv3.Secret{
 				Name: key.Name, Type: &tlsv3.Secret_ValidationContext{ValidationContext: context},
 			}))

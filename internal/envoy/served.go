@@ -12,7 +12,7 @@ import (
 // substitute. If the proxy refused an entry that the rule's settings name, they are closed.
 type served struct {
 	Fragment resource.Fragment
-	Routes   [][]byte
+	Routes   model.Rope
 	Needs    []resource.Name
 }
 

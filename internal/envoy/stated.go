@@ -18,8 +18,8 @@ type statedRule struct {
 	model.Rule
 	Settings []plan.Setting   // of its route and of itself
 	Nearer   [][]plan.Setting // of its backendRefs, in their order; it may end early
-	Fields   []byte           // of an envoy.config.route.v3.Route, in place of what the rule says
-	Instead  [][]byte         // of backendRefs, in their order, in place of Fields; nil: Fields
+	Fields   model.Encoded    // of an envoy.config.route.v3.Route, in place of what the rule says
+	Instead  model.Rope       // of backendRefs, in their order, in place of Fields; nil: Fields
 }
 
 // stated finds the settings of a rule among those of its route.

@@ -43,6 +43,9 @@
 // made; a type that holds a func, a channel, an interface or a protobuf message is refused there, with a panic that
 // names the field. A nil slice and an empty one differ, as they do in JSON. Values must not hold pointer cycles.
 //
+// [Graph.Dump] shows values as JSON. So that it shows no secret, plain bytes are refused as a func is: a type that
+// holds some says by MarshalText or MarshalJSON how it is shown.
+//
 // A derived key costs about 130 bytes besides itself and its value, a fetch about 16 (BenchmarkBytes prints them).
 //
 // # The contract for transforms

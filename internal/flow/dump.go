@@ -71,17 +71,17 @@ func (c *store[K, V]) dump() (*collectionDump, error) {
 		}
 	})
 	for _, s := range c.inOrder() {
-		d.Keys = append(d.Keys, &keyDump{Key: jsonOr(s.cell.key), Value: jsonOr(s.cell.value), ChangedAt: s.changedAt,
+		d.Keys = append(d.Keys, &keyDump{Key: shown(s.cell.key), Value: shown(s.cell.value), ChangedAt: s.changedAt,
 			Run: from[&s.node]})
 	}
 	return d, nil
 }
 
-// jsonOr is x if it can be encoded as JSON, else its text.
-func jsonOr(x any) any {
+// shown is x as JSON, or why it has none: any other text of it might show what its MarshalJSON hides.
+func shown(x any) any {
 	text, err := json.Marshal(x)
 	if err != nil {
-		return fmt.Sprintf("%+v", x)
+		return fmt.Sprintf("%T can't be shown: %v", x, err)
 	}
 	return json.RawMessage(text)
 }
@@ -106,10 +106,10 @@ func (d *derived[K, A, P, B]) runs(each func(d *runDump, outs []*node)) {
 		if r == nil {
 			continue
 		}
-		dump := &runDump{Input: d.in.name, Key: jsonOr(in.cell.key), Stale: r.stale}
+		dump := &runDump{Input: d.in.name, Key: shown(in.cell.key), Stale: r.stale}
 		for _, n := range r.dependencies() {
 			s := d.out.g.stages[n.coll]
-			dump.Deps = append(dump.Deps, depDump{Collection: s.title(), Key: jsonOr(s.label(n)), Absent: !n.present})
+			dump.Deps = append(dump.Deps, depDump{Collection: s.title(), Key: shown(s.label(n)), Absent: !n.present})
 		}
 		var outs []*node
 		for _, s := range (*derivedRun[P, B])(unsafe.Pointer(r)).outs() {

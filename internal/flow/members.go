@@ -39,7 +39,7 @@ func (m Members[K, A]) All() iter.Seq2[K, A] {
 func (m Members[K, A]) MarshalJSON() ([]byte, error) {
 	keys := make([]any, len(m.list))
 	for i, x := range m.list {
-		keys[i] = jsonOr(x.cell.key)
+		keys[i] = shown(x.cell.key)
 	}
 	return json.Marshal(keys)
 }

@@ -110,6 +110,9 @@ func newStore[K comparable, V any](g *Graph, name string) *store[K, V] {
 	if c.shape, err = shapeOf(reflect.TypeFor[V]()); err != nil {
 		panic(fmt.Sprintf("flow: collection %q: value %v", name, err))
 	}
+	if err := readable(reflect.TypeFor[V](), reflect.TypeFor[V]().String()); err != nil {
+		panic(fmt.Sprintf("flow: collection %q: value %v", name, err))
+	}
 	if g.cfg.Check {
 		c.sums = map[*cell[K, V]]uint64{}
 	}

@@ -2,6 +2,7 @@ package input
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -51,10 +52,23 @@ func (s SecretSpec) MarshalJSON() ([]byte, error) {
 	}{s.Type, slices.Sorted(maps.Keys(s.Data))})
 }
 
+// Format implements fmt.Formatter: no verb prints more than MarshalJSON.
+func (s SecretSpec) Format(to fmt.State, _ rune) {
+	_, _ = fmt.Fprint(to, s.Type, slices.Sorted(maps.Keys(s.Data)))
+}
+
 // ConfigMapSpec is a ConfigMap's content.
 type ConfigMapSpec struct {
 	Data       map[string]string
 	BinaryData map[string][]byte
+}
+
+// MarshalJSON tells of binary entries the names only.
+func (s ConfigMapSpec) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Data   map[string]string
+		Binary []string
+	}{s.Data, slices.Sorted(maps.Keys(s.BinaryData))})
 }
 
 // Broken tells of an object's mistake: where it stands ("web.yaml:12") and what it is, with its field.

@@ -124,7 +124,8 @@ func (o *options) setClusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Register a cluster, or change one: what is not stated stays",
-		Example: `  cardea ledger cluster set east --labels env=prod --kubeconfig east.kubeconfig --admin http://east:9900
+		Example: `  cardea ledger cluster set east --labels env=prod --kubeconfig east.kubeconfig \
+    --admin https://east.example:9900
 
   # A Cardea that serves target default by itself, to be asked for previews
   cardea ledger cluster set edge-1 --admin http://127.0.0.1:9900`,

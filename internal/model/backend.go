@@ -96,8 +96,8 @@ type Endpoint struct {
 // Secret is a certificate and its private key, a valid pair.
 type Secret struct {
 	Ref         ObjectRef
-	Certificate []byte // PEM, leaf first
-	PrivateKey  []byte // PEM
+	Certificate []byte  // PEM, leaf first
+	PrivateKey  Encoded // PEM
 }
 
 // MarshalJSON leaves the private key out, since JSON is what dumps show.

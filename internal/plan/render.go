@@ -23,7 +23,7 @@ type Renderer interface {
 type Rendered struct {
 	Settings []Setting
 	// Fields are fields of the data plane's routes, encoded. There is no broader level for them.
-	Fields []byte
+	Fields model.Encoded
 	// Listener are those of listeners, Backend those of a backend; nil: none, as of all that rules have.
 	Listener    *ListenerFields
 	Backend     *BackendFields

@@ -43,7 +43,7 @@ type Setting struct {
 // Packed is a message with its type: "type.googleapis.com/NAME", and its bytes.
 type Packed struct {
 	Type  string
-	Value []byte
+	Value model.Encoded
 }
 
 // RouteSettings are those of a route, of its rules, and of their backendRefs.
@@ -65,18 +65,18 @@ type PlaceSettings struct {
 type RuleSettings struct {
 	Rule   model.RuleKey
 	Own    []Setting
-	Fields []byte // of the data plane's routes, encoded, in place of what is there
+	Fields model.Encoded // of the data plane's routes, encoded, in place of what is there
 	// Backends are those of the backendRefs.
 	Backends [][]Setting
 	// BackendFields are, of backendRefs in the same order, those of their routes, in place of Fields; nil: Fields.
-	BackendFields [][]byte
+	BackendFields model.Rope
 }
 
 // SharedEntry is what one object states of a filter that keeps state: a message of the filter's type, which is merged
 // with the other entries as protobuf does. It has to be valid without them.
 type SharedEntry struct {
 	From  model.ObjectRef // the object that states it
-	Value []byte
+	Value model.Encoded
 	Uses  []model.BackendKey // that it sends requests to
 }
 
@@ -95,7 +95,7 @@ type BackendSettings struct {
 // BackendFields are fields of a backend, encoded as its data plane has them; of Envoy, those of a Cluster and of its
 // HttpProtocolOptions. Fields of several features follow one another.
 type BackendFields struct {
-	Cluster, HTTP []byte
+	Cluster, HTTP model.Encoded
 	Secrets       []BackendSecret
 	// Closed: what is stated can't be served, so the backend gets no request.
 	Closed bool

@@ -18,15 +18,15 @@ type ListenerFields struct {
 	// Closed: something that has to be served can't be, so connections are closed as soon as they are opened.
 	Closed bool
 	// Of the port; of Envoy those of a Listener and a TlsInspector.
-	Listener, TLSInspector []byte
+	Listener, TLSInspector model.Encoded
 	ListenerFilters        []NamedConfig
 	// Of a filter chain; of Envoy those of a FilterChain, a DownstreamTlsContext and an HttpConnectionManager.
-	Chain, TLS, Connections     []byte
+	Chain, TLS, Connections     model.Encoded
 	Zero                        []string // fields of the last that have their zero value
 	NetworkFilters, HTTPFilters []NamedConfig
 	Uses                        []model.BackendKey // that they send requests to
 	// Clients is how clients' certificates are judged; of Envoy fields of a CertificateValidationContext.
-	Clients     []byte
+	Clients     model.Encoded
 	ClientsZero []string // fields of it that have their zero value
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
 
@@ -14,7 +15,7 @@ type RefPieces struct {
 	Index  int // in model.Rule.Backends
 	Pieces []RulePiece
 	// Inherited are the fields of routes of broader levels than the rule that hold for the backendRef, too.
-	Inherited []byte
+	Inherited model.Encoded
 }
 
 // all are the pieces of a rule and of its backendRefs.

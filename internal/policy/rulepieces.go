@@ -25,7 +25,7 @@ type RulePieces struct {
 	Rule   model.RuleKey
 	Pieces []RulePiece
 	// Fields are those of broader levels that stand in every route of a proxy.
-	Fields []byte
+	Fields model.Encoded
 	// Refs are the pieces of its backendRefs for which a policy states something.
 	Refs []RefPieces
 	// Findings are on what no policy states.

@@ -86,6 +86,9 @@ type Refusals interface {
 	// Read tells which resources of a refused response the message is about, by name. Names are all that were sent, in
 	// this order. It is empty if the message does not tell.
 	Read(t Type, names []string, message string) map[string]Reason
+	// Words are the message without what must not be shown: proxies quote what they refuse. It is about a resource that
+	// had the parts was at the proxy, and whose parts would be is.
+	Words(t Type, was, is []*Part, message string) string
 }
 
 // Reason is why a proxy refused a resource.

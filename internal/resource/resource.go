@@ -2,7 +2,6 @@ package resource
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -69,23 +68,14 @@ type Part struct {
 	// serves ("*", "*.host", "host"), "" for what all domains share.
 	ID    string
 	Hash  uint64
-	Bytes [][]byte // the rope: pieces in order, which belong to fragments and are never copied until sent
-	Size  int      // the sum of their lengths
+	Bytes model.Rope // the rope: pieces in order, which belong to fragments and are never copied until sent
+	Size  int        // the sum of their lengths
 	// all that it names, to be there before it is used: a listener's tables, secrets and extensions, a route's clusters
 	// and extensions
 	Needs     []Name
 	Fragments []Fragment
 	// Claims are what no two parts of a resource may have: a filter chain's server names, "" for every name.
 	Claims []string
-}
-
-// MarshalJSON leaves the bytes out, since JSON is what dumps show: nobody can read them, and those of a Secret hold a
-// key.
-func (p Part) MarshalJSON() ([]byte, error) {
-	type shown Part // without this method
-	without := shown(p)
-	without.Bytes = nil
-	return json.Marshal(without)
 }
 
 // Origin is what a fragment was made of: a rule of a route (Section is the rule's name), a listener of a Gateway

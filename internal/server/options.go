@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
@@ -54,10 +55,11 @@ type Options struct {
 	// Ledger, if it names a server, is asked for what is to be applied to the cluster.
 	Ledger LedgerOptions
 
-	Admin   string // host:port of the admin API
-	Probes  string // host:port of health, readiness and metrics, for the kubelet and Prometheus; "" for none
-	Log     *slog.Logger
-	OnAdmin func(addr string) // is called with the address of the admin API; nil: not called
+	Admin       string       // host:port of the admin API
+	AdminAccess admin.Access // who may ask it
+	Probes      string       // host:port of health, readiness and metrics, for the kubelet and Prometheus; "" for none
+	Log         *slog.Logger
+	OnAdmin     func(addr string) // is called with the address of the admin API; nil: not called
 }
 
 // LedgerOptions say which ledger this cluster's objects are applied from.

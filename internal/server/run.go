@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) error {
 		Files: deployer.Files(), Sync: o.ConfigMapSync, Reach: o.reach(cluster.Host),
 		Diff: diff.Config{Applied: e.objects.Applied}, Explain: explain.Config{Picker: pickerAdmin(w.Graph, &w.Plan)},
 		Admin: admin.Config{
-			Addr: o.Admin, Probes: o.Probes, OnListen: o.OnAdmin,
+			Addr: o.Admin, Access: o.AdminAccess, Probes: o.Probes, OnListen: o.OnAdmin,
 			Ready:    func() (bool, string) { return ready(e.objects, parts.XDS) },
 			Findings: func() []admin.Finding { return findings(w) },
 		},

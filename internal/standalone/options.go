@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -36,8 +37,10 @@ type Options struct {
 	// ClusterTrustBundle, "" for none.
 	Identities     []workload.Identity
 	IdentityBundle string
-	Admin          string // host:port of the admin API
-	WorkDir        string // for the proxies' sockets and bootstraps; "" makes a temporary one
+	Admin          string       // host:port of the admin API
+	AdminAccess    admin.Access // who may ask it
+	Probes         string       // host:port of health, readiness and metrics; "": none
+	WorkDir        string       // for the proxies' sockets and bootstraps; "" makes a temporary one
 	// ConfigMapSync is the time between the steps of an edit of files that proxies read by themselves.
 	ConfigMapSync time.Duration
 	Strict        bool   // Run does not start with a folder of which something can't be read

@@ -60,7 +60,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		Older:   objects.Older,
 		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: o.Ledger.URL == ""},
 		Admin: admin.Config{
-			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin, Proxy: children.metrics,
+			Addr: o.Admin, Access: o.AdminAccess, Probes: o.Probes, Ready: ready.state, OnListen: o.OnAdmin,
+			Proxy:    children.metrics,
 			Picker:   pickers.Metrics,
 			Findings: func() []admin.Finding { return findings(objects.locate()) },
 		},

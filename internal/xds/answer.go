@@ -21,7 +21,7 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		open.at = st.now
 	}
 	if r.trial != nil {
-		st.tried(r, detail != nil, strings.TrimSpace(detail.GetMessage()))
+		st.tried(r, detail != nil, st.words(r, detail))
 		return
 	}
 	for _, name := range r.removed {
@@ -32,7 +32,7 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		}
 	}
 	if detail != nil {
-		st.nacked(r, strings.TrimSpace(detail.GetMessage()))
+		st.nacked(r, st.words(r, detail))
 		return
 	}
 	for _, s := range r.items {
@@ -49,6 +49,22 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 			st.set.confirm(it.entry)
 		}
 	}
+}
+
+// words are what a proxy said of a response, without what must not be shown.
+func (st *stream) words(r *response, detail *statuspb.Status) string {
+	said := strings.TrimSpace(detail.GetMessage())
+	if said == "" {
+		return ""
+	}
+	for _, s := range r.items {
+		var was *version
+		if it := st.items[r.typ][s.name.Name]; it != nil {
+			was = it.has
+		}
+		said = st.set.Refusals.Words(r.typ, was.parts(), s.v.parts(), said)
+	}
+	return said
 }
 
 func (st *stream) landed(n resource.Name, v *version) *item {

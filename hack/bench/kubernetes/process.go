@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -65,9 +66,9 @@ func (r running) resident() (now, most int, err error) {
 	return now, most, nil
 }
 
-// get asks the admin API.
+// get asks for a page that probes and Prometheus have.
 func (r running) get(ctx context.Context, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.ip+":9900"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.ip+":9901"+path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,4 +82,14 @@ func (r running) get(ctx context.Context, path string) ([]byte, error) {
 		err = fmt.Errorf("%s: %s", path, response.Status)
 	}
 	return body, err
+}
+
+// admin asks the admin API, which listens at the loopback address of the pod.
+func (r running) admin(ctx context.Context, path string) error {
+	out, err := exec.CommandContext(ctx, "nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", r.pid),
+		"curl", "-sSf", "-o", "/dev/null", "http://127.0.0.1:9900"+path).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", path, err, out)
+	}
+	return nil
 }

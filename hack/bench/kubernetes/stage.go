@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +75,7 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	if err := s.ApplyFiles(ctx, "deploy/third-party-crds.yaml"); err != nil {
 		return s, err
 	}
-	manifest, err := manifest()
+	manifest, err := os.ReadFile("deploy/install.yaml")
 	if err != nil {
 		return s, err
 	}
@@ -105,19 +104,6 @@ func (s *stage) close() {
 	if s.Cluster != nil {
 		s.Stop()
 	}
-}
-
-// manifest is deploy/install.yaml, with an address of the admin API that this program can reach.
-func manifest() ([]byte, error) {
-	text, err := os.ReadFile("deploy/install.yaml")
-	if err != nil {
-		return nil, err
-	}
-	const is, asked = "args: [controller]", `args: [controller, --admin, ":9900"]`
-	if strings.Count(string(text), is) != 1 {
-		return nil, fmt.Errorf("deploy/install.yaml has no %q", is)
-	}
-	return []byte(strings.Replace(string(text), is, asked, 1)), nil
 }
 
 // until waits for a condition; if it never holds, the error says why.

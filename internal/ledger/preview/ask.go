@@ -24,7 +24,8 @@ import (
 const answers = 2 * time.Minute
 
 // Of makes Previewer.Of by what a ledger has registered: of a target, the clusters that serve it, by their admin APIs.
-// Of a target that nobody is registered for, here is asked: the address of an admin API; "": nobody.
+// Of a target that nobody is registered for, here is asked: the address of an admin API; "": nobody. They are shown
+// what the environment names (admin.Credentials).
 func Of(l ledger.Registry, here string) func(ctx context.Context, target string) ([]Asked, error) {
 	return func(ctx context.Context, name string) (list []Asked, err error) {
 		targets, err := l.Targets(ctx)
@@ -107,8 +108,11 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 		return report, unanswered{"its admin API's address is no URL", err}
 	}
 	request.Header.Set("Content-Type", "application/json")
-	// Its own transport: a proxy from the environment must not stand between us and a program on this machine.
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	asks, err := admin.Credentials{}.OrEnvironment().Client(0)
+	if err != nil {
+		return report, unanswered{"what its admin API is shown can't be read", err}
+	}
+	response, err := asks.Do(request)
 	_, connecting := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
