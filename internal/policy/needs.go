@@ -22,12 +22,15 @@ type needed struct {
 	Entries  []plan.RenderedEntry // of filters that keep state
 	Uses     []model.BackendKey   // that they send requests to
 	Fetches  []fetch              // documents that they depend on
+	// Materials are what they read of objects as certificates and key sets.
+	Materials []material
 }
 
 // add adds what a piece needs.
 func (n *needed) add(p Piece) {
 	r := p.Rendered
 	n.Entries, n.Fetches = joined(n.Entries, r.Entries), joined(n.Fetches, p.Fetches)
+	n.Materials = joined(n.Materials, p.Materials)
 	for _, s := range r.Settings {
 		n.uses(s.Uses)
 	}
@@ -42,7 +45,7 @@ func (n *needed) uses(backends []model.BackendKey) {
 	}
 }
 
-func (n *needed) any() bool { return len(n.Entries)+len(n.Uses)+len(n.Fetches) > 0 }
+func (n *needed) any() bool { return len(n.Entries)+len(n.Uses)+len(n.Fetches)+len(n.Materials) > 0 }
 
 // byPlace makes at most one value of each level, of each route, and of each port.
 func byPlace[V any](

@@ -22,6 +22,8 @@ type Piece struct {
 	Status   int
 	Findings []Finding
 	Fetches  []fetch // documents that it depends on
+	// Materials are what it reads of objects as certificates and key sets.
+	Materials []material
 	// Anew is which rules that inherit it read it once more.
 	Anew extend.Anew
 	// Agents is what reads agents' requests for what is stated here or elsewhere.
@@ -137,7 +139,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		rendered.Unsupported = nil // which is told
 		p.Rendered = rendered
 	}
-	p.Findings, p.Fetches = told.list, told.fetches
+	p.Findings, p.Fetches, p.Materials = told.list, told.fetches, told.materials
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
@@ -180,6 +182,7 @@ type problems struct {
 	refused, pending bool
 	list             []Finding
 	fetches          []fetch
+	materials        []material
 }
 
 // add tells a problem of a field to the policy that stated it.
