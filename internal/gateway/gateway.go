@@ -114,7 +114,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.Policies = policy.New(store, policy.Inputs{
 		Sources: in, Plan: m.Plan, Lookups: m.lookups(kinds, grants), Renderers: o.Renderers, Namespace: o.Namespace,
 	})
-	m.Plan.Settings, m.Plan.Fetches = m.Policies.Settings, m.Policies.Fetches
+	m.Plan.Settings, m.Plan.Fetches, m.Plan.Files = m.Policies.Settings, m.Policies.Fetches, m.Policies.Files
 	m.Plan.Backends = m.withPolicies(m.Policies)
 	m.naming = m.newNamedBackends()
 	m.Plan.Selections = kinds.selections(m.naming)

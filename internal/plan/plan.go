@@ -29,6 +29,8 @@ type Plan struct {
 	Pickers *flow.Collection[model.ObjectRef, Picker]
 	// Fetches are the documents that are to be fetched; nil: there can't be any.
 	Fetches *flow.Collection[model.FetchKey, model.Fetch]
+	// Files are those of this machine that proxies are to write, where the environment says so; nil: there can't be any.
+	Files *flow.Collection[model.File, struct{}]
 	// Materials are what is read of objects as certificates, authorities and key sets, where it can be used.
 	Materials *flow.Collection[model.MaterialKey, Material]
 	// Classes are the GatewayClasses of ours.

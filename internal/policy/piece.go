@@ -22,6 +22,7 @@ type Piece struct {
 	Status   int
 	Findings []Finding
 	Fetches  []fetch // documents that it depends on
+	Files    []model.File
 	// Materials are what it reads of objects as certificates and key sets.
 	Materials []material
 	// Anew is which rules that inherit it read it once more.
@@ -53,6 +54,7 @@ type scope struct {
 	where    extend.Where
 	http1    func() bool     // of backends: extend.Where.HTTP1; else nil
 	picked   func() bool     // of backends: extend.Where.Picked; else nil
+	gateway  model.ObjectRef // of listeners; else zero
 	route    model.ObjectRef // for rules; else zero
 	features []*Feature
 	stated   map[string][]statements
@@ -140,6 +142,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		p.Rendered = rendered
 	}
 	p.Findings, p.Fetches, p.Materials = told.list, told.fetches, told.materials
+	p.Files = told.files
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
@@ -183,6 +186,7 @@ type problems struct {
 	list             []Finding
 	fetches          []fetch
 	materials        []material
+	files            []model.File
 }
 
 // add tells a problem of a field to the policy that stated it.
