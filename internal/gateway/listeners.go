@@ -23,7 +23,7 @@ type listenerFacts struct {
 	Serves   bool // its Gateway and itself are valid, and it has what it needs
 	// Authorities are those by which its clients are judged.
 	Authorities []model.MaterialKey
-	Findings []model.Finding
+	Findings    []model.Finding
 }
 
 func (f listenerFacts) served() bool { return f.Serves }

@@ -38,9 +38,13 @@ type materialUser struct {
 
 type materialUsers = flow.Members[materialUser, []model.MaterialKey]
 
-func certificateKey(secret model.ObjectRef) model.MaterialKey { return model.MaterialKey{Object: secret, Use: asCertificate} }
+func certificateKey(secret model.ObjectRef) model.MaterialKey {
+	return model.MaterialKey{Object: secret, Use: asCertificate}
+}
 
-func authoritiesKey(of model.ObjectRef) model.MaterialKey { return model.MaterialKey{Object: of, Use: asAuthorities} }
+func authoritiesKey(of model.ObjectRef) model.MaterialKey {
+	return model.MaterialKey{Object: of, Use: asAuthorities}
+}
 
 // materialsInUse are those that listeners, backends and Gateways refer to and may use, with who does.
 func (m *Meaning) materialsInUse() *flow.Collection[model.MaterialKey, materialUsers] {

@@ -23,12 +23,12 @@ type tlsPolicies struct {
 
 // tlsPolicy is a BackendTLSPolicy by itself, whatever else targets the same.
 type tlsPolicy struct {
-	Order    string // among others: by age, then by name
-	Targets  []tlsTarget
-	TLS      *model.BackendTLS // never nil
+	Order   string // among others: by age, then by name
+	Targets []tlsTarget
+	TLS     *model.BackendTLS // never nil
 	// Authorities are those by which backends are judged.
 	Authorities []model.MaterialKey
-	Findings []model.Finding   // but for those about targets
+	Findings    []model.Finding // but for those about targets
 }
 
 // tlsTarget is what a policy is for: an object, or a section of it.

@@ -46,7 +46,9 @@ func (n *needed) uses(backends []model.BackendKey) {
 	}
 }
 
-func (n *needed) any() bool { return len(n.Entries)+len(n.Uses)+len(n.Fetches)+len(n.Materials)+len(n.Files) > 0 }
+func (n *needed) any() bool {
+	return len(n.Entries)+len(n.Uses)+len(n.Fetches)+len(n.Materials)+len(n.Files) > 0
+}
 
 // byPlace makes at most one value of each level, of each route, and of each port.
 func byPlace[V any](

@@ -47,10 +47,10 @@ type Options struct {
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
 	// Beside, if not nil, tells Check what is wrong with the folder's objects where others are, too: those of a cluster.
 	Beside    func(context.Context, []input.Content) ([]model.Finding, error)
-	Unchecked bool          // for tests: see gateway.Options
+	Unchecked bool // for tests: see gateway.Options
 	// machine: the proxies run on this machine, or would.
 	machine bool
-	Budgets   model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
+	Budgets model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
 }
 
 // LedgerOptions say which ledger has the objects.
