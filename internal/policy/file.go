@@ -15,7 +15,7 @@ func (r reader) Writable(name string) (wrong string, known bool) {
 	environment, _ := flow.Fetch(r.c, r.m.in.Sources.Environment.Collection(), model.ObjectRef{})
 	switch {
 	case environment.Fronted:
-		return r.m.inPods(r.c, r.gateway, name), true
+		return inPods(name, r.patches()), true
 	case !environment.Machine:
 		return "", true
 	}
@@ -28,18 +28,24 @@ func (r reader) Writable(name string) (wrong string, known bool) {
 // mounts are where a patch of a pod mounts volumes.
 var mounts = regexp.MustCompile(`"mountPath"\s*:\s*"([^"]+)"`)
 
-// inPods says why a Gateway's proxies can't write a file if they are pods, as package deploy makes them: the root file
-// system can only be read, and /tmp is an empty volume. What else is mounted a DataPlane's patch says.
-func (m *Meaning) inPods(c *flow.Ctx, gateway model.ObjectRef, name string) string {
+// patches are those of the pods of the Gateway, as JSON.
+func (r reader) patches() (list []string) {
+	proxy, _ := flow.Fetch(r.c, r.m.in.Plan.Proxies, r.gateway)
+	for _, p := range proxy.Parameters {
+		if p.Spec.Pod != nil && p.Spec.Pod.Patch != nil {
+			list = append(list, string(p.Spec.Pod.Patch.Raw))
+		}
+	}
+	return list
+}
+
+// inPods says why proxies can't write a file if they are pods, as package deploy makes them: the root file system can
+// only be read, and /tmp is an empty volume. What else is mounted patches say.
+func inPods(name string, patches []string) string {
 	if name = path.Clean(name); path.Dir(name) == "/tmp" || path.Dir(name) == "/dev/shm" || name == "/dev/null" {
 		return ""
 	}
-	proxy, _ := flow.Fetch(c, m.in.Plan.Proxies, gateway)
-	for _, p := range proxy.Parameters {
-		if p.Spec.Pod == nil || p.Spec.Pod.Patch == nil {
-			continue
-		}
-		patch := string(p.Spec.Pod.Patch.Raw)
+	for _, patch := range patches {
 		if strings.Contains(patch, "readOnlyRootFilesystem") {
 			return ""
 		}
