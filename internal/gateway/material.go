@@ -77,6 +77,15 @@ func (m *Meaning) materialsInUse() *flow.Collection[model.MaterialKey, materialU
 		func(_ materialUser, keys []model.MaterialKey) []model.MaterialKey { return keys }, flow.ByKey)
 }
 
+// usersOf are the objects, each once.
+func usersOf(users materialUsers) (list []model.ObjectRef) {
+	for user := range users.All() {
+		list = append(list, user.Object)
+	}
+	slices.SortFunc(list, model.ObjectRef.Compare)
+	return slices.Compact(list)
+}
+
 // planMaterials makes the materials that are used, and the Secrets among them.
 func (m *Meaning) planMaterials(named certificateReferences, callers clientReferences) {
 	inUse := m.materialsInUse()
@@ -94,10 +103,8 @@ func (m *Meaning) planMaterials(named certificateReferences, callers clientRefer
 			own.Text, found = []byte(text), text != ""
 		}
 		own.Problem = why.message
-		for user := range users.All() {
-			if !slices.Contains(own.Users, user.Object) {
-				own.Users = append(own.Users, user.Object)
-			}
+		if own.Problem != "" {
+			own.Users = usersOf(users)
 		}
 		return own, found
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -18,13 +19,13 @@ type Material struct {
 	Until      time.Time // when it must not be used any more; zero: no end is known
 }
 
-// MarshalJSON leaves the private key out, since JSON is what dumps show.
-func (m Material) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Text  string
-		Until time.Time `json:",omitzero"`
-	}{string(m.Text), m.Until})
+// String implements fmt.Stringer. It shows nothing of the content: a key set, too, may hold what is secret.
+func (m Material) String() string {
+	return fmt.Sprintf("%d bytes, %d of a private key", len(m.Text), len(m.PrivateKey))
 }
+
+// MarshalJSON implements json.Marshaler, since JSON is what dumps show.
+func (m Material) MarshalJSON() ([]byte, error) { return json.Marshal(m.String()) }
 
 // Instead ends the message of what can't be used while this is used in its place.
 func (m Material) Instead() string {

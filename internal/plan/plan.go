@@ -57,7 +57,7 @@ func DomainsOf(sites *flow.Collection[model.SiteKey, model.Site]) *flow.Collecti
 type Material struct {
 	model.Material
 	Problem string            // why it is an older version: what is wrong with the newest one; "": it is the newest
-	Users   []model.ObjectRef // who refers to it
+	Users   []model.ObjectRef // who refers to it, if it is older; sorted
 }
 
 // Selection is the pods that are an XBackend's endpoints.

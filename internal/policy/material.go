@@ -47,7 +47,7 @@ func (r reader) Entry(
 	return read.Text, true
 }
 
-// materialsOf has each material once, with all policies that read it.
+// materialsOf has each material once: those who read it read the same. Of an older version it has all policies.
 func materialsOf(all *flow.Collection[place, needed]) *flow.Collection[model.MaterialKey, plan.Material] {
 	byKey := flow.Group(all, "policy/materials", func(_ place, n needed) (keys []model.MaterialKey) {
 		for _, own := range n.Materials {
@@ -57,17 +57,19 @@ func materialsOf(all *flow.Collection[place, needed]) *flow.Collection[model.Mat
 	}, flow.ByKey)
 	return flow.Map(byKey, "policy/material",
 		func(_ *flow.Ctx, k model.MaterialKey, members flow.Members[place, needed]) (out plan.Material, found bool) {
-			var users []model.ObjectRef
 			for _, n := range members.All() {
 				for _, own := range n.Materials {
 					if own.Key == k {
-						out, found = own.Material, true
-						users = append(users, own.Users...)
+						out.Material, out.Problem, found = own.Material.Material, own.Problem, true
+						out.Users = append(out.Users, own.Users...)
 					}
 				}
+				if out.Problem == "" {
+					return plan.Material{Material: out.Material}, found
+				}
 			}
-			slices.SortFunc(users, model.ObjectRef.Compare)
-			out.Users = slices.Compact(users)
+			slices.SortFunc(out.Users, model.ObjectRef.Compare)
+			out.Users = slices.Compact(out.Users)
 			return out, found
 		})
 }
