@@ -103,8 +103,8 @@ func New(c Config) (p *Parts, err error) {
 		return nil, err
 	}
 	p.all = []func(context.Context) error{
-		w.Graph.Run, fetcher.Run, keeper.Run, after(fetcher.Tried(), p.XDS.Run), after(fetcher.Tried(), p.Files.Run), shown.Run,
-		explainer.Run, api.Run,
+		w.Graph.Run, fetcher.Run, keeper.Run, after(fetcher.Tried(), p.XDS.Run), after(fetcher.Tried(), p.Files.Run),
+		shown.Run, explainer.Run, api.Run,
 	}
 	return p, nil
 }

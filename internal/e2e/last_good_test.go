@@ -266,7 +266,8 @@ func TestLastGoodVersions(t *testing.T) {
 		"the CA of clients in a ClusterTrustBundle": {
 			rest: keepingGatewayFile(`frontend: {default: {validation: {caCertificateRefs: [{group: certificates.k8s.io, `+
 				`kind: ClusterTrustBundle, name: ca}]}}}`, "shop") + shop,
-			good: bundleFile("ca", []byte(first)), broken: bundleFile("ca", []byte("none")), other: bundleFile("ca", []byte(second)),
+			good: bundleFile("ca", []byte(first)), broken: bundleFile("ca", []byte("none")),
+			other: bundleFile("ca", []byte(second)),
 			first: first, second: second, used: askedCA,
 			wrong: "there is no certificate in PEM", gone: "ClusterTrustBundle ca does not exist",
 		},

@@ -68,9 +68,8 @@ func TestARotatedCertificate(t *testing.T) {
 
 	// So it does when the file is moved away.
 	s.remove("secret.yaml")
-	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef: spec.listeners[1].tls.certificateRefs[0]: Secret shop/shop does not "+
-		"exist; the last good version serves on",
-		"https: Programmed=True")
+	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef: spec.listeners[1].tls.certificateRefs[0]"+
+		": Secret shop/shop does not exist; the last good version serves on", "https: Programmed=True")
 	Eventually(t, func() error { return s.finds(true, "Secret shop/shop does not exist; "+older) })
 	if err := s.handshake(second); err != nil {
 		t.Errorf("without the Secret: %v", err)

@@ -64,8 +64,8 @@ type clientReferences struct {
 	grants      *grants
 }
 
-// read reads how clients are judged, and by which materials; nil if nobody asks for it, or if none of the CAs can be used: then the listener
-// must not serve. A missing grant comes before anything that could be said of the object.
+// read reads how clients are judged, and by which materials; nil if nobody asks for it, or if none of the CAs can be
+// used: then the listener must not serve. A missing grant comes before anything that could be said of the object.
 func (in clientReferences) read(
 	c *flow.Ctx, gateway model.ObjectRef, spec clientSpec,
 ) (read *model.ClientValidation, used []model.MaterialKey, problems []problem) {

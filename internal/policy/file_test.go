@@ -5,7 +5,7 @@ import "testing"
 // TestFilesOfPods: in a pod files can be written where a volume is mounted, and nowhere else.
 func TestFilesOfPods(t *testing.T) {
 	t.Parallel()
-	const mounted = `{"spec": {"containers": [{"name": "proxy", "volumeMounts": [{"name": "logs", "mountPath":"/logs/"}]}]}}`
+	const mounted = `{"spec": {"containers": [{"volumeMounts": [{"name": "logs", "mountPath":"/logs/"}]}]}}`
 	const open = `{"spec": {"containers": [{"name": "proxy", "securityContext": {"readOnlyRootFilesystem": false}}]}}`
 	for _, c := range []struct {
 		name, patch string
