@@ -47,7 +47,7 @@ func (s *KeySet) read(r extend.Reader) (keys Keys) {
 // ofEntry are the keys of an entry of a ConfigMap or a Secret. An empty set is no mistake: nobody's tokens count.
 func ofEntry(r extend.Reader, of gatewayv1.ObjectReference, key string) string {
 	content, found := r.Entry(of, key, func(content []byte) error {
-		if _, err := parseKeys(string(content)); !errors.Is(err, errNoKeys) {
+		if _, _, err := parseKeys(string(content)); !errors.Is(err, errNoKeys) {
 			return err
 		}
 		return nil
