@@ -32,6 +32,7 @@ var towers = map[string][]string{
 		"internal/ledger/kontrol", "internal/ledger/rest",
 		"internal/ledger/client", "internal/ledger/caller", "internal/ledger/wire", "internal/ledger/store",
 		"internal/kube", "internal/files", "internal/arrival", "internal/implied", "internal/fetch",
+		"internal/lastgood", "internal/machine",
 		"internal/memory", "internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
 		"internal/workload", "internal/identity", "internal/certs",
 		"internal/status", "internal/pickers", "internal/deploy", "internal/reconcile",

@@ -41,8 +41,13 @@ type Reader interface {
 	Server(ref gatewayv1.BackendObjectReference, grpc bool) (key BackendKey, outside, found bool)
 	Secret(ref gatewayv1.SecretObjectReference) (data map[string]Bytes, found bool)
 	Text(from TextSource) (text string, found bool)
-	// Entry is one of a ConfigMap or a Secret: what both may hold, such as certificates.
-	Entry(of gatewayv1.ObjectReference, key string) (content []byte, found bool)
+	// Entry is one of a ConfigMap or a Secret: what both may hold, such as certificates. check tells what is wrong with
+	// its content. While the entry is missing, or does not pass, the last content that passed is found in its place, and
+	// that is said of the field; if there is none, content that does not pass is found.
+	Entry(of gatewayv1.ObjectReference, key string, check func(content []byte) error) (content []byte, found bool)
+	// Writable says why the proxies can't write a file of the machine that they run on; "": they can, or nobody knows.
+	// known is false if that is found out in a moment: until then the file must be left out.
+	Writable(path string) (wrong string, known bool)
 	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does
 	// if the document can't be fetched any more.
 	Fetch(of Document) (content []byte, state State)

@@ -14,6 +14,23 @@ type Reference struct {
 	Entry     *gatewayv1.ObjectReference // to a ConfigMap or a Secret
 }
 
+// OfSecret is a reference to a Secret as one that may also be to a ConfigMap.
+func OfSecret(ref gatewayv1.SecretObjectReference) gatewayv1.ObjectReference {
+	of := gatewayv1.ObjectReference{Kind: "Secret", Name: ref.Name, Namespace: ref.Namespace}
+	if ref.Kind != nil {
+		of.Kind = *ref.Kind
+	}
+	if ref.Group != nil {
+		of.Group = *ref.Group
+	}
+	return of
+}
+
+// OfConfigMap is a reference to a ConfigMap of the policy's namespace.
+func OfConfigMap(name string) gatewayv1.ObjectReference {
+	return gatewayv1.ObjectReference{Kind: "ConfigMap", Name: gatewayv1.ObjectName(name)}
+}
+
 // references finds what a spec names, by the types of its fields.
 func references(spec any) (list []Reference) {
 	walk(reflect.ValueOf(spec), func(found any) {

@@ -20,6 +20,7 @@ import (
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/fetch"
+	"cardea.dev/cardea/internal/lastgood"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
 	"cardea.dev/cardea/internal/proxyfiles"
@@ -95,14 +96,15 @@ func New(c Config) (p *Parts, err error) {
 	if err != nil {
 		return nil, err
 	}
+	keeper := lastgood.New(lastgood.Config{Graph: w.Graph, Used: w.Plan.Materials, Kept: w.Sources.LastGood})
 	shown, explainer := objects.New(w, c.older(p.XDS)), explain.New(c.explain(p.XDS))
 	api, err := admin.New(c.api(shown, explainer, p.XDS))
 	if err != nil {
 		return nil, err
 	}
 	p.all = []func(context.Context) error{
-		w.Graph.Run, fetcher.Run, after(fetcher.Tried(), p.XDS.Run), after(fetcher.Tried(), p.Files.Run), shown.Run,
-		explainer.Run, api.Run,
+		w.Graph.Run, fetcher.Run, keeper.Run, after(fetcher.Tried(), p.XDS.Run), after(fetcher.Tried(), p.Files.Run),
+		shown.Run, explainer.Run, api.Run,
 	}
 	return p, nil
 }

@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// older tells of which objects an older version serves: a newer one was not taken, or the proxies refused it and keep
-// what they accepted before.
+// older tells of which objects an older version serves: a newer one was not taken, or can't be used, or the proxies
+// refused it and keep what they accepted before.
 func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
 	return func() map[model.ObjectRef]string {
 		older := map[model.ObjectRef]string{}
@@ -21,6 +21,14 @@ func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
 				instead, _ := proxies.Offered(at)
 				if refusal.Kind == resource.ContentRefused && instead != nil && instead.HoldsOther(key) {
 					older[key.Origin.Object] = "the proxy refused the newest version: " + refusal.Message
+				}
+			}
+			for key, own := range flow.All(v, c.World.Plan.Materials) {
+				if own.Problem == "" {
+					continue
+				}
+				for _, ref := range append([]model.ObjectRef{key.Object}, own.Users...) {
+					older[ref] = own.Problem
 				}
 			}
 			for gateway, w := range flow.All(v, c.World.Feedback.Written.Collection()) {

@@ -82,6 +82,33 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: web}
 	})
 }
 
+// TestALogWhoseFolderComes: what can't be written is left out, everything else is served, and when the folder is there
+// the log is written.
+func TestALogWhoseFolderComes(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "later")
+	s := prepare(t, t.TempDir(), shop())
+	s.write("policy.yaml", clientPolicy("logs", "accessLogs: [{name: late, file: {path: "+dir+"/access.log}}]"))
+	s.start()
+	s.Ready(t)
+	s.expect("GET http://shop.example/ -> 200 blue")
+	Eventually(t, func() error { return s.finds(true, "folder "+dir+" does not exist; make it") })
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.calm()
+	Eventually(t, func() error {
+		if err := s.try("GET http://shop.example/ -> 200 blue"); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "access.log"))
+		if err == nil && len(text) == 0 {
+			err = fmt.Errorf("nothing is logged")
+		}
+		return err
+	})
+}
+
 const accessLogsPolicy = `apiVersion: cardea.dev/v1alpha1
 kind: ClientPolicy
 metadata: {name: logs, namespace: shop}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/testcert"
 )
 
@@ -52,17 +54,27 @@ func TestARotatedCertificate(t *testing.T) {
 	}
 	check("the file is broken")
 
-	// A whole Secret that does not fit together is said, and serves nobody. The other listener goes on.
+	// A whole Secret that does not fit together is said, and the last good one serves on.
+	older := "the last good version serves on until " + second.Leaf.NotAfter.UTC().Format(time.RFC3339)
 	s.write("secret.yaml", secretFile(third.Certificate, second.PrivateKey))
-	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef", "https: Programmed=False",
-		"http-80: Programmed=True",
-		"Accepted=True ListenersNotValid")
-	Eventually(t, func() error {
-		if s.handshake(second) == nil {
-			return fmt.Errorf("the former certificate still serves")
-		}
-		return nil
-	})
+	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef", "https: Programmed=True",
+		"http-80: Programmed=True", "Accepted=True Accepted")
+	Eventually(t, func() error { return s.finds(true, "private key does not match public key; "+older) })
+	if err := s.handshake(second); err != nil {
+		t.Errorf("while the key is another's: %v", err)
+	}
+	s.noted("gateways/shop/web", kind.StaleAnnotation, "Secret shop/shop is not a valid certificate and key")
+	s.noted("secrets/shop/shop", kind.StaleAnnotation, "Secret shop/shop is not a valid certificate and key")
+
+	// So it does when the file is moved away.
+	s.remove("secret.yaml")
+	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef: spec.listeners[1].tls.certificateRefs[0]"+
+		": Secret shop/shop does not exist; the last good version serves on", "https: Programmed=True")
+	Eventually(t, func() error { return s.finds(true, "Secret shop/shop does not exist; "+older) })
+	if err := s.handshake(second); err != nil {
+		t.Errorf("without the Secret: %v", err)
+	}
+	check("the Secret was deleted")
 	s.expect("GET http://shop.example/ -> 200 blue")
 
 	s.write("secret.yaml", secretFile(third.Certificate, third.PrivateKey))

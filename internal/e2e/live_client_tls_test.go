@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/testcert"
 )
 
@@ -86,6 +87,36 @@ func shows(pair testcert.Pair) *tls.Config {
 	return &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return &certificate, nil
 	}}
+}
+
+// TestTheLastGoodAuthority: while what says who signs clients' certificates has a mistake or is gone, those are let in
+// that were before, and nobody else.
+func TestTheLastGoodAuthority(t *testing.T) {
+	t.Parallel()
+	ca, other := signer("ca"), signer("other")
+	known, unknown := clientBy(ca, "known"), clientBy(other, "unknown")
+	s := tlsStage(t, []string{"clientValidation: {caCertificateRefs: " + ofConfigMap("ca") + "}"},
+		configMapFile("ca", "ca.crt", ca.Certificate))
+	judged := func(step string, in, out testcert.Pair) {
+		t.Helper()
+		if _, err := s.secured(0, shows(in)); err != nil {
+			t.Errorf("%s: who is known is refused: %v", step, err)
+		}
+		if _, err := s.secured(0, shows(out)); err == nil {
+			t.Errorf("%s: who is not known is let in", step)
+		}
+	}
+	judged("at first", known, unknown)
+	s.write("objects.yaml", configMapFile("ca", "ca.crt", []byte("none")))
+	s.says("ClientPolicy/shop/l0", "web: Accepted=True", "web: ResolvedRefs=False InvalidEntry")
+	judged("with a mistake", known, unknown)
+	s.noted("ConfigMap/shop/ca", kind.StaleAnnotation, "entry ca.crt of the ConfigMap")
+	s.remove("objects.yaml")
+	s.says("ClientPolicy/shop/l0", "web: ResolvedRefs=False ConfigMapNotFound", "web: cardea.dev/Programmed=True")
+	judged("without it", known, unknown)
+	s.write("objects.yaml", configMapFile("ca", "ca.crt", other.Certificate))
+	s.says("ClientPolicy/shop/l0", "web: ResolvedRefs=True", "web: cardea.dev/Programmed=True")
+	judged("with another one", unknown, known)
 }
 
 // TestHowTLSIsSpoken: a client that speaks what a ClientPolicy states is served, and one that doesn't is not.

@@ -18,12 +18,14 @@ type authorities struct {
 	configMaps *input.Collection[input.ConfigMapSpec]
 	unread     *flow.Collection[model.ObjectRef, string]
 	broken     *broken
+	materials  materials
 }
 
-// validation reads how a backend's certificate is judged. What is wrong with one CA takes nothing from the others.
+// validation reads how a backend's certificate is judged, and by which materials. What is wrong with one CA takes
+// nothing from the others.
 func (in authorities) validation(
 	c *flow.Ctx, from model.ObjectRef, v gatewayv1.BackendTLSPolicyValidation,
-) (tls model.BackendTLS, problems []problem) {
+) (tls model.BackendTLS, used []model.MaterialKey, problems []problem) {
 	tls.Hostname = string(v.Hostname)
 	for _, name := range v.SubjectAltNames {
 		if name.Type == gatewayv1.URISubjectAltNameType {
@@ -40,32 +42,49 @@ func (in authorities) validation(
 		ref := model.Ref(model.KindOf(string(ca.Group), string(ca.Kind)), from.Namespace(), string(ca.Name))
 		text, why := in.find(c, ref)
 		if !why.none() {
-			problems = append(problems, unresolved(fmt.Sprintf(".caCertificateRefs[%d]", i), why))
+			p := unresolved(fmt.Sprintf(".caCertificateRefs[%d]", i), why)
+			p.older = text != ""
+			problems = append(problems, p)
+		}
+		if text != "" {
+			used = append(used, authoritiesKey(ref))
 		}
 		tls.CA = joinPEM(tls.CA, text)
 	}
-	return tls, problems
+	return tls, used, problems
 }
 
-// find is the PEM of an object that is named as a CA.
+// find is the PEM of an object that is named as a CA. If it can't be used, it is the last that could, and why is told
+// all the same.
 func (in authorities) find(c *flow.Ctx, ref model.ObjectRef) (text string, why unusable) {
 	const invalid = "InvalidCACertificateRef"
 	if ref.Kind() != model.KindConfigMap {
 		return "", unusable{"InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap",
 			ref.Kind(), ref.Kind().Group())}
 	}
-	if why, unread := flow.Fetch(c, in.unread, ref); unread {
-		return "", unusable{invalid, fmt.Sprintf("%s can't be read: %s", ref, why)}
-	}
 	o, found := flow.Fetch(c, in.configMaps, ref)
 	if !found {
-		return "", unusable{invalid, absent(c, in.broken, ref)}
+		return in.instead(c, ref, unusable{invalid, in.absent(c, ref)})
 	}
 	text = cmp.Or(o.Spec.Data["ca.crt"], string(o.Spec.BinaryData["ca.crt"]))
 	if err := resolve.Certificates([]byte(text)); err != nil {
-		return "", unusable{invalid, fmt.Sprintf("ca.crt of %s: %v", ref, err)}
+		return in.instead(c, ref, unusable{invalid, fmt.Sprintf("ca.crt of %s: %v", ref, err)})
 	}
 	return text, unusable{}
+}
+
+// absent says why an object that is named as a CA was not found.
+func (in authorities) absent(c *flow.Ctx, ref model.ObjectRef) string {
+	if why, unread := flow.Fetch(c, in.unread, ref); unread {
+		return fmt.Sprintf("%s can't be read: %s", ref, why)
+	}
+	return absent(c, in.broken, ref)
+}
+
+// instead is the last PEM that could be used, if there is one.
+func (in authorities) instead(c *flow.Ctx, ref model.ObjectRef, why unusable) (string, unusable) {
+	last, why, _ := in.materials.instead(c, ref, asAuthorities, why)
+	return string(last.Text), why
 }
 
 // joinPEM is two texts of PEM in one. The first may lack the end of its last line.

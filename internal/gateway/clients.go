@@ -64,14 +64,14 @@ type clientReferences struct {
 	grants      *grants
 }
 
-// read reads how clients are judged; nil if nobody asks for it, or if none of the CAs can be used: then the listener
-// must not serve. A missing grant comes before anything that could be said of the object.
+// read reads how clients are judged, and by which materials; nil if nobody asks for it, or if none of the CAs can be
+// used: then the listener must not serve. A missing grant comes before anything that could be said of the object.
 func (in clientReferences) read(
 	c *flow.Ctx, gateway model.ObjectRef, spec clientSpec,
-) (read *model.ClientValidation, problems []problem) {
+) (read *model.ClientValidation, used []model.MaterialKey, problems []problem) {
 	v := spec.Validation
 	if v == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	read = &model.ClientValidation{Optional: v.Mode == gatewayv1.AllowInsecureFallback}
 	if mode := v.Mode; mode != "" && mode != gatewayv1.AllowValidOnly && !read.Optional {
@@ -84,28 +84,40 @@ func (in clientReferences) read(
 			namespace = cmp.Or(string(*ca.Namespace), namespace)
 		}
 		ref := model.Ref(model.KindOf(string(ca.Group), string(ca.Kind)), namespace, string(ca.Name))
+		if ref.Kind() == model.KindClusterTrustBundle {
+			ref = model.Ref(ref.Kind(), "", ref.Name())
+		}
 		text, why := in.find(c, gateway, ref)
 		if !why.none() {
 			problems = append(problems, unresolved(fmt.Sprintf("%s.caCertificateRefs[%d]", spec.Field, i), why))
 		}
+		if text != "" {
+			used = append(used, authoritiesKey(ref))
+		}
 		read.CA = joinPEM(read.CA, text)
 	}
 	if read.CA == "" {
-		return nil, append([]problem{{
+		return nil, nil, append([]problem{{
 			field: spec.Field + ".caCertificateRefs", condition: "Accepted",
 			reason:  string(gatewayv1.ListenerReasonNoValidCACertificate),
 			message: "none of its CAs is valid; the listener does not serve without one",
 		}}, problems...)
 	}
-	return read, problems
+	return read, used, problems
 }
 
+// find is the PEM of an object that a Gateway names and may name.
 func (in clientReferences) find(c *flow.Ctx, gateway, ref model.ObjectRef) (text string, why unusable) {
-	if ref.Kind() == model.KindClusterTrustBundle {
-		return in.bundle(c, model.Ref(ref.Kind(), "", ref.Name()))
-	}
 	if ref.Kind() == model.KindConfigMap && !in.grants.permit(c, gateway, ref) {
 		return "", unusable{"RefNotPermitted", in.grants.refusal(c, gateway, ref)}
+	}
+	return in.authority(c, ref)
+}
+
+// authority is the PEM of an object, whoever names it.
+func (in clientReferences) authority(c *flow.Ctx, ref model.ObjectRef) (text string, why unusable) {
+	if ref.Kind() == model.KindClusterTrustBundle {
+		return in.bundle(c, ref)
 	}
 	text, why = in.authorities.find(c, ref)
 	if why.reason == "InvalidKind" {
@@ -118,23 +130,20 @@ func (in clientReferences) find(c *flow.Ctx, gateway, ref model.ObjectRef) (text
 // bundle is the PEM of a ClusterTrustBundle, which every namespace may name.
 func (in clientReferences) bundle(c *flow.Ctx, ref model.ObjectRef) (text string, why unusable) {
 	invalid := string(gatewayv1.ListenerReasonInvalidCACertificateRef)
-	if why, unread := flow.Fetch(c, in.authorities.unread, ref); unread {
-		return "", unusable{invalid, fmt.Sprintf("%s can't be read: %s", ref, why)}
-	}
 	o, found := flow.Fetch(c, in.bundles, ref)
 	if !found {
-		return "", unusable{invalid, absent(c, in.authorities.broken, ref)}
+		return in.authorities.instead(c, ref, unusable{invalid, in.authorities.absent(c, ref)})
 	}
 	if err := resolve.Certificates([]byte(o.Spec.TrustBundle)); err != nil {
-		return "", unusable{invalid, fmt.Sprintf("%s: %v", ref, err)}
+		return in.authorities.instead(c, ref, unusable{invalid, fmt.Sprintf("%s: %v", ref, err)})
 	}
 	return o.Spec.TrustBundle, unusable{}
 }
 
 // gatewayClient is the certificate that a Gateway's proxies show to backends.
 type gatewayClient struct {
-	Secret   model.ObjectRef
-	Unusable unusable // why it can't be shown
+	Secret   model.ObjectRef // zero: there is none that can be shown
+	Unusable unusable        // why the newest one can't be
 }
 
 // finding is what is wrong with it.
@@ -150,7 +159,7 @@ func (g gatewayClient) finding(gateway model.ObjectRef) []model.Finding {
 func (g gatewayClient) shown(gateway model.ObjectRef, tls *model.BackendTLS) *model.BackendTLS {
 	own := *tls
 	own.Certificate = g.Secret
-	if !g.Unusable.none() && own.Closed == "" {
+	if g.Secret == (model.ObjectRef{}) && own.Closed == "" {
 		own.Closed = fmt.Sprintf("the client certificate of %s: %s", gateway, g.Unusable.message)
 	}
 	return &own

@@ -76,8 +76,9 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
 		unclassed(in.GatewayClasses.Collection(), near, in.Environment.Collection()))
-	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
-	signers := authorities{in.ConfigMaps.Collection(), in.Unread.Collection(), in.Broken.Collection()}
+	last := materials{in.LastGood.Collection()}
+	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants, last}
+	signers := authorities{in.ConfigMaps.Collection(), in.Unread.Collection(), in.Broken.Collection(), last}
 	callers := clientReferences{signers, in.ClusterTrustBundles.Collection(), grants}
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named, callers))
 	m.clients = flow.Map(m.gateways, "gateway/client",
@@ -113,16 +114,12 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.Policies = policy.New(store, policy.Inputs{
 		Sources: in, Plan: m.Plan, Lookups: m.lookups(kinds, grants), Renderers: o.Renderers, Namespace: o.Namespace,
 	})
-	m.Plan.Settings, m.Plan.Fetches = m.Policies.Settings, m.Policies.Fetches
+	m.Plan.Settings, m.Plan.Fetches, m.Plan.Files = m.Policies.Settings, m.Policies.Fetches, m.Policies.Files
 	m.Plan.Backends = m.withPolicies(m.Policies)
 	m.naming = m.newNamedBackends()
 	m.Plan.Selections = kinds.selections(m.naming)
 	m.Plan.Pickers = m.pickers()
-
-	m.Plan.Secrets = flow.Map(certificates, "plan/secret",
-		func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
-			return own.Secret, own.Problem == ""
-		})
+	m.planMaterials(named, callers)
 	return m
 }
 

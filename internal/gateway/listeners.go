@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -20,7 +21,9 @@ type listenerFacts struct {
 	Kinds    []model.Kind
 	Overlaps bool
 	Serves   bool // its Gateway and itself are valid, and it has what it needs
-	Findings []model.Finding
+	// Authorities are those by which its clients are judged.
+	Authorities []model.MaterialKey
+	Findings    []model.Finding
 }
 
 func (f listenerFacts) served() bool { return f.Serves }
@@ -45,14 +48,13 @@ func listenersOf(
 						p.condition = "Programmed" // whether it resolves is not known
 					}
 					f.Findings = append(f.Findings, findings(ref, view.Key.Section, field, []problem{p})...)
-					continue
 				}
-				if !slices.Contains(f.Listener.Certificates, secret) {
+				if secret != (model.ObjectRef{}) && !slices.Contains(f.Listener.Certificates, secret) {
 					f.Listener.Certificates = append(f.Listener.Certificates, secret)
 				}
 			}
-			judged, wrong := clients.read(c, ref, spec.Clients)
-			f.Listener.Clients = judged
+			judged, authorities, wrong := clients.read(c, ref, spec.Clients)
+			f.Listener.Clients, f.Authorities = judged, authorities
 			f.Findings = append(f.Findings, findings(ref, view.Key.Section, "", wrong)...)
 			f.Findings = append(f.Findings, findings(ref, view.Key.Section, fmt.Sprintf("spec.listeners[%d]", i),
 				references.uncovered(c, f.Listener, len(spec.Certificates)))...)
@@ -63,22 +65,26 @@ func listenersOf(
 	}
 }
 
+// invalidCertificate is the reason of a reference to a Secret that is no certificate.
+const invalidCertificate = string(gatewayv1.ListenerReasonInvalidCertificateRef)
+
 // certificateReferences is where the Secrets are looked up that Gateways, their listeners and XBackends name.
 type certificateReferences struct {
 	certificates *certificates
 	unread       *flow.Collection[model.ObjectRef, string]
 	broken       *broken
 	grants       *grants
+	materials    materials
 }
 
-// resolve finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that nobody
-// can probe another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
+// resolve finds the Secret that a certificateRef names; none: nothing can be used. If an older version of it is used,
+// why says so. A missing grant comes before a missing Secret, so that nobody can probe another namespace. A Secret that
+// can't be read is Pending: it is neither there nor absent.
 func (in certificateReferences) resolve(
 	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
 ) (ref model.ObjectRef, why unusable) {
-	const invalid = "InvalidCertificateRef"
 	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
-		return ref, unusable{invalid, "a certificate is a Secret of the core group"}
+		return ref, unusable{invalidCertificate, "a certificate is a Secret of the core group"}
 	}
 	namespace := from.Namespace()
 	if cert.Namespace != nil {
@@ -86,19 +92,34 @@ func (in certificateReferences) resolve(
 	}
 	ref = model.Ref(model.KindSecret, namespace, string(cert.Name))
 	if !in.grants.permit(c, from, ref) {
-		return ref, unusable{"RefNotPermitted", in.grants.refusal(c, from, ref)}
+		return model.ObjectRef{}, unusable{"RefNotPermitted", in.grants.refusal(c, from, ref)}
 	}
-	found, ok := flow.Fetch(c, in.certificates, ref)
-	said, unread := flow.Fetch(c, in.unread, ref)
-	switch {
-	case !ok && unread:
-		return ref, unusable{"Pending", fmt.Sprintf("%s can't be read: %s", ref, said)}
-	case !ok:
-		return ref, unusable{invalid, absent(c, in.broken, ref)}
-	case found.Problem != "":
-		return ref, unusable{invalid, found.Problem}
+	_, why, found := in.read(c, ref)
+	if !found {
+		ref = model.ObjectRef{}
 	}
-	return ref, unusable{}
+	return ref, why
+}
+
+// read is the certificate of a Secret, whoever names it, or the last good one and why the newest one is none.
+func (in certificateReferences) read(c *flow.Ctx, ref model.ObjectRef) (certificate, unusable, bool) {
+	own, found := flow.Fetch(c, in.certificates, ref)
+	if found && own.Problem == "" {
+		return own, unusable{}, true
+	}
+	why := unusable{invalidCertificate, own.Problem}
+	if !found {
+		why.message = absent(c, in.broken, ref)
+		if said, unread := flow.Fetch(c, in.unread, ref); unread {
+			why.reason, why.message = "Pending", fmt.Sprintf("%s can't be read: %s", ref, said)
+		}
+	}
+	last, why, kept := in.materials.instead(c, ref, asCertificate, why)
+	names, _ := resolve.Leaf(last.Text)
+	return certificate{
+		Secret: model.Secret{Ref: ref, Certificate: last.Text, PrivateKey: last.PrivateKey},
+		Names:  names, Until: last.Until,
+	}, why, kept
 }
 
 // forClient is resolve for a certificate that backends are shown.
@@ -112,7 +133,7 @@ func (in certificateReferences) forClient(
 	if why.reason != "RefNotPermitted" { // "Pending", too: a Secret that can't be read
 		why.reason = string(gatewayv1.GatewayReasonInvalidClientCertificateRef)
 	}
-	return model.ObjectRef{}, why
+	return secret, why
 }
 
 // portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one
@@ -148,7 +169,8 @@ func portOf(
 type certificate struct {
 	Secret  model.Secret
 	Names   []string // that it is good for
-	Problem string   // why it is none
+	Until   time.Time
+	Problem string // why it is none
 }
 
 type certificates = flow.Collection[model.ObjectRef, certificate]
@@ -166,6 +188,7 @@ func certificateReader(
 		case err != nil:
 			return certificate{Problem: err.Error()}, true
 		}
-		return certificate{Secret: secret, Names: resolve.Names(secret.Certificate)}, true
+		names, until := resolve.Leaf(secret.Certificate)
+		return certificate{Secret: secret, Names: names, Until: until}, true
 	}
 }

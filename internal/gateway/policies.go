@@ -60,29 +60,31 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 
 // entry looks up an entry of a ConfigMap or a Secret.
 func (m *Meaning) entry(grants *grants) func(
-	*flow.Ctx, model.ObjectRef, gatewayv1.ObjectReference, string) ([]byte, policy.Unusable,
+	*flow.Ctx, model.ObjectRef, gatewayv1.ObjectReference, string) (model.ObjectRef, []byte, policy.Unusable,
 ) {
-	return func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) ([]byte, policy.Unusable) {
+	return func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) (
+		model.ObjectRef, []byte, policy.Unusable,
+	) {
 		ref := model.Ref(model.KindOf(string(of.Group), string(of.Kind)),
 			cmp.Or(string(value(of.Namespace)), from.Namespace()), string(of.Name))
 		switch {
 		case ref.Kind() != model.KindConfigMap && ref.Kind() != model.KindSecret:
-			return nil, policy.Unusable{Reason: "InvalidKind", Message: fmt.Sprintf(
+			return model.ObjectRef{}, nil, policy.Unusable{Reason: "InvalidKind", Message: fmt.Sprintf(
 				"%s (group %q) is neither a ConfigMap nor a Secret of the core group", of.Kind, of.Group)}
 		case !grants.permit(c, from, ref):
-			return nil, policy.Unusable{Reason: "RefNotPermitted", Message: grants.refusal(c, from, ref)}
+			return model.ObjectRef{}, nil, policy.Unusable{Reason: "RefNotPermitted", Message: grants.refusal(c, from, ref)}
 		case ref.Kind() == model.KindSecret:
 			secret, why := lookUp(c, m.in.Secrets, m.in, ref, "SecretNotFound")
 			if secret == nil {
-				return nil, why
+				return ref, nil, why
 			}
-			return secret.Data[key], why
+			return ref, secret.Data[key], why
 		}
 		found, why := lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")
 		if found == nil {
-			return nil, why
+			return ref, nil, why
 		}
-		return []byte(cmp.Or(found.Data[key], string(found.BinaryData[key]))), why
+		return ref, []byte(cmp.Or(found.Data[key], string(found.BinaryData[key]))), why
 	}
 }
 

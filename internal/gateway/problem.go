@@ -13,6 +13,7 @@ type problem struct {
 	condition, reason string
 	message           string
 	drops             bool // the rule that it is in answers an error
+	older             bool // an older version of what is wrong is used
 }
 
 // unsupported is the problem of a value that can't be served as it is written.

@@ -23,10 +23,12 @@ type tlsPolicies struct {
 
 // tlsPolicy is a BackendTLSPolicy by itself, whatever else targets the same.
 type tlsPolicy struct {
-	Order    string // among others: by age, then by name
-	Targets  []tlsTarget
-	TLS      *model.BackendTLS // never nil
-	Findings []model.Finding   // but for those about targets
+	Order   string // among others: by age, then by name
+	Targets []tlsTarget
+	TLS     *model.BackendTLS // never nil
+	// Authorities are those by which backends are judged.
+	Authorities []model.MaterialKey
+	Findings    []model.Finding // but for those about targets
 }
 
 // tlsTarget is what a policy is for: an object, or a section of it.
@@ -76,8 +78,8 @@ func (in authorities) tlsPolicy(
 		}
 		read.Targets = append(read.Targets, target)
 	}
-	tls, problems := in.validation(c, ref, o.Spec.Validation)
-	tls.Policy = ref
+	tls, used, problems := in.validation(c, ref, o.Spec.Validation)
+	tls.Policy, read.Authorities = ref, used
 	problems = below(".validation", problems)
 	if len(o.Spec.Validation.CACertificateRefs) > 0 && tls.CA == "" {
 		problems = append([]problem{{

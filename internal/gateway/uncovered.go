@@ -17,7 +17,7 @@ func (in certificateReferences) uncovered(c *flow.Ctx, l model.Listener, stated 
 	}
 	var names []string
 	for _, ref := range l.Certificates {
-		found, _ := flow.Fetch(c, in.certificates, ref)
+		found, _, _ := in.read(c, ref)
 		if len(found.Names) == 0 {
 			return nil // it was not read (Options.Unchecked), or a client has to know it by other means
 		}

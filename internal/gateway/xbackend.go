@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,7 +32,7 @@ func (in xbackendKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.P
 	case !found:
 		read.Unusable = unusable{"BackendNotFound", absent(c, in.broken, ref)}
 	default:
-		read.Unusable, read.Session, read.HTTP1 = x.unusable(ref), x.Session, x.HTTP1
+		read.Unusable, read.Session, read.HTTP1 = x.Unusable, x.Session, x.HTTP1
 		read.External, read.MCP = x.Backend.Hostname != "", x.MCP
 	}
 	return read
@@ -46,7 +47,7 @@ func (in xbackendKind) backend(c *flow.Ctx, key model.BackendKey) (b model.Backe
 	if b.TLS == nil && in.policies.target(c, key.Object, "") {
 		b.TLS = &model.BackendTLS{Closed: fmt.Sprintf("a BackendTLSPolicy targets it, and %s", ownTLS)}
 	}
-	return b, found && len(x.Findings) == 0
+	return b, found && x.Unusable.none()
 }
 
 func (xbackendKind) sliceLabel() string { return model.XBackendLabel }
@@ -65,26 +66,30 @@ func (in xbackendKind) selections(named *namedBackends) flow.Input[model.ObjectR
 
 // xbackend is what an XBackend means, whoever sends requests to it.
 type xbackend struct {
-	Backend   model.Backend   // without Endpoints
-	Selection plan.Selection  // whose pods are its endpoints; zero: it has a Hostname
-	Session   *model.Session  // unless a rule states its own
-	Findings  []model.Finding // why it can't be served; none: it can
-	HTTP1     string          // see referred
-	MCP       bool            // see referred
+	Backend   model.Backend  // without Endpoints
+	Selection plan.Selection // whose pods are its endpoints; zero: it has a Hostname
+	Session   *model.Session // unless a rule states its own
+	Findings  []model.Finding
+	Unusable  unusable // why it can't be served, for a route that names it; none: it can
+	HTTP1     string   // see referred
+	MCP       bool     // see referred
+	// Authorities are those by which it is judged.
+	Authorities []model.MaterialKey
 }
 
 type xbackends = flow.Collection[model.ObjectRef, xbackend]
 
-// unusable is why it can't be served, for a route that names it.
-func (b xbackend) unusable(ref model.ObjectRef) unusable {
-	if len(b.Findings) == 0 {
-		return unusable{}
-	}
+// unservable is why an XBackend can't be served: all that is wrong with it, but where an older version is used.
+func unservable(ref model.ObjectRef, problems []problem) (why unusable) {
 	var all []string
-	for _, f := range b.Findings {
-		all = append(all, f.Message)
+	for _, p := range problems {
+		if !p.older {
+			why.reason = cmp.Or(why.reason, p.reason)
+			all = append(all, p.message)
+		}
 	}
-	return unusable{b.Findings[0].Reason, fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))}
+	why.message = fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))
+	return why
 }
 
 // xbackendReferences is where the objects are looked up that XBackends name.
@@ -103,11 +108,13 @@ func (in xbackendReferences) read(
 	x.Backend.Key.Object = ref
 	session, wrong := readBackendSession(ref, o.Spec.SessionPersistence)
 	x.Session, problems = session, append(problems, below("spec.sessionPersistence", wrong)...)
-	tls, wrong := in.readTLS(c, ref, o.Spec.TLS)
+	tls, used, wrong := in.readTLS(c, ref, o.Spec.TLS)
+	x.Authorities = used
 	x.Backend.TLS, problems = tls, append(problems, below("spec.tls", wrong)...)
 	x.MCP = o.Spec.Protocol != nil && *o.Spec.Protocol == xgatewayv1alpha1.BackendProtocolMCP
 	x.Backend.Protocol, x.HTTP1, wrong = readProtocol(o.Spec.Protocol, tls != nil)
-	x.Findings = findings(ref, "", "", append(problems, wrong...))
+	problems = append(problems, wrong...)
+	x.Unusable, x.Findings = unservable(ref, problems), findings(ref, "", "", problems)
 	for i := range x.Findings {
 		x.Findings[i].Drops = false // that is said of rules
 	}

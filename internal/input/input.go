@@ -96,6 +96,10 @@ type Sources struct {
 	Pickers *flow.Source[model.ObjectRef, model.Picker]
 	// Fetched is what is known of documents that policies depend on. Nothing is known of one without an entry.
 	Fetched *flow.Source[model.FetchKey, model.Fetched]
+	// Files tells which files of this machine proxies can write; nothing is known of one without an entry.
+	Files *flow.Source[model.File, model.FileState]
+	// LastGood is what was read of objects last that could be used (plan.Materials), for as long as somebody refers to it.
+	LastGood *flow.Source[model.MaterialKey, model.Material]
 
 	kinds map[model.Kind]kind.Untyped
 }
@@ -113,11 +117,15 @@ func New(g *flow.Graph, catalog *kind.Catalog) *Sources {
 	s.Fronts = flow.NewSource[model.ObjectRef, model.Front](g, "input/front")
 	s.Pickers = flow.NewSource[model.ObjectRef, model.Picker](g, "input/picker")
 	s.Fetched = flow.NewSource[model.FetchKey, model.Fetched](g, "input/fetched")
+	s.Files = flow.NewSource[model.File, model.FileState](g, "input/file")
+	s.LastGood = flow.NewSource[model.MaterialKey, model.Material](g, "input/last-good")
 	g.Apply("start", func(b *flow.Batch) { // there is nothing to load
 		s.Fronts.Synced(b)
 		s.Pickers.Synced(b)
 		s.Fetched.Synced(b)
 		s.Withdrawn.Synced(b)
+		s.LastGood.Synced(b)
+		s.Files.Synced(b)
 	})
 	return s
 }

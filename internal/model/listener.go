@@ -101,6 +101,8 @@ type Environment struct {
 	// AccessLog is the file that requests are logged to, where nobody states another log; "-": the standard output of each
 	// proxy; "": nowhere.
 	AccessLog string
+	// Machine: the proxies run on this machine, and input.Files tells which of its files they can write.
+	Machine bool
 	// Pickers: pickers are run for InferencePools that name none.
 	Pickers bool
 	// ClusterDomain is the DNS domain of the cluster in which the proxies are pods; "": they are not.

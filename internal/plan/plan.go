@@ -16,7 +16,7 @@ type Plan struct {
 	Domains   *flow.Collection[model.DomainKey, Sites]         // those of each domain that has some, in their Order
 	Reduced   *flow.Collection[model.DomainKey, model.Reduced] // hosts where copies of wider rules are over a budget
 	Backends  *flow.Collection[BackendKey, model.Backend]      // that a route on the Gateway sends requests to
-	Secrets   *flow.Collection[model.ObjectRef, model.Secret]  // the valid ones; who uses them, listeners and backends say
+	Secrets   *flow.Collection[model.ObjectRef, model.Secret]  // those that listeners and backends show
 	Settings  Settings
 
 	// Users is the way back from a backend: the routes that send requests to it.
@@ -29,6 +29,10 @@ type Plan struct {
 	Pickers *flow.Collection[model.ObjectRef, Picker]
 	// Fetches are the documents that are to be fetched; nil: there can't be any.
 	Fetches *flow.Collection[model.FetchKey, model.Fetch]
+	// Files are those of this machine that proxies are to write, where the environment says so; nil: there can't be any.
+	Files *flow.Collection[model.File, struct{}]
+	// Materials are what is read of objects as certificates, authorities and key sets, where it can be used.
+	Materials *flow.Collection[model.MaterialKey, Material]
 	// Classes are the GatewayClasses of ours.
 	Classes *flow.Collection[model.ObjectRef, Class]
 	// Running is how many proxies of a Gateway serve, 1 at least, where there may be several; nil: there are none.
@@ -47,6 +51,13 @@ func DomainsOf(sites *flow.Collection[model.SiteKey, model.Site]) *flow.Collecti
 			return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
 		},
 		func(_ model.SiteKey, s model.Site) string { return s.Order })
+}
+
+// Material is what is used of an object.
+type Material struct {
+	model.Material
+	Problem string            // why it is an older version: what is wrong with the newest one; "": it is the newest
+	Users   []model.ObjectRef // who refers to it, if it is older; sorted
 }
 
 // Selection is the pods that are an XBackend's endpoints.

@@ -22,12 +22,16 @@ type needed struct {
 	Entries  []plan.RenderedEntry // of filters that keep state
 	Uses     []model.BackendKey   // that they send requests to
 	Fetches  []fetch              // documents that they depend on
+	Files    []model.File         // of the proxies' machine that they write
+	// Materials are what they read of objects as certificates and key sets.
+	Materials []material
 }
 
 // add adds what a piece needs.
 func (n *needed) add(p Piece) {
 	r := p.Rendered
 	n.Entries, n.Fetches = joined(n.Entries, r.Entries), joined(n.Fetches, p.Fetches)
+	n.Materials, n.Files = joined(n.Materials, p.Materials), joined(n.Files, p.Files)
 	for _, s := range r.Settings {
 		n.uses(s.Uses)
 	}
@@ -42,7 +46,9 @@ func (n *needed) uses(backends []model.BackendKey) {
 	}
 }
 
-func (n *needed) any() bool { return len(n.Entries)+len(n.Uses)+len(n.Fetches) > 0 }
+func (n *needed) any() bool {
+	return len(n.Entries)+len(n.Uses)+len(n.Fetches)+len(n.Materials)+len(n.Files) > 0
+}
 
 // byPlace makes at most one value of each level, of each route, and of each port.
 func byPlace[V any](

@@ -22,6 +22,9 @@ type Piece struct {
 	Status   int
 	Findings []Finding
 	Fetches  []fetch // documents that it depends on
+	Files    []model.File
+	// Materials are what it reads of objects as certificates and key sets.
+	Materials []material
 	// Anew is which rules that inherit it read it once more.
 	Anew extend.Anew
 	// Agents is what reads agents' requests for what is stated here or elsewhere.
@@ -54,6 +57,7 @@ type scope struct {
 	where    extend.Where
 	http1    func() bool     // of backends: extend.Where.HTTP1; else nil
 	picked   func() bool     // of backends: extend.Where.Picked; else nil
+	gateway  model.ObjectRef // of listeners; else zero
 	route    model.ObjectRef // for rules; else zero
 	features []*Feature
 	stated   map[string][]statements
@@ -141,7 +145,8 @@ func (s *scope) render(f *Feature, p *Piece) {
 		rendered.Unsupported = nil // which is told
 		p.Rendered = rendered
 	}
-	p.Findings, p.Fetches = told.list, told.fetches
+	p.Findings, p.Fetches, p.Materials = told.list, told.fetches, told.materials
+	p.Files = told.files
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
@@ -184,6 +189,8 @@ type problems struct {
 	refused, pending bool
 	list             []Finding
 	fetches          []fetch
+	materials        []material
+	files            []model.File
 }
 
 // add tells a problem of a field to the policy that stated it.

@@ -37,6 +37,10 @@ type Meaning struct {
 	Others *flow.Collection[plan.BackendKey, model.DataPlane]
 	// Fetches are the documents that policies depend on.
 	Fetches *flow.Collection[model.FetchKey, model.Fetch]
+	// Files are those of the proxies' machine that policies have written; nil: there can't be any.
+	Files *flow.Collection[model.File, struct{}]
+	// Materials are what policies read of objects as certificates and key sets; nil: there can't be any.
+	Materials *flow.Collection[model.MaterialKey, plan.Material]
 
 	in        Inputs
 	told      *flow.Collection[model.ObjectRef, flow.Members[place, told]]
@@ -69,6 +73,7 @@ func New(store *Store, in Inputs) *Meaning {
 	m.portSettings(&m.Settings)
 	needs := m.needs(in.Plan.Routes)
 	m.Settings.Shared, m.Others, m.Fetches = entriesOf(needs), m.others(usersOf(needs)), m.fetches(needs)
+	m.Materials, m.Files = materialsOf(needs), filesOf(needs)
 	m.Backends = m.backends()
 	m.Settings.Backends = flow.Map(m.Backends, "plan/backend-settings",
 		func(_ *flow.Ctx, _ plan.BackendKey, b Backend) (plan.BackendSettings, bool) { return b.settings() })

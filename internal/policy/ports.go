@@ -142,6 +142,7 @@ func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []Ru
 	if l, served := flow.Fetch(q.c, q.m.in.Plan.Listeners, listeners[0]); served && l.Clients != nil {
 		scope.where.ClientCA, scope.where.AnyClient = true, l.Clients.Optional
 	}
+	scope.gateway = q.port.Key.Gateway
 	told := map[string]shared{}
 	for _, f := range q.kind.Features {
 		switch {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,8 +26,9 @@ type Lookups struct {
 	// Picked tells whether the picker of an InferencePool chooses its endpoints and nobody else may.
 	Picked    func(c *flow.Ctx, backend model.ObjectRef) bool
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
-	// Entry is one of a ConfigMap or a Secret; none if the object hasn't got it.
-	Entry func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) ([]byte, Unusable)
+	// Entry is one of a ConfigMap or a Secret; none if the object hasn't got it. ref is zero if from may not name it.
+	Entry func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) (
+		ref model.ObjectRef, content []byte, why Unusable)
 	// Through is a backend as this program itself asks it.
 	Through func(c *flow.Ctx, backend model.BackendKey) (b model.Backend, served bool)
 }
@@ -164,15 +164,6 @@ func (r reader) Text(from extend.TextSource) (string, bool) {
 	at.Field("key").(reader).unusable(Unusable{"ConfigMapKeyNotFound",
 		"the ConfigMap has no entry " + from.ConfigMapRef.Key + model.Meant(from.ConfigMapRef.Key, keys)})
 	return "", false
-}
-
-// Entry implements extend.Reader.
-func (r reader) Entry(of gatewayv1.ObjectReference, key string) ([]byte, bool) {
-	content, why := r.m.lookups.Entry(r.c, r.owner(), of, key)
-	if why == (Unusable{}) && len(content) == 0 {
-		why = Unusable{string(of.Kind) + "KeyNotFound", fmt.Sprintf("the %s has no entry %s", of.Kind, key)}
-	}
-	return content, !r.unusable(why)
 }
 
 // Effective implements extend.Reader.

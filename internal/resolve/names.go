@@ -4,25 +4,26 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"strings"
+	"time"
 
 	"cardea.dev/cardea/internal/model"
 )
 
-// Names are the DNS names that a certificate (PEM, leaf first) is good for, or its common name if it has none: some
-// clients still take that.
-func Names(certificate []byte) []string {
+// Leaf tells the DNS names that a certificate (PEM, leaf first) is good for, or its common name if it has none (some
+// clients still take that), and when it expires.
+func Leaf(certificate []byte) (names []string, until time.Time) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
-		return nil
+		return nil, until
 	}
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	switch {
 	case err != nil:
-		return nil
+		return nil, until
 	case len(leaf.DNSNames) == 0 && leaf.Subject.CommonName != "":
-		return []string{leaf.Subject.CommonName}
+		return []string{leaf.Subject.CommonName}, leaf.NotAfter
 	}
-	return leaf.DNSNames
+	return leaf.DNSNames, leaf.NotAfter
 }
 
 // Vouches tells whether a name of a certificate is good for a hostname or, if that is a wildcard, for a host that it

@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/machine"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
@@ -27,7 +28,15 @@ func load(o Options) (*world.World, *files.Folder, error) {
 		return nil, nil, err
 	}
 	w.Graph.Settle()
+	for looker := newLooker(w); looker.Step(); {
+		w.Graph.Settle()
+	}
 	return w, folder, nil
+}
+
+// newLooker makes what looks at files of this machine.
+func newLooker(w *world.World) *machine.Looker {
+	return machine.New(machine.Config{Graph: w.Graph, Wanted: w.Plan.Files, Files: w.Sources.Files})
 }
 
 func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files.Folder, error) {
@@ -41,6 +50,7 @@ func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files
 // Options.Beside, the objects are looked at where others are, too.
 // Nothing is started.
 func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error) {
+	o.machine = o.Beside == nil
 	w, folder, err := load(o)
 	if err != nil {
 		return 0, err

@@ -50,8 +50,10 @@ type Options struct {
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
 	// Beside, if not nil, tells Check what is wrong with the folder's objects where others are, too: those of a cluster.
 	Beside    func(context.Context, []input.Content) ([]model.Finding, error)
-	Unchecked bool          // for tests: see gateway.Options
-	Budgets   model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
+	Unchecked bool // for tests: see gateway.Options
+	// machine: the proxies run on this machine, or would.
+	machine bool
+	Budgets model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
 }
 
 // LedgerOptions say which ledger has the objects.
@@ -87,7 +89,7 @@ func (o Options) remembering() string {
 func newWorld(o Options, version string, noPods bool) *world.World {
 	environment := model.Environment{
 		Version: cmp.Or(version, o.Dialects[0].Version), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
-		AccessLog: o.AccessLog, TrustDomain: o.TrustDomain, Pickers: o.Pickers,
+		AccessLog: o.AccessLog, TrustDomain: o.TrustDomain, Pickers: o.Pickers, Machine: o.machine,
 	}
 	return world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,

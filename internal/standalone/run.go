@@ -3,12 +3,14 @@ package standalone
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/assembly"
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/machine"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/proxyfiles"
 )
@@ -19,6 +21,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Strict {
 		if err := readable(o); err != nil {
 			return err
+		}
+	}
+	if o.AccessLog != "" {
+		if wrong := machine.Writable(o.AccessLog); wrong != "" {
+			return fmt.Errorf("log requests: %s", wrong)
 		}
 	}
 	programs, err := findPrograms(ctx, o)
@@ -32,6 +39,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, remove()) }()
 
 	metrics := assembly.NewMetrics()
+	o.machine = true
 	w := newWorld(o, programs[o.Dialects[0].Name].Version, true)
 	o.CacheDir = o.remembering()
 	objects, closeSource, err := newSource(ctx, o, w)
@@ -81,5 +89,5 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	journal := &journal{world: w, locate: objects.locate, log: o.logger()}
 	return parts.Run(ctx, objects.Run, objects.track(parts.XDS), socket.run, ready.follow, children.run,
-		pickers.Run, journal.run, identities)
+		pickers.Run, journal.run, identities, newLooker(w).Run)
 }

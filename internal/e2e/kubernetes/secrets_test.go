@@ -18,9 +18,9 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// TestSecrets: a listener's Secret is missing, then no TLS secret, then broken, then right, then another one. The
-// listener says what is wrong and serves when it is right; the other listener goes on. A new certificate closes no
-// connection.
+// TestSecrets: a listener's Secret is missing, then no TLS secret, then broken, then right, then another one, then
+// deleted. The listener says what is wrong and serves when it is right, or was; the other listener goes on. A new
+// certificate closes no connection.
 func TestSecrets(t *testing.T) {
 	const host = "shop.example"
 	s := newStage(t)
@@ -55,6 +55,17 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("a connection with the former certificate: %v", err)
 	}
 	s.step("a new one is served")
+	if err := s.Client.CoreV1().Secrets(s.namespace).Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.listenerIs("edge", "https", "Accepted=True", "ResolvedRefs=False InvalidCertificateRef: does not exist; the last "+
+		"good version serves on until "+second.Leaf.NotAfter.UTC().Format(time.RFC3339), "Programmed=True")
+	s.hears(address, host, second)
+	s.step("without the Secret it serves on")
+	s.secret("shop", corev1.SecretTypeTLS, first.Data())
+	s.listenerIs("edge", "https", served...)
+	s.hears(address, host, first)
+	s.step("a right one is served at once")
 	s.listenerIs("edge", "https", served...)
 	s.address("edge")
 	calls.flawless()

@@ -60,9 +60,9 @@ func (l Read) logger(e extend.EnvoyListener) proto.Message {
 		return &grpcv3.HttpGrpcAccessLogConfig{CommonConfig: &grpcv3.CommonGrpcAccessLogConfig{
 			LogName: cmp.Or(l.LogName, l.Name), GrpcService: l.service(e), TransportApiVersion: corev3.ApiVersion_V3,
 		}}
-	case l.Path == "/dev/stdout":
+	case l.Path == stdout:
 		return &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: l.lines()}}
-	case l.Path == "/dev/stderr":
+	case l.Path == stderr:
 		return &streamv3.StderrAccessLog{AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: l.lines()}}
 	}
 	return &filev3.FileAccessLog{

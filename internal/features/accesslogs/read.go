@@ -16,6 +16,9 @@ import (
 // Value is the logs that can be written.
 type Value []Read
 
+// Files that are a proxy's output.
+const stdout, stderr = "/dev/stdout", "/dev/stderr"
+
 // Read is a log as read. One of Path and Server is set.
 type Read struct {
 	Name     string
@@ -70,7 +73,7 @@ func (l *Read) to(r extend.Reader, log Log) bool {
 	switch {
 	case log.File != nil:
 		l.Path = log.File.Path
-		return true
+		return l.Path == stdout || l.Path == stderr || writable(r.Field("file.path"), l.Path)
 	case log.GRPC != nil:
 		l.LogName = log.GRPC.LogName
 		return l.server(r, "grpc.backendRef", log.GRPC.BackendRef)
@@ -78,6 +81,15 @@ func (l *Read) to(r extend.Reader, log Log) bool {
 		l.OTLP, l.Resource = true, log.OpenTelemetry.Resource
 		return l.server(r, "openTelemetry.backendRef", log.OpenTelemetry.BackendRef)
 	}
+}
+
+// writable tells whether proxies can write a file: because of one that they can't they would take no connection.
+func writable(r extend.Reader, path string) bool {
+	wrong, known := r.Writable(path)
+	if wrong != "" {
+		r.Warn(wrong + "; until then the log is left out")
+	}
+	return known && wrong == ""
 }
 
 func (l *Read) server(r extend.Reader, field string, ref gatewayv1.BackendObjectReference) bool {

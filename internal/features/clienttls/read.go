@@ -141,7 +141,7 @@ func readPEM(
 	var all strings.Builder
 	for i, ref := range refs {
 		at := r.Field(fmt.Sprintf("%s[%d]", field, i))
-		text, found := at.Entry(ref, key)
+		text, found := at.Entry(ref, key, check)
 		if !found {
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	"cardea.dev/cardea/extend"
 )
 
@@ -26,23 +28,34 @@ func (s *KeySet) read(r extend.Reader) (keys Keys) {
 	case s.Remote != nil:
 		return s.Remote.read(r.Field("remote"))
 	case s.SecretRef != nil:
-		r = r.Field("secretRef")
-		data, found := r.Secret(*s.SecretRef)
-		if !found {
+		of := extend.OfSecret(*s.SecretRef)
+		if r = r.Field("secretRef"); of.Kind != "Secret" {
+			r.Refuse(fmt.Sprintf("kind %s is not supported; use a Secret", of.Kind))
 			return keys
 		}
-		content, has := data["jwks"]
-		if !has {
-			r.Refuse(fmt.Sprintf("Secret %s has no entry jwks", extend.SecretName(*s.SecretRef)))
-			return keys
-		}
-		keys.Text = usable(r, string(content))
+		keys.Text = ofEntry(r, of, "jwks")
+	case s.ConfigMapRef != nil:
+		keys.Text = ofEntry(r.Field("configMapRef"), extend.OfConfigMap(s.ConfigMapRef.Name), s.ConfigMapRef.Key)
 	default:
-		if text, found := r.Text(extend.TextSource{Inline: s.Inline, ConfigMapRef: s.ConfigMapRef}); found {
+		if text, found := r.Text(extend.TextSource{Inline: s.Inline}); found {
 			keys.Text = usable(r, text)
 		}
 	}
 	return keys
+}
+
+// ofEntry are the keys of an entry of a ConfigMap or a Secret. An empty set is no mistake: nobody's tokens count.
+func ofEntry(r extend.Reader, of gatewayv1.ObjectReference, key string) string {
+	content, found := r.Entry(of, key, func(content []byte) error {
+		if _, _, err := parseKeys(string(content)); !errors.Is(err, errNoKeys) {
+			return err
+		}
+		return nil
+	})
+	if !found {
+		return ""
+	}
+	return usable(r, string(content))
 }
 
 // read finds what was fetched, or says how proxies have to fetch it.

@@ -1,0 +1,36 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// MaterialKey names what somebody reads of an object as material for TLS or tokens.
+type MaterialKey struct {
+	Object ObjectRef
+	Use    string // what it is read as: "certificate", "authorities", "jwt/jwks"
+}
+
+// Material is a certificate with its key, authorities, revocations, or a key set.
+type Material struct {
+	Text       []byte    // PEM or JSON
+	PrivateKey []byte    // PEM; nil: there is none
+	Until      time.Time // when it must not be used any more; zero: no end is known
+}
+
+// String implements fmt.Stringer. It shows nothing of the content: a key set, too, may hold what is secret.
+func (m Material) String() string {
+	return fmt.Sprintf("%d bytes, %d of a private key", len(m.Text), len(m.PrivateKey))
+}
+
+// MarshalJSON implements json.Marshaler, since JSON is what dumps show.
+func (m Material) MarshalJSON() ([]byte, error) { return json.Marshal(m.String()) }
+
+// Instead ends the message of what can't be used while this is used in its place.
+func (m Material) Instead() string {
+	if m.Until.IsZero() {
+		return "; the last good version serves on until Cardea restarts"
+	}
+	return "; the last good version serves on until " + m.Until.UTC().Format(time.RFC3339) + ", or until Cardea restarts"
+}
