@@ -83,11 +83,8 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 			Field: p.Field, Message: p.Message, Severity: p.Severity,
 		})
 	}
-	it := item{doc: j.doc, note: n}
-	if standIn := f.schema.StandIn(listed.doc); standIn != nil {
-		it.object = newObject(f.schema.Share(pool, standIn), d.Opposite(), j.edit)
-	}
-	return it
+	n.closes = f.schema.Closes(listed.doc)
+	return item{doc: j.doc, note: n}
 }
 
 // fail notes that the text can't be parsed, and which object it seems to be about.
@@ -99,6 +96,9 @@ func (f *Folder) fail(j *job, err error) {
 	}
 	ref, label := f.identify(j.chunk.text)
 	p.Ref, p.Object = ref, label
+	for _, object := range salvage(j.chunk.text) {
+		p.closes = append(p.closes, f.schema.Closes(object)...)
+	}
 	j.doc.trouble = p
 	if ref.Kind() != model.KindNone {
 		j.doc.items = append(j.doc.items, item{doc: j.doc, note: &note{ref: ref, label: label}})

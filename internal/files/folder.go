@@ -69,6 +69,7 @@ type Folder struct {
 	unsettled map[string]struct{}         // files that were being written at the last look
 	sliced    map[model.ObjectRef]bool    // backends that have EndpointSlices in this look; nil until somebody asks
 	listing   *listing
+	unlisted  map[string]struct{} // what could not be read when the folder was listed first, nor since
 	refill    refill
 	unread    error // why the folder could not be read; nil if it could
 	loaded    bool
