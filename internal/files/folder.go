@@ -31,7 +31,7 @@ type Config struct {
 	Sources  *input.Sources
 	Graph    *flow.Graph
 	Schema   *schema.Schema
-	Log      *slog.Logger
+	Log      *slog.Logger     // nil discards
 	CacheDir string           // "" remembers nothing
 	Now      func() time.Time // time.Now if nil
 	// OnProblem hears of each new problem once, from the goroutine that reads; of very many that one look finds, of some.
@@ -90,6 +90,9 @@ func New(c Config) (*Folder, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Folder{
 		root: root, sources: c.Sources, catalog: c.Sources.Catalog, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now,

@@ -23,15 +23,14 @@ func salvage(text []byte) []map[string]any {
 }
 
 func salvaged(lines []string) (objects []map[string]any) {
-	var object map[string]any
+	object, own := map[string]any{}, map[string]bool{}
 	for _, f := range fieldsOf(lines) {
-		if _, again := object[f.name]; object == nil || again && slices.Contains(identifying, f.name) {
-			if object = maps.Clone(object); object == nil {
-				object = map[string]any{}
-			}
+		if len(objects) == 0 || own[f.name] && slices.Contains(identifying, f.name) {
+			object, own = maps.Clone(object), map[string]bool{}
 			delete(object, "spec")
 			objects = append(objects, object)
 		}
+		own[f.name] = true
 		if object[f.name] = f.value(); f.name == "items" {
 			for _, entry := range entriesOf(f.lines[1:]) {
 				objects = append(objects, salvaged(entry)...)

@@ -96,7 +96,9 @@ func (p *Protection) read(list *[]Target, value any, as func(map[string]any) (Ta
 		if !ok {
 			return false
 		}
-		*list = append(*list, t)
+		if !slices.ContainsFunc(*list, t.Equal) {
+			*list = append(*list, t)
+		}
 	}
 	return len(entries) > 0
 }
@@ -160,7 +162,7 @@ func (t Target) String() string {
 		what = fmt.Sprintf("each %s with %s", t.Kind, strings.Join(pairs, ", "))
 	}
 	if t.Section != "" {
-		what = t.Section + " of " + what
+		what += ", section " + t.Section
 	}
 	return what
 }

@@ -37,7 +37,7 @@ func (c Closed) Says() string {
 	for _, t := range c.Targets {
 		list = append(list, t.String())
 	}
-	return fmt.Sprintf("it protects %s, which %s until this is mended", model.Listed(list), c.Words)
+	return fmt.Sprintf("it protects what is at %s: that %s until this is mended", model.Listed(list), c.Words)
 }
 
 // Closes lists what is closed for a document in which Check has found problems. What of it can't be read is nil or not

@@ -165,7 +165,9 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 		return
 	}
 	problem(found[0].Field, found[0].Message)
-	a.closes = f.Schema.Closes(doc)
+	if doc, err = a.Content.Object(); err == nil { // who checked it took out what is not known
+		a.closes = f.Schema.Closes(doc)
+	}
 }
 
 // bare is an object of which nothing is known but its key.
