@@ -12,9 +12,9 @@ import (
 	"cardea.dev/cardea/internal/schema"
 )
 
-// What protects and can't be read closes what it is for: at a start nobody knows what it protects, and to serve it
-// without would be an open door. An object whose last good version serves protects on by that (kind.Protection.Always: it
-// closes nevertheless). Of a document without one, what a live object of its name protects is left out.
+// What protects and can't be read closes what it is for: to serve that without would be an open door. An object whose
+// last good version serves protects by that (kind.Protection.Always: it closes nevertheless). Of another document, what
+// a live object of its name protects is left out.
 
 // protections adds what is closed, and why.
 func (f *Folder) protections(to said) {
@@ -89,10 +89,11 @@ func (f *Folder) close(to said, d *document, list []schema.Closed, p Problem) {
 // that is kept.
 func (f *Folder) left(d *document, c schema.Closed) []kind.Target {
 	live, known := f.life.Known(c.Of)
+	vague := c.Guessed || c.Of.Kind() == model.KindNone || c.Of.Name() == ""
 	switch {
 	case c.Always && !c.Guessed:
 		return c.Targets
-	case known && c.Guessed, !known && d.file.kept != nil && (c.Of.Kind() == model.KindNone || c.Of.Name() == "" || c.Guessed):
+	case known && c.Guessed, !known && vague && d.file.kept != nil:
 		return nil
 	case !known:
 		return c.Targets

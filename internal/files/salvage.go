@@ -9,9 +9,9 @@ import (
 	yamlv2 "go.yaml.in/yaml/v2"
 )
 
-// salvage reads what can be read of a text that can't be parsed, so that what its objects protect is known: each field of
-// an object, of its metadata and its spec, by itself. One that can't be read is nil. A separator between two objects may
-// be lost, so a field that comes twice begins another object.
+// salvage reads what can be read of a text that can't be parsed, so that what its objects protect is known: each field
+// of an object, of its metadata and its spec, by itself. One that can't be read is nil. A separator between two objects
+// may be lost, so a field that comes twice begins another object.
 func salvage(text []byte) []map[string]any {
 	objects := salvaged(strings.Split(string(text), "\n"))
 	for _, o := range objects {

@@ -66,7 +66,7 @@ type Broken struct {
 
 // Closed is what is closed since an object that protects it can't be read, and no good version of it is held.
 type Closed struct {
-	// Of is the object, as far as it is known. Its namespace is that of the targets; "": those of all namespaces are meant.
+	// Of is the object, as far as it is known. Its namespace is that of the targets; "": all namespaces are meant.
 	Of         model.ObjectRef
 	Kind       model.Kind // the targets are closed as by objects of this kind
 	Targets    []kind.Target

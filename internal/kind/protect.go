@@ -9,11 +9,11 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// Protection says of a kind whose objects protect what they are for (their targets) what is closed while an object can't
-// be read. Targets are looked for in as much of it as can be read.
+// Protection says of a kind whose objects protect what they are for (their targets) what is closed while an object
+// can't be read. Targets are looked for in as much of it as can be read.
 type Protection struct {
-	// Of tells whether an object protects, by its spec: a field whose value can't be read is nil. The spec is nil if nothing
-	// of it can be read.
+	// Of tells whether an object protects, by its spec: a field whose value can't be read is nil. The spec is nil if
+	// nothing of it can be read.
 	Of func(spec map[string]any) bool
 	// Targets are the kinds of what objects can be for.
 	Targets []model.Kind
@@ -162,7 +162,7 @@ func (t Target) String() string {
 		what = fmt.Sprintf("each %s with %s", t.Kind, strings.Join(pairs, ", "))
 	}
 	if t.Section != "" {
-		what += ", section " + t.Section
+		what += " (" + t.Section + ")"
 	}
 	return what
 }

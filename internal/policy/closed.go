@@ -15,7 +15,7 @@ import (
 )
 
 // A policy that protects and can't be read closes what it is for: it states a feature that no user can state, and that
-// can never be served. A kind with a feature that is all that it states has that one say so (extend.EachPolicy.Invalid).
+// can never be served. Where one feature is all that a kind states, it is told to that (extend.EachPolicy.Invalid).
 
 // closingFeature is the name of the feature.
 const closingFeature = "$closed"
@@ -23,7 +23,7 @@ const closingFeature = "$closed"
 // closingSchema is that of what is stated of it: why the policy can't be read.
 const closingSchema = `{"type":"string"}`
 
-// addClosing adds the feature to a kind that protects. Its value is denied at all levels at which the kind has features.
+// addClosing adds the feature to a kind that protects. It is denied at all levels at which the kind has features.
 func (k *Kind) addClosing(declared *kind.Kind) error {
 	if k.protects = declared.Protects; k.protects == nil || k.Of(extend.Whole) != nil {
 		return nil

@@ -56,8 +56,8 @@ func fieldsOf(f *extend.Declared) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// protects tells whether a policy with this spec protects what it is for. A field that is misspelt is the one that it is
-// near to.
+// protects tells whether a policy with this spec protects what it is for. A field that is misspelt counts as the one
+// that it is near to.
 func (d *Declared) protects(spec map[string]any) bool {
 	if d.Kind.Protects {
 		return true

@@ -13,7 +13,7 @@ import (
 
 // Closed is what is closed while an object that protects it can't be read.
 type Closed struct {
-	// Of is the object, as far as it is known. Its namespace is that of the targets; "": those of all namespaces are meant.
+	// Of is the object, as far as it is known. Its namespace is that of the targets; "": all namespaces are meant.
 	Of      model.ObjectRef
 	Kind    model.Kind // the targets are closed as by objects of this kind
 	Targets []kind.Target
@@ -30,14 +30,14 @@ func (c Closed) Says() string {
 	case c.Guessed && c.Of.Namespace() == "":
 		return fmt.Sprintf("it may protect anything, so every Gateway %s until it can be read", c.Words)
 	case c.Guessed:
-		return fmt.Sprintf("what it protects can't be told, so every Gateway and route of namespace %s %s until it can be read",
-			c.Of.Namespace(), c.Words)
+		return fmt.Sprintf("what it protects can't be told, so every Gateway and route of namespace %s %s until it can be "+
+			"read", c.Of.Namespace(), c.Words)
 	}
 	var list []string
 	for _, t := range c.Targets {
 		list = append(list, t.String())
 	}
-	return fmt.Sprintf("it protects what is at %s: that %s until this is mended", model.Listed(list), c.Words)
+	return fmt.Sprintf("it protects %s, which %s until this is mended", model.Listed(list), c.Words)
 }
 
 // Closes lists what is closed for a document in which Check has found problems. What of it can't be read is nil or not

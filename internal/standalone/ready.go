@@ -20,8 +20,8 @@ type readiness struct {
 	ready   atomic.Bool
 }
 
-// state is whether it is ready, and if not, what is missing. If it is, it tells what is closed: that is live as it has to
-// be, and to start the program again would not open it.
+// state is whether it is ready, and if not, what is missing. If it is, it tells what is closed: that is live as it has
+// to be, and to start the program again would not open it.
 func (r *readiness) state() (bool, string) {
 	if !r.ready.Load() {
 		if why := r.missing(); why != "" {

@@ -41,8 +41,8 @@ type Counted struct {
 
 // Feature is limits of requests. What can't be served is left out, and all other limits hold.
 var Feature = extend.Feature[Spec, Value]{
-	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep, Protects: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep,
+	Protects: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
 }
 
 // judge tells which limits may be used up: what was counted before a request can't be told. One that does not count the
