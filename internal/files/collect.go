@@ -85,7 +85,7 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 			it := &d.items[i]
 			stale = stale || it.stale()
 			for _, p := range it.flaws() {
-				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.stale() && !it.kept()
+				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.serves()
 				add(p)
 			}
 		}

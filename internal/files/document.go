@@ -2,6 +2,7 @@ package files
 
 import (
 	"io/fs"
+	"slices"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
@@ -91,6 +92,12 @@ func (it *item) path() string {
 }
 
 func (it *item) stale() bool { return it.note != nil && it.note.stale }
+
+// serves tells whether the last good version of an object that is in its file serves on.
+func (it *item) serves() bool {
+	return it.stale() && !it.kept() &&
+		!slices.ContainsFunc(it.note.closes, func(c schema.Closed) bool { return c.Always && !c.Guessed })
+}
 
 func (it *item) flaws() []Problem {
 	if it.note != nil {

@@ -51,7 +51,6 @@ func TestProtections(t *testing.T) {
 		"two lists of targets":     {[]edit{{"a.yaml", good + more}}, "api web"},
 		"a lost separator":         {[]edit{{"a.yaml", good + overTLS("b", "api")[4:]}}, "api web"},
 		"the list's name":          {[]edit{{"a.yaml", mistake("targetRefs", "targetRef")}}, "web"},
-		"a target's kind":          {[]edit{{"a.yaml", mistake("kind: Service", "kind: Servce")}}, "web"},
 		"a list of objects":        {[]edit{{"a.yaml", list(field)}}, "web"},
 		"a list that is no YAML":   {[]edit{{"a.yaml", list(good) + "\n- }\n"}}, "web"},
 		"mended":                   {[]edit{{"a.yaml", field}, {"a.yaml", good}}, ""},
