@@ -58,7 +58,7 @@ func TestClosedFromTheFirstAnswer(t *testing.T) {
 
 	s.write("policy.yaml", policy("keysRefs"))
 	s.soon("GET http://shop.example/ -> 401")
-	s.expect("GET http://shop.example/ -H authorization:one -> 200 blue\nGET http://second.example/ -> 200 blue")
+	s.expect("GET http://shop.example/ -t one -> 200 blue\nGET http://second.example/ -> 200 blue")
 	if body, err := s.get("/readyz"); err != nil || strings.Contains(string(body), "closed") {
 		t.Errorf("/readyz says %q, %v", body, err)
 	}
@@ -66,7 +66,7 @@ func TestClosedFromTheFirstAnswer(t *testing.T) {
 	s.write("policy.yaml", policy("keyRefs"))
 	s.write("second.yaml", routeFile("second", "second.example", to("green")))
 	s.soon("GET http://second.example/ -> 200 green")
-	s.expect("GET http://shop.example/ -> 401\nGET http://shop.example/ -H authorization:one -> 200 blue")
+	s.expect("GET http://shop.example/ -> 401\nGET http://shop.example/ -t one -> 200 blue")
 }
 
 // opens tells by `cardea diff` that an object that is mended opens what is closed.
