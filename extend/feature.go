@@ -74,12 +74,14 @@ type Feature[S, V any] struct {
 	Grants func(all, others []V) []Grant
 	// Tools are those that the rules of some values name; nil: none are.
 	Tools func(all []V) []NamedTool
+	// Protects: what a policy is for that states it may not be served while the policy can't be read (Kind.Protects).
+	Protects bool
 	// Certificates are the fields of a policy's spec that take only callers with certificates, if the feature is
 	// EachLevel; nil: there are none.
 	Certificates func(stated EachPolicy) (fields []string)
-	// Harmless tells whether a policy with this spec of Whole, which may not be valid, would refuse nothing if it were. In
-	// a folder the last good version of a harmless object stays if it is not valid; another object refuses what it is for.
-	// Kinds that count as another (As) are never harmless. nil: no policy is.
+	// Harmless tells whether a policy with this spec of Whole, which may not be valid, would refuse nothing if it were:
+	// then it closes nothing, and its last good version stays. Another one closes what it is for, whatever its last good
+	// version says. Kinds that count as another (As) are never harmless. nil: no policy is.
 	Harmless func(spec map[string]any) bool
 	// Refers are the references of a policy's spec, if the feature is EachLevel; nil: it has none. Those of other features
 	// are found in S.
@@ -149,6 +151,10 @@ type Kind struct {
 	// Features says where its features are stated: AtRule, AtListener or AtBackend; AtExtension alone: its objects have no
 	// targets, and count where rules name them in an extensionRef.
 	Features Levels
+	// Protects: whatever an object states protects what the object is for. While one can't be read, and no good version of
+	// it is held, that is closed: requests are answered with an error, connections end, backends get nothing. Of a kind
+	// that does not, that is so for objects that state a feature that Protects.
+	Protects bool
 	// As says that its objects are policies of another kind; nil: they are their own. Features is not stated then.
 	As *As
 }
@@ -194,6 +200,7 @@ type Declared struct {
 	MCPServer     bool
 	Failover      bool
 	EachLevel     bool
+	Protects      bool
 	Names         []string
 	UnlessDirect  bool
 	ReadsHeaders  bool // it has Reads
@@ -246,7 +253,7 @@ func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
-		MCPServer: f.MCPServer, Failover: f.Failover,
+		MCPServer: f.MCPServer, Failover: f.Failover, Protects: f.Protects,
 		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names, ReadsHeaders: f.Reads != nil,
 		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates, Harmless: f.Harmless,
 		Read: func(r Reader, effective []byte) (Value, error) {

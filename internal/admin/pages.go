@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -48,11 +49,12 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "ok") }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	if ready, reason := s.config.Ready(); !ready {
-		http.Error(w, reason, http.StatusServiceUnavailable)
+	ready, said := s.config.Ready()
+	if !ready {
+		http.Error(w, said, http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, "ok")
+	fmt.Fprintln(w, strings.TrimSuffix("ok\n"+said, "\n"))
 }
 
 // childMetrics answers with the metrics of what runs here for an object of a kind: its proxy, or its picker. ask is nil

@@ -62,7 +62,7 @@ type Config struct {
 	Graph    *flow.Graph
 	Catalog  *kind.Catalog // of the Objects
 	Objects  Objects
-	Ready    func() (ready bool, reason string) // reason says what is missing
+	Ready    func() (ready bool, said string) // what is missing or, if it is ready, what is closed
 	Gatherer prometheus.Gatherer
 	// Proxy asks a Gateway's proxy for its metrics, as text for Prometheus; false if there is none. nil: no proxy is near.
 	Proxy func(ctx context.Context, gateway model.ObjectRef) (text []byte, found bool, err error)

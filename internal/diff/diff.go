@@ -145,11 +145,15 @@ func (d *Differ) Diff(e Edit) (Report, error) {
 	}
 	objects, waiting := d.wait(objects)
 	applied, unknown := d.arrive(objects)
+	opened := d.opened(applied, e)
 	var report Report
 	var scenes []*scene
 	err = d.world.Graph.Try(
 		func(b *flow.Batch) {
 			d.apply(b, applied, others)
+			for _, key := range opened {
+				d.world.Sources.Closed.Delete(b, key)
+			}
 			for _, ref := range unknown {
 				d.world.Sources.Unread.Set(b, ref, notRead)
 			}
@@ -230,6 +234,25 @@ func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 		}
 	})
 	return list
+}
+
+// opened is what is closed and will not be any more, since the object that can't be read is written anew or removed.
+func (d *Differ) opened(applied []arriving, e Edit) (keys []model.ObjectRef) {
+	anew := map[model.ObjectRef]bool{}
+	for _, o := range applied {
+		anew[o.Ref] = true
+	}
+	for _, r := range e.Remove {
+		anew[model.Ref(model.KindOf(r.Group, r.Kind), r.Namespace, r.Name)] = true
+	}
+	d.world.Graph.View(func(v flow.View) {
+		for key, closed := range flow.All(v, d.world.Sources.Closed.Collection()) {
+			if e.Prune || anew[closed.Of] {
+				keys = append(keys, key)
+			}
+		}
+	})
+	return keys
 }
 
 // notRead is said of what nobody has referred to so far. What is wrong because of it is a warning: it may be there.

@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"fmt"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
@@ -54,6 +55,29 @@ func (f *Folder) check(j *job, pool *schema.Pool) {
 		}
 		j.doc.items = append(j.doc.items, it)
 	}
+	f.protects(j)
+}
+
+// protects finds out what the objects protect that are not valid. They are decoded once more: who checked them took out
+// what is not known.
+func (f *Folder) protects(j *job) {
+	var objects []listed
+	for i := range j.doc.items {
+		it := &j.doc.items[i]
+		if len(it.flaws()) == 0 {
+			continue
+		}
+		if objects == nil {
+			value, err := decode(j.chunk)
+			if err == nil {
+				objects, _, err = expand(value)
+			}
+			if err != nil {
+				panic(fmt.Sprintf("files: a text that was decoded can't be: %v", err))
+			}
+		}
+		it.note.closes = f.schema.Closes(objects[i].doc)
+	}
 }
 
 // remembered is the object that an earlier run made of a text; nil if that is not known.
@@ -83,11 +107,7 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 			Field: p.Field, Message: p.Message, Severity: p.Severity,
 		})
 	}
-	it := item{doc: j.doc, note: n}
-	if standIn := f.schema.StandIn(listed.doc); standIn != nil {
-		it.object = newObject(f.schema.Share(pool, standIn), d.Opposite(), j.edit)
-	}
-	return it
+	return item{doc: j.doc, note: n}
 }
 
 // fail notes that the text can't be parsed, and which object it seems to be about.
@@ -99,6 +119,9 @@ func (f *Folder) fail(j *job, err error) {
 	}
 	ref, label := f.identify(j.chunk.text)
 	p.Ref, p.Object = ref, label
+	for _, object := range salvage(j.chunk.text) {
+		p.closes = append(p.closes, f.schema.Closes(object)...)
+	}
 	j.doc.trouble = p
 	if ref.Kind() != model.KindNone {
 		j.doc.items = append(j.doc.items, item{doc: j.doc, note: &note{ref: ref, label: label}})

@@ -43,11 +43,12 @@ func (f *Folder) tell(before, now map[ProblemKey]Problem) {
 type said struct {
 	problems map[ProblemKey]Problem
 	broken   map[model.ObjectRef]input.Broken // those that nothing is published of
+	closed   map[model.ObjectRef]input.Closed
 }
 
-// collect gathers every problem there is, and which objects have no good version for theirs.
+// collect gathers every problem there is, which objects have no good version for theirs, and what is closed therefore.
 func (f *Folder) collect() said {
-	now := said{f.collectProblems(), map[model.ObjectRef]input.Broken{}}
+	now := said{f.collectProblems(), map[model.ObjectRef]input.Broken{}, map[model.ObjectRef]input.Closed{}}
 	for _, p := range sorted(now.problems) {
 		_, again := now.broken[p.Ref]
 		_, live := f.life.Known(p.Ref)
@@ -60,6 +61,7 @@ func (f *Folder) collect() said {
 		}
 		now.broken[p.Ref] = b
 	}
+	f.protections(now)
 	return now
 }
 
@@ -83,7 +85,7 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 			it := &d.items[i]
 			stale = stale || it.stale()
 			for _, p := range it.flaws() {
-				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.stale() && !it.kept()
+				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.serves()
 				add(p)
 			}
 		}

@@ -2,8 +2,10 @@ package files
 
 import (
 	"io/fs"
+	"slices"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/schema"
 )
 
 // file is what was last read of one file.
@@ -13,6 +15,8 @@ type file struct {
 	docs    []*document
 	problem string // why it could not be read as a whole; its documents are then those of the last good read
 	line    int    // where, if that is known
+	// hidden: it could not be read when the folder was read first, nor since: nobody knows what it protects.
+	hidden bool
 	// kept has the objects that the file does not declare any more, since it has a mistake of which nobody can tell what
 	// it was; nil if there are none.
 	kept    *document
@@ -33,7 +37,8 @@ type document struct {
 // trouble is why a document could not be parsed.
 type trouble struct {
 	Problem
-	syntax *syntaxError // nil if no line of the text is known
+	syntax *syntaxError    // nil if no line of the text is known
+	closes []schema.Closed // by as much of the text as can be read
 }
 
 // at is the problem of a document that begins in that line of its file.
@@ -60,6 +65,8 @@ type note struct {
 	label string // how messages call it
 	stale bool   // its object is of an earlier version of the text
 	flaws []Problem
+	// closes is what is closed while the object, which has a mistake, has no good version.
+	closes []schema.Closed
 }
 
 func (it *item) ref() model.ObjectRef {
@@ -85,6 +92,12 @@ func (it *item) path() string {
 }
 
 func (it *item) stale() bool { return it.note != nil && it.note.stale }
+
+// serves tells whether the last good version of an object that is in its file serves on.
+func (it *item) serves() bool {
+	return it.stale() && !it.kept() &&
+		!slices.ContainsFunc(it.note.closes, func(c schema.Closed) bool { return c.Always && !c.Guessed })
+}
 
 func (it *item) flaws() []Problem {
 	if it.note != nil {

@@ -31,7 +31,7 @@ type Config struct {
 	Sources  *input.Sources
 	Graph    *flow.Graph
 	Schema   *schema.Schema
-	Log      *slog.Logger
+	Log      *slog.Logger     // nil discards
 	CacheDir string           // "" remembers nothing
 	Now      func() time.Time // time.Now if nil
 	// OnProblem hears of each new problem once, from the goroutine that reads; of very many that one look finds, of some.
@@ -69,6 +69,7 @@ type Folder struct {
 	unsettled map[string]struct{}         // files that were being written at the last look
 	sliced    map[model.ObjectRef]bool    // backends that have EndpointSlices in this look; nil until somebody asks
 	listing   *listing
+	unlisted  map[string]struct{} // what could not be read when the folder was listed first, nor since
 	refill    refill
 	unread    error // why the folder could not be read; nil if it could
 	loaded    bool
@@ -89,6 +90,9 @@ func New(c Config) (*Folder, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Folder{
 		root: root, sources: c.Sources, catalog: c.Sources.Catalog, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now,

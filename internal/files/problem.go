@@ -18,6 +18,7 @@ type Problem struct {
 	Message  string          // what was expected
 	Severity model.Severity
 	Stale    bool // the last good version keeps serving
+	Closes   bool // it tells what is closed because of another problem
 
 	key string // in place of a Message that names lines
 }

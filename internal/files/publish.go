@@ -25,9 +25,11 @@ func publish(b *flow.Batch, s *input.Sources, edits []edit) {
 }
 
 // change makes a source that has the one map have the other.
-func change[K, V comparable](b *flow.Batch, source *flow.Source[K, V], before, now map[K]V) {
+func change[K comparable, V any](
+	b *flow.Batch, source *flow.Source[K, V], before, now map[K]V, equal func(a, b V) bool,
+) {
 	for key, value := range now {
-		if was, had := before[key]; !had || was != value {
+		if was, had := before[key]; !had || !equal(was, value) {
 			source.Set(b, key, value)
 		}
 	}
@@ -37,3 +39,5 @@ func change[K, V comparable](b *flow.Batch, source *flow.Source[K, V], before, n
 		}
 	}
 }
+
+func same[V comparable](a, b V) bool { return a == b }

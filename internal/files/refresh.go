@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/implied"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/memory"
 	"cardea.dev/cardea/internal/model"
 )
@@ -177,7 +178,7 @@ func (f *Folder) read(path string) (newReading, readState) {
 	r.chunks = split(path, text)
 	r.matched = match(r.chunks, fl)
 	known := objectsOf(fl.docs[r.head : len(fl.docs)-r.tail])
-	fl.problem, fl.line = "", 0
+	fl.problem, fl.line, fl.hidden = "", 0, false
 	edit := &model.Edit{At: info.ModTime(), Where: path}
 	for _, n := range r.fresh {
 		r.jobs = append(r.jobs, &job{chunk: r.chunks[n.at], doc: r.docs[n.at], edit: edit, known: known})
@@ -191,6 +192,7 @@ func (f *Folder) unreadable(r newReading, problem string, line int) (newReading,
 		problem = strings.TrimPrefix(problem, "the file can't be read: ")
 	}
 	r.file.problem, r.file.line = problem, line
+	r.file.hidden = r.file.hidden || !f.listed.Load()
 	r.docs = r.file.docs
 	r.head = len(r.docs)
 	return r, readNew
@@ -239,6 +241,7 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	}
 	m.settle()
 	f.refill.coming = f.refill.coming && f.life.Count(arrival.Fading) > 0
+	f.noteUnlisted()
 	before, said := f.said, f.collect()
 	f.said = said
 	f.mu.Unlock()
@@ -253,16 +256,29 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	}
 }
 
+// noteUnlisted notes what could not be read when the folder was listed first, nor since.
+func (f *Folder) noteUnlisted() {
+	if !f.listed.Load() {
+		f.unlisted = map[string]struct{}{}
+		for path := range f.listing.broken {
+			f.unlisted[path] = struct{}{}
+		}
+	}
+	maps.DeleteFunc(f.unlisted, func(path string, _ struct{}) bool { return f.listing.broken[path] == nil })
+}
+
 // apply makes the edits one turn of the graph.
 func (f *Folder) apply(edits []edit, before, now said) {
-	if f.loaded && len(edits) == 0 && maps.Equal(before.problems, now.problems) && maps.Equal(before.broken, now.broken) {
+	if f.loaded && len(edits) == 0 && maps.Equal(before.problems, now.problems) && maps.Equal(before.broken, now.broken) &&
+		maps.EqualFunc(before.closed, now.closed, input.Closed.Equal) {
 		return
 	}
 	f.graph.Apply("file", func(b *flow.Batch) {
 		publish(b, f.sources, edits)
 		f.withdraw(b, edits)
-		change(b, f.shown, before.problems, now.problems)
-		change(b, f.sources.Broken, before.broken, now.broken)
+		change(b, f.shown, before.problems, now.problems, same)
+		change(b, f.sources.Broken, before.broken, now.broken, same)
+		change(b, f.sources.Closed, before.closed, now.closed, input.Closed.Equal)
 		if !f.loaded {
 			f.sources.Synced(b)
 			f.shown.Synced(b)

@@ -91,7 +91,7 @@ func gatewayOf(
 			},
 			Findings: findings(ref, "", "", append(problems, below("spec.addresses", wrong)...)),
 		}
-		f.Listeners, f.Spec = readListeners(ref, o.Spec, environment)
+		f.Listeners, f.Spec = readListeners(ref, o.Spec, o.Meta.Unknown, environment)
 		if tls := o.Spec.TLS; tls != nil && tls.Backend != nil {
 			f.Client = tls.Backend.ClientCertificateRef
 		}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -31,9 +32,10 @@ type listenerSpec struct {
 	Findings     []model.Finding
 }
 
-// readListeners reads the listeners of a Gateway: each by itself, and then beside the others.
+// readListeners reads the listeners of a Gateway: each by itself, and then beside the others. unknown are the fields of
+// the Gateway that this version does not know.
 func readListeners(
-	ref model.ObjectRef, spec *gatewayv1.GatewaySpec, environment model.Environment,
+	ref model.ObjectRef, spec *gatewayv1.GatewaySpec, unknown []string, environment model.Environment,
 ) (views []listenerView, specs []listenerSpec) {
 	for i, l := range spec.Listeners {
 		section, field := string(l.Name), fmt.Sprintf("spec.listeners[%d]", i)
@@ -41,6 +43,7 @@ func readListeners(
 		if l.Protocol == gatewayv1.HTTPSProtocolType {
 			read.Clients = clientsOf(spec.TLS, l.Port)
 		}
+		read.Findings = append(read.Findings, findings(ref, section, "", unknownOfTLS(unknown, i, l.Protocol))...)
 		if why := unbindable(int32(l.Port), environment); why != "" {
 			read.Findings = append(read.Findings, findings(ref, section, field, []problem{{
 				field: ".port", condition: "Accepted", reason: "PortUnavailable", message: why,
@@ -55,6 +58,22 @@ func readListeners(
 		views[i].Valid = !hasError(specs[i].Findings, "Accepted") && !hasError(specs[i].Findings, "Conflicted")
 	}
 	return views, specs
+}
+
+// unknownOfTLS are the problems of what a Gateway asks of the connections of a listener and is not known: without it
+// the listener may take clients that it must not.
+func unknownOfTLS(unknown []string, i int, protocol gatewayv1.ProtocolType) (problems []problem) {
+	if protocol != gatewayv1.HTTPSProtocolType {
+		return nil
+	}
+	for _, field := range unknown {
+		if strings.HasPrefix(field, fmt.Sprintf("listeners[%d].tls.", i)) ||
+			strings.HasPrefix(field, "tls.frontend.") || field == model.MoreUnknown {
+			problems = append(problems, listenerProblem("spec."+field,
+				"this version of Cardea does not know the field; the listener does not serve"))
+		}
+	}
+	return problems
 }
 
 // unbindable says why no proxy can bind a listener's port; "" if one can.

@@ -38,7 +38,8 @@ type tlsTarget struct {
 }
 
 func newTLSPolicies(in *kinds.Sources, refs authorities) tlsPolicies {
-	p := tlsPolicies{all: flow.Map(in.BackendTLSPolicies.Collection(), "tls-policy", refs.tlsPolicy)}
+	p := tlsPolicies{all: flow.Merge("tls-policy", flow.From(in.BackendTLSPolicies.Collection(), refs.tlsPolicy),
+		flow.From(in.Closed.Collection(), unreadTLSPolicy))}
 	p.claims = flow.Group(p.all, "tls-policies by target",
 		func(_ model.ObjectRef, own tlsPolicy) (list []model.ObjectRef) {
 			for _, t := range own.Targets {
@@ -103,6 +104,19 @@ func (in authorities) tlsPolicy(
 		}
 	}
 	read.TLS = &tls
+	return read, true
+}
+
+// unreadTLSPolicy closes what a policy is for that can't be read. It comes before all others.
+func unreadTLSPolicy(_ *flow.Ctx, ref model.ObjectRef, c input.Closed) (read tlsPolicy, is bool) {
+	if ref.Kind() != model.KindBackendTLSPolicy {
+		return read, false
+	}
+	for _, t := range c.Targets {
+		read.Targets = append(read.Targets,
+			tlsTarget{Object: model.Ref(t.Kind, ref.Namespace(), t.Name), Section: t.Section})
+	}
+	read.TLS = &model.BackendTLS{Policy: ref, Closed: fmt.Sprintf("%s can't be read: %s", c.Of, c.Why)}
 	return read, true
 }
 

@@ -94,3 +94,25 @@ func TestUnreadMatchesKeepTheirPlace(t *testing.T) {
 		}
 	})
 }
+
+// TestUnknownFieldsOfTLS: a listener does not serve that is asked for more of its connections than this version knows.
+func TestUnknownFieldsOfTLS(t *testing.T) {
+	const https, http = gatewayv1.HTTPSProtocolType, gatewayv1.HTTPProtocolType
+	for _, c := range []struct {
+		field    string
+		protocol gatewayv1.ProtocolType
+		closes   bool
+	}{
+		{"tls.frontend.default.validation.newer", https, true},
+		{"tls.frontend.default.validation.newer", http, false},
+		{"listeners[1].tls.newer", https, true},
+		{"listeners[0].tls.newer", https, false},
+		{"listeners[1].newer", https, false},
+		{"tls.backend.newer", https, false},
+		{model.MoreUnknown, https, true},
+	} {
+		if got := len(unknownOfTLS([]string{c.field}, 1, c.protocol)) > 0; got != c.closes {
+			t.Errorf("%s of %s: %v, want %v", c.field, c.protocol, got, c.closes)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -76,6 +77,30 @@ type Broken struct {
 	Where, Why string
 }
 
+// Closed is what is closed since an object that protects it can't be read, and no good version of it is held.
+type Closed struct {
+	// Of is the object, as far as it is known. Its namespace is that of the targets; "": all namespaces are meant.
+	Of         model.ObjectRef
+	Kind       model.Kind // the targets are closed as by objects of this kind
+	Targets    []kind.Target
+	Where, Why string // of the mistake, as in Broken
+}
+
+// Key names it as an object of its Kind: several documents may be of one object.
+func (c Closed) Key() model.ObjectRef {
+	name := fmt.Sprintf("%s (%s)", c.Of.Name(), c.Where)
+	if c.Of.Kind() != c.Kind && c.Of.Kind() != model.KindNone {
+		name = c.Of.Kind().String() + " " + name
+	}
+	return model.Ref(c.Kind, c.Of.Namespace(), strings.TrimSpace(name))
+}
+
+// Equal tells whether two are the same.
+func (c Closed) Equal(other Closed) bool {
+	return c.Of == other.Of && c.Kind == other.Kind && c.Where == other.Where && c.Why == other.Why &&
+		slices.EqualFunc(c.Targets, other.Targets, kind.Target.Equal)
+}
+
 // Sources has a source for every kind of a catalog, and for what else the meaning depends on.
 type Sources struct {
 	Catalog *kind.Catalog
@@ -85,6 +110,8 @@ type Sources struct {
 	// Broken are objects that are declared and not taken, for none of their versions was ever without a mistake: they are
 	// there for who wrote them, and for nobody else.
 	Broken *flow.Source[model.ObjectRef, Broken]
+	// Closed is what is closed since what protects it can't be read, by Closed.Key.
+	Closed *flow.Source[model.ObjectRef, Closed]
 	// Withdrawn are ReferenceGrants that were there until lately and are not any more: who still needs one is told so.
 	Withdrawn *flow.Source[model.ObjectRef, Withdrawn]
 	// Environment is what all proxies have in common, under the zero ObjectRef.
@@ -112,6 +139,7 @@ func New(g *flow.Graph, catalog *kind.Catalog) *Sources {
 	}
 	s.Unread = flow.NewSource[model.ObjectRef, string](g, "input/unread")
 	s.Broken = flow.NewSource[model.ObjectRef, Broken](g, "input/broken")
+	s.Closed = flow.NewSource[model.ObjectRef, Closed](g, "input/closed")
 	s.Withdrawn = flow.NewSource[model.ObjectRef, Withdrawn](g, "input/withdrawn")
 	s.Environment = flow.NewSource[model.ObjectRef, model.Environment](g, "input/environment")
 	s.Fronts = flow.NewSource[model.ObjectRef, model.Front](g, "input/front")
@@ -137,6 +165,7 @@ func (s *Sources) Synced(b *flow.Batch) {
 	}
 	s.Unread.Synced(b)
 	s.Broken.Synced(b)
+	s.Closed.Synced(b)
 }
 
 // Of is the source of a kind; nil if there is none.

@@ -140,12 +140,6 @@ func (s PolicySpec) MarshalJSON() ([]byte, error) {
 // DeepCopyInto copies the spec. What is shared never changes.
 func (s *PolicySpec) DeepCopyInto(into *PolicySpec) { *into = *s }
 
-// InvalidFeature is stated by what stands in for a policy that is not valid; InvalidSpec is then all that it states.
-const (
-	InvalidFeature = "$invalid"
-	InvalidSpec    = `{"` + InvalidFeature + `":true}`
-)
-
 // Whole is all that a policy states but for its targets, as a spec of one feature of that name.
 func (s PolicySpec) Whole(name string) FeatureSpec {
 	all := PolicySpec{Features: s.Features}

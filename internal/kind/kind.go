@@ -30,9 +30,8 @@ type Kind struct {
 	// Older are versions in which objects of a folder may be written, too, with what makes a spec of the first version of
 	// theirs. An API server converts for itself.
 	Older map[string]func(spec map[string]any) (map[string]any, error)
-	// StandIn is the spec of what stands in for an object of a folder that is not valid, since its last good version must
-	// not go on; false: nothing can. nil: the last good version goes on.
-	StandIn func(spec map[string]any) (map[string]any, bool)
+	// Protects says what is closed while an object can't be read; nil: nothing is.
+	Protects *Protection
 
 	Reading  Reading
 	Optional bool // a cluster may be without this kind: Cardea does all but what it is for

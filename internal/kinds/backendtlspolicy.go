@@ -16,6 +16,10 @@ func backendTLSPolicy() *kind.Kind {
 		return r.List
 	}
 	k.Refers = []model.Kind{model.KindConfigMap}
+	k.Protects = &kind.Protection{
+		Of: func(map[string]any) bool { return true }, Targets: []model.Kind{model.KindService, model.KindXBackend},
+		Fields: []string{"targetRefs", "validation", "options"}, Unnamed: true, Closed: "gets no requests",
+	}
 	k.Status = AncestorStatus(16, kind.StampOf(StampPolicy))
 	k.Columns = []kind.Column{
 		{Title: "TARGETS", Of: func(o kind.Shown) string {

@@ -20,13 +20,5 @@ func OfAnother(text []byte) Digest {
 	return Digest(sum[16:])
 }
 
-// Opposite is the digest of what stands in for an invalid text, which is no valid text's.
-func (d Digest) Opposite() Digest {
-	for i := range d {
-		d[i] = ^d[i]
-	}
-	return d
-}
-
 // Compare orders digests.
 func (d Digest) Compare(e Digest) int { return bytes.Compare(d[:], e[:]) }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -18,7 +17,7 @@ func each(f *Feature, kind model.Kind, levels []statements) Effective {
 		for _, s := range l.List {
 			one := extend.EachPolicy{
 				Name: nameOf(s.Policy, kind), Kind: s.Policy.Kind().String(), Namespace: s.Policy.Namespace(),
-				Spec: json.RawMessage(s.JSON), Invalid: s.JSON == input.InvalidSpec,
+				Spec: json.RawMessage(s.JSON), Invalid: s.Closed,
 			}
 			level.Policies = append(level.Policies, one)
 			if one.Invalid {

@@ -62,6 +62,7 @@ type statement struct {
 	Source
 	JSON    string // "": nothing
 	Disable bool   // broader statements do not count
+	Closed  bool   // the source can't be read
 }
 
 // statements are those of one level, the oldest first.

@@ -212,6 +212,9 @@ func (p *problems) unsupported(path, why string) {
 // fieldOf is where a part of a feature stands in a policy.
 func fieldOf(feature, path string) string {
 	field := "spec." + feature
+	if feature == closingFeature {
+		return "spec"
+	}
 	if feature == extend.Whole {
 		return strings.TrimSuffix("spec."+path, ".")
 	}
@@ -223,8 +226,11 @@ func fieldOf(feature, path string) string {
 
 // FieldPath is a part of a feature, by its path below the feature: "jwt.mode", "rateLimits[orders].requests".
 func FieldPath(feature, path string) string {
-	if feature == extend.Whole {
+	switch feature {
+	case extend.Whole:
 		return path
+	case closingFeature:
+		return "closed"
 	}
 	if path == "" || path[0] == '[' { // all of it, or an element of a feature that is a list
 		return feature + path

@@ -11,7 +11,8 @@ import (
 // selector targets the objects of a kind that have all of these labels.
 type selector struct {
 	Kind    model.Kind
-	Labels  map[string]string // never empty
+	Labels  map[string]string // never empty, unless All
+	All     bool              // whatever labels they have
 	Section string
 }
 
@@ -22,7 +23,7 @@ func (s selector) selects(labels model.Labels) bool {
 			return false
 		}
 	}
-	return len(s.Labels) > 0
+	return s.All || len(s.Labels) > 0
 }
 
 func readSelectors(list []input.TargetSelector) (all []selector) {
@@ -74,17 +75,27 @@ func selected[S any](
 ) *flow.Collection[selectedKey, struct{}] {
 	return flow.Derive(of, "policy/selected-"+kind.Qualified(),
 		func(c *flow.Ctx, ref model.ObjectRef, o input.Object[S], emit func(selectedKey, struct{})) {
-			members, _ := flow.Fetch(c, all, scopeKey{kind, ref.Namespace()})
-			for policy, list := range members.All() {
-				seen := map[string]bool{}
-				for _, s := range list {
-					if s.Kind == kind && !seen[s.Section] && s.selects(o.Meta.Labels) {
-						seen[s.Section] = true
-						emit(selectedKey{ref, policy, s.Section}, struct{}{})
+			for _, namespace := range scopes(ref) {
+				members, _ := flow.Fetch(c, all, scopeKey{kind, namespace})
+				for policy, list := range members.All() {
+					seen := map[string]bool{}
+					for _, s := range list {
+						if s.Kind == kind && !seen[s.Section] && s.selects(o.Meta.Labels) {
+							seen[s.Section] = true
+							emit(selectedKey{ref, policy, s.Section}, struct{}{})
+						}
 					}
 				}
 			}
 		})
+}
+
+// scopes are where what selects an object can be: in its namespace and, of a Gateway, in one that nobody knows.
+func scopes(ref model.ObjectRef) []string {
+	if ref.Kind() == model.KindGateway {
+		return []string{ref.Namespace(), ""}
+	}
+	return []string{ref.Namespace()}
 }
 
 // selectedTargets are what policies select and do not name.

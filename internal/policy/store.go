@@ -9,6 +9,7 @@ import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/merge"
 	"cardea.dev/cardea/internal/model"
@@ -42,7 +43,8 @@ type Store struct {
 // Kind is a kind of policy, with its features.
 type Kind struct {
 	Kind     model.Kind
-	Features []*Feature // by name
+	Features []*Feature       // by name
+	protects *kind.Protection // nil: nothing
 }
 
 // Feature is a feature that can be merged.
@@ -81,6 +83,8 @@ type policy struct {
 	Selectors  []selector
 	Disable    []string
 	Features   []input.FeatureSpec
+	// Closed is why it can't be read, so that all that it is for is closed; "": it can.
+	Closed string
 }
 
 // attachmentKey names a policy at a target.
@@ -114,6 +118,9 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 			}
 		}
 		if len(kind.Features) > 0 {
+			if err := kind.addClosing(k); err != nil {
+				return nil, err
+			}
 			slices.SortFunc(kind.Features, func(a, b *Feature) int { return strings.Compare(a.Name, b.Name) })
 			s.Kinds = append(s.Kinds, kind)
 		}
@@ -131,6 +138,7 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 		kind, _ := s.Of(k)
 		inputs = append(inputs, flow.From(s.of(k), kind.read))
 	}
+	inputs = append(inputs, flow.From(in.Closed.Collection(), s.closed))
 	s.policies = flow.Merge("policy", inputs[0], inputs[1:]...)
 	named := flow.Derive(s.policies, "policy/named",
 		func(_ *flow.Ctx, ref model.ObjectRef, p *policy, emit func(attachmentKey, *policy)) {
@@ -193,6 +201,8 @@ func (k Kind) read(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.Policy
 	}
 	if k.Of(extend.Whole) != nil {
 		p.Features = []input.FeatureSpec{o.Spec.Whole(extend.Whole)}
+	} else if why := k.unread(o.Spec); why != "" {
+		p.close(k, why)
 	}
 	for _, t := range o.Spec.TargetRefs {
 		target := Target{Object: model.Ref(model.KindOf(string(t.Group), string(t.Kind)), ref.Namespace(), string(t.Name))}
@@ -235,6 +245,7 @@ func (p *policy) statement(ref model.ObjectRef, level Level, feature string) sta
 	json, _ := p.spec(feature)
 	return statement{
 		Source: Source{ref, level, p.Override}, JSON: json, Disable: slices.Contains(p.Disable, feature),
+		Closed: p.Closed != "",
 	}
 }
 

@@ -1,13 +1,17 @@
 package policykind
 
-import "cardea.dev/cardea/extend"
+import (
+	"slices"
+
+	"cardea.dev/cardea/extend"
+)
 
 // Own are the kinds of Cardea's own policies.
 func Own() []extend.Kind {
 	own := func(name, plural, short, description string, features extend.Levels) extend.Kind {
 		return extend.Kind{
 			Group: group, Version: "v1alpha1", Name: name, Plural: plural, Short: []string{short}, Description: description,
-			Features: features,
+			Features: features, Protects: slices.Contains(protecting, name),
 		}
 	}
 	return []extend.Kind{
@@ -23,6 +27,9 @@ func Own() []extend.Kind {
 			"AccessPolicy says who may call what: which agent which tool of an MCP server.", extend.AtRule|extend.AtRuleBackend),
 	}
 }
+
+// protecting are those whose policies protect whatever they state.
+var protecting = []string{extend.ClientPolicy, extend.SecurityPolicy, extend.AccessPolicy}
 
 // group is that of Cardea's own kinds.
 const group = "cardea.dev"

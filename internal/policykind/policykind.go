@@ -2,7 +2,6 @@ package policykind
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -135,35 +134,13 @@ func (d *Declared) assemble() error {
 	if d.As != nil {
 		k.CountsAs, k.Older = d.as(), d.As.Older
 	}
-	if whole := d.Feature(extend.Whole); whole != nil {
-		k.StandIn = func(spec map[string]any) (map[string]any, bool) {
-			if d.As == nil && whole.Harmless != nil && whole.Harmless(spec) {
-				return nil, false
-			}
-			return standIn(spec)
-		}
-	}
+	k.Protects = d.protection()
 	k.References = d.references
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap, model.KindService, model.KindXBackend}
 	k.Status = kinds.AncestorStatus(16, kind.StampOf(kinds.StampPolicy))
 	k.Columns = d.columns()
 	d.Declaration = &k
 	return nil
-}
-
-// standIn is a policy with the targets of one that is not valid, which says so.
-func standIn(spec map[string]any) (map[string]any, bool) {
-	out := map[string]any{input.InvalidFeature: true}
-	for _, list := range []string{"targetRefs", "targetSelectors"} {
-		if targets, stated := spec[list]; stated {
-			out[list] = targets
-		}
-	}
-	text, err := json.Marshal(out)
-	if err != nil || len(out) == 1 {
-		return nil, false
-	}
-	return out, json.Unmarshal(text, new(input.PolicySpec)) == nil
 }
 
 // Feature finds one by its name; nil if the kind has none of it.

@@ -22,10 +22,11 @@ func (s *Schema) kindOf(doc map[string]any) (*kind.Kind, []Problem) {
 	group, version := splitVersion(apiVersion)
 	k := s.catalog.Of(model.KindOf(group, name))
 	if k == nil {
-		return nil, []Problem{s.unread(apiVersion, group, name)}
+		problem, _ := s.unread(apiVersion, group, name)
+		return nil, []Problem{problem}
 	}
 	if older := k.Older[version]; older != nil {
-		return k, converted(doc, k, version, older)
+		return k, convert(doc, k, version, older)
 	}
 	if served := versions(k); !slices.Contains(served, apiVersion) {
 		return nil, []Problem{{Field: "apiVersion", Message: fmt.Sprintf("%s has no version %q; expected %s", name, version,
@@ -34,18 +35,30 @@ func (s *Schema) kindOf(doc map[string]any) (*kind.Kind, []Problem) {
 	return k, nil
 }
 
-// converted makes a document of an older version one of the first.
-func converted(
-	doc map[string]any, k *kind.Kind, version string, convert func(map[string]any) (map[string]any, error),
+// convert makes a document of an older version one of the first.
+func convert(
+	doc map[string]any, k *kind.Kind, version string, from func(map[string]any) (map[string]any, error),
 ) []Problem {
 	spec, _ := doc["spec"].(map[string]any)
-	spec, err := convert(spec)
+	spec, err := from(spec)
 	if err != nil {
 		return []Problem{{Field: "spec", Message: fmt.Sprintf("it can't be converted from %s to %s: %v", version,
 			k.Versions[0], err)}}
 	}
 	doc["apiVersion"], doc["spec"] = k.APIVersion(), spec
 	return nil
+}
+
+// converted is the spec of a document that may be of an older version, as one of the first; as it is if that can't be.
+func converted(doc map[string]any, k *kind.Kind, spec map[string]any) map[string]any {
+	apiVersion, _ := doc["apiVersion"].(string)
+	_, version := splitVersion(apiVersion)
+	if older := k.Older[version]; older != nil && spec != nil {
+		if first, err := older(spec); err == nil {
+			return first
+		}
+	}
+	return spec
 }
 
 // versions are those in which objects of a kind may be written, with the group.
@@ -71,8 +84,8 @@ func text(doc map[string]any, field string) (string, []Problem) {
 }
 
 // unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that
-// is nearly that of a kind of its group.
-func (s *Schema) unread(apiVersion, group, name string) Problem {
+// is nearly that of a kind of its group: then meant is the kind.
+func (s *Schema) unread(apiVersion, group, name string) (_ Problem, meant *kind.Kind) {
 	var known []string
 	if group == "" {
 		known = append(known, "List")
@@ -80,7 +93,7 @@ func (s *Schema) unread(apiVersion, group, name string) Problem {
 	for _, k := range s.catalog.All() {
 		if k.String() == name {
 			return Problem{Field: "apiVersion", Message: fmt.Sprintf("expected %q for kind %s, got %q", k.APIVersion(), name,
-				apiVersion)}
+				apiVersion)}, k
 		}
 		if k.Group() == group {
 			known = append(known, k.String())
@@ -88,13 +101,13 @@ func (s *Schema) unread(apiVersion, group, name string) Problem {
 	}
 	if slices.Contains(s.catalog.NotYet, model.KindOf(group, name)) {
 		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet; this object has no effect", name),
-			Severity: model.Error}
+			Severity: model.Error}, nil
 	}
 	if near := model.Nearest(name, known); near != "" {
 		return Problem{Field: "kind", Message: fmt.Sprintf("unknown kind %q; did you mean %s?", name, near),
-			Severity: model.Error}
+			Severity: model.Error}, s.catalog.Of(model.KindOf(group, near))
 	}
 	return Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not one that Cardea reads; this object has no "+
 		"effect",
-		name, apiVersion), Severity: model.Warning}
+		name, apiVersion), Severity: model.Warning}, nil
 }

@@ -125,26 +125,6 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	return obj, nil
 }
 
-// StandIn is what stands in for a document that Check has found problems in; nil: nothing, and its last good version
-// may go on.
-func (s *Schema) StandIn(doc map[string]any) *Object {
-	k, _ := s.kindOf(doc)
-	if k == nil || k.StandIn == nil {
-		return nil
-	}
-	meta, found := s.readMeta(k, doc)
-	spec, _ := doc["spec"].(map[string]any)
-	spec, can := k.StandIn(spec)
-	if len(found) > 0 || !can {
-		return nil
-	}
-	typed, err := k.Content.Typed(map[string]any{"metadata": doc["metadata"], "spec": spec})
-	if err != nil {
-		return nil
-	}
-	return &Object{Ref: model.Ref(k.Kind, meta.Namespace, meta.Name), Labels: model.LabelsOf(meta.Labels), Spec: typed}
-}
-
 // Identify reads which object a document is about, as far as it says. The kind is KindNone if Cardea does not read it;
 // label is how messages call it, e.g. "HTTPRoute shop/web".
 func (s *Schema) Identify(doc map[string]any) (ref model.ObjectRef, label string) {

@@ -104,7 +104,7 @@ func readable(o Options) error {
 
 // mistakes are those problems because of which something is left out, or is not as it was written last.
 func mistakes(problems []files.Problem) []files.Problem {
-	return slices.DeleteFunc(problems, func(p files.Problem) bool { return p.Severity != model.Error })
+	return slices.DeleteFunc(problems, func(p files.Problem) bool { return p.Severity != model.Error || p.Closes })
 }
 
 // declaredBy are the objects that a folder declares, but for those that are there without a file.

@@ -23,10 +23,8 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 		return nil, err
 	}
 	var wrong []string
-	for _, p := range folder.Problems() {
-		if p.Severity == model.Error {
-			wrong = append(wrong, p.String())
-		}
+	for _, p := range mistakes(folder.Problems()) {
+		wrong = append(wrong, p.String())
 	}
 	if len(wrong) > 0 {
 		return nil, fmt.Errorf("the folder has errors:\n%s", strings.Join(wrong, "\n"))

@@ -113,6 +113,11 @@ func (s *ledgerSource) Problems() (list []files.Problem) {
 	for _, p := range s.Feed.Problems() {
 		list = append(list, files.Problem{File: changed(p.Change), Object: p.Object, Ref: p.Ref, Field: p.Field,
 			Message: p.Message, Severity: p.Severity, Stale: p.Stale})
+		for _, closed := range p.Closes {
+			list = append(list, files.Problem{
+				File: changed(p.Change), Object: p.Object, Ref: p.Ref, Message: closed, Closes: true,
+			})
+		}
 	}
 	return list
 }

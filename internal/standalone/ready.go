@@ -3,8 +3,10 @@ package standalone
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
+	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
@@ -18,16 +20,27 @@ type readiness struct {
 	ready   atomic.Bool
 }
 
-// state is whether it is ready, and if not, what is missing.
+// state is whether it is ready, and if not, what is missing. If it is, it tells what is closed: that is live as it has
+// to be, and to start the program again would not open it.
 func (r *readiness) state() (bool, string) {
-	if r.ready.Load() {
-		return true, ""
-	}
-	why := r.missing()
-	if why == "" {
+	if !r.ready.Load() {
+		if why := r.missing(); why != "" {
+			return false, why
+		}
 		r.ready.Store(true)
 	}
-	return why == "", why
+	return true, closed(r.objects.Problems())
+}
+
+// closed tells what is closed, a line for each object that can't be read; "": nothing.
+func closed(problems []files.Problem) string {
+	var lines []string
+	for _, p := range problems {
+		if p.Closes {
+			lines = append(lines, "closed: "+model.Plain(p.String()))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // missing says why the first configuration is not live yet: the objects must have been read, and every Gateway's

@@ -67,17 +67,67 @@ spec:
 	calls.flawless()
 }
 
+// TestUnknownFieldOfAPolicy: the cluster's CRDs are newer, and a policy that protects states what Cardea does not know.
+// What it is for is closed, and open again when the policy is one that Cardea knows; a policy that protects nothing
+// closes nothing.
+func TestUnknownFieldOfAPolicy(t *testing.T) {
+	s := newStage(t)
+	address := s.shop("edge")
+	s.extend("securitypolicies.cardea.dev", nil, "newer")
+	s.extend("trafficpolicies.cardea.dev", nil, "newer")
+	policy := func(kind, route, spec string) string {
+		return fmt.Sprintf("---\napiVersion: cardea.dev/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
+			"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: %[2]s}]\n  %s\n",
+			kind, route, s.namespace, spec)
+	}
+	text := ""
+	for _, name := range []string{"guarded", "paced"} {
+		text += fmt.Sprintf("---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\n"+
+			"metadata: {name: %s, namespace: %s}\nspec:\n  parentRefs: [{name: edge}]\n  hostnames: [%[1]s.example]\n"+
+			"  rules: [{backendRefs: [{name: green, port: 80}]}]\n", name, s.namespace)
+	}
+	s.until("the fields are kept", func() (string, bool) {
+		err := s.Apply(context.Background(), []byte(text+policy("SecurityPolicy", "guarded", "newer: all")+
+			policy("TrafficPolicy", "paced", "newer: all")))
+		if err != nil {
+			return err.Error(), false
+		}
+		kept, err := s.Client.RESTClient().Get().AbsPath("/apis/cardea.dev/v1alpha1/namespaces/" + s.namespace +
+			"/securitypolicies/guarded").Do(context.Background()).Raw()
+		if strings.Contains(string(kept), `"newer":"all"`) {
+			return "", true
+		}
+		_ = s.Client.RESTClient().Delete().AbsPath("/apis/cardea.dev/v1alpha1/namespaces/" + s.namespace +
+			"/securitypolicies/guarded").Do(context.Background()).Error()
+		return fmt.Sprintf("%s, %v", kept, err), false
+	})
+	failed := func(a answer) bool { return a.Status == http.StatusInternalServerError }
+	s.gets(address, "guarded.example", "/", failed)
+	s.gets(address, "paced.example", "/", by("green"))
+	known := policy("SecurityPolicy", "guarded", `cors: {allowOrigins: ["*"]}`)
+	if err := s.Apply(context.Background(), []byte(known)); err != nil {
+		t.Fatal(err)
+	}
+	s.gets(address, "guarded.example", "/", by("green"))
+}
+
 // extendMatches adds a field to the matches of HTTPRoutes, in all versions of their CRD, until the test ends.
 func (s *stage) extendMatches(field string) {
+	s.Helper()
+	s.extend("httproutes.gateway.networking.k8s.io",
+		[]string{"rules", "items", "properties", "matches", "items", "properties"}, field)
+}
+
+// extend adds a field to the spec of a CRD, or to what stands at a path below, in all versions until the test ends.
+func (s *stage) extend(name string, below []string, field string) {
 	s.Helper()
 	client, err := dynamic.NewForConfig(s.Config)
 	if err != nil {
 		s.Fatal(err)
 	}
-	const name = "httproutes.gateway.networking.k8s.io"
 	put := func(change func(versions []any) any) {
 		s.Helper()
-		s.until("the CRD of HTTPRoutes is another one", func() (string, bool) {
+		s.until("the CRD is another one", func() (string, bool) {
 			crd, err := client.Resource(definitions).Get(context.Background(), name, metav1.GetOptions{})
 			if err == nil {
 				versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -92,8 +142,7 @@ func (s *stage) extendMatches(field string) {
 	put(func(versions []any) any {
 		before, _ = json.Marshal(versions)
 		for _, v := range versions {
-			path := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "rules", "items", "properties",
-				"matches", "items", "properties", field}
+			path := append(append([]string{"schema", "openAPIV3Schema", "properties", "spec", "properties"}, below...), field)
 			if err := unstructured.SetNestedMap(v.(map[string]any), map[string]any{"type": "string"}, path...); err != nil {
 				s.Fatal(err)
 			}

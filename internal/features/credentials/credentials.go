@@ -74,7 +74,7 @@ type Value struct {
 // Feature is who the gateway says it is to a backend.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "credentials", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Deny,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render}, Words: words,
+	Protects: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render}, Words: words,
 }
 
 // entry is the one of the Secret that counts.

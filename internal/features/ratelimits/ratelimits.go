@@ -42,7 +42,7 @@ type Counted struct {
 // Feature is limits of requests. What can't be served is left out, and all other limits hold.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Reads: reads, Judge: judge, Words: words,
+	Protects: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Reads: reads, Judge: judge, Words: words,
 }
 
 // reads are the headers that limits before authentication depend on.

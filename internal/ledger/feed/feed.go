@@ -40,7 +40,8 @@ type Problem struct {
 	Field    string
 	Message  string
 	Severity model.Severity
-	Stale    bool // the version before serves
+	Stale    bool     // the version before serves
+	Closes   []string // what is closed because of it
 }
 
 // Feed reads a target's objects into sources.
@@ -63,8 +64,9 @@ type Feed struct {
 // known is what is known of an object.
 type known struct {
 	generation, change int64
-	published          bool           // there is a version in the graph
-	old                map[string]any // see schema.Object.Old
+	published          bool              // there is a version in the graph
+	old                map[string]any    // see schema.Object.Old
+	closed             []model.ObjectRef // keys of what is closed, since the object can't be read
 }
 
 // New makes a Feed; nothing is read yet.

@@ -3,6 +3,7 @@ package feed
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/model"
@@ -227,3 +229,40 @@ func TestMemory(t *testing.T) {
 func routeRef(name string) model.ObjectRef { return model.Ref(model.KindHTTPRoute, "shop", name) }
 
 func ref(kind, name string) model.ObjectRef { return model.Ref(model.KindOf("", kind), "shop", name) }
+
+// What an object protects that can't be read is closed, until there is a good version. A version before it serves on.
+func TestClosed(t *testing.T) {
+	r := newRig(t)
+	policy := func(field string) ledger.Edit {
+		return edit("gateway.networking.k8s.io", "v1", "BackendTLSPolicy", "tls", map[string]any{"spec": map[string]any{
+			"targetRefs": []any{map[string]any{"group": "", "kind": "Service", "name": "blue"}},
+			"validation": map[string]any{field: "a.example", "wellKnownCACertificates": "System"},
+		}})
+	}
+	closed := func() (list []string) {
+		r.graph.Settle()
+		r.graph.View(func(v flow.View) {
+			for _, c := range flow.All(v, r.sources.Closed.Collection()) {
+				list = append(list, c.Of.String()+" "+c.Targets[0].String())
+			}
+		})
+		return list
+	}
+	r.run()
+	for _, step := range []struct {
+		edit ledger.Edit
+		want string
+	}{
+		{policy("hostnam"), "[BackendTLSPolicy shop/tls Service blue]"},
+		{policy("hostname"), "[]"},
+		{policy("hostnam"), "[]"},
+		{remove(policy("hostname")), "[]"},
+		{policy("hostnam"), "[BackendTLSPolicy shop/tls Service blue]"},
+		{remove(policy("hostname")), "[]"},
+	} {
+		r.taken(r.commit(step.edit))
+		if got := fmt.Sprint(closed()); got != step.want {
+			t.Errorf("closed are %s, want %s", got, step.want)
+		}
+	}
+}

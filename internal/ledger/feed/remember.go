@@ -19,7 +19,7 @@ func digestOf(k ledger.Key, c ledger.Content) memory.Digest {
 func (f *Feed) remember(list []*arrived) {
 	good := make([]memory.Entry, 0, len(list))
 	for _, a := range list {
-		if a.read != nil && !a.standsIn && a.digest != (memory.Digest{}) {
+		if a.read != nil && a.digest != (memory.Digest{}) {
 			good = append(good, memory.Entry{Digest: a.digest, Object: a.read})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -25,8 +26,8 @@ type arrived struct {
 	ref           model.ObjectRef
 	read          *schema.Object // nil: deleted, or not taken
 	problem       *Problem
-	standsIn      bool
-	digest        memory.Digest // of its content; zero: nothing is remembered of it
+	closes        []schema.Closed // for as long as it can't be read
+	digest        memory.Digest   // of its content; zero: nothing is remembered of it
 }
 
 // snapshot takes everything that the ledger has, in one batch. What was taken before and is not there any more goes.
@@ -139,6 +140,7 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 	}
 	if a.Forgotten {
 		problem("", "its content is not kept any more")
+		a.closes = f.Schema.Closes(a.bare())
 		return
 	}
 	a.digest = digestOf(a.Key, a.Content)
@@ -149,6 +151,7 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 	doc, err := a.Content.Object()
 	if err != nil {
 		problem("", "its content is not JSON: "+err.Error())
+		a.closes = f.Schema.Closes(a.bare())
 		return
 	}
 	options := schema.Options{Old: f.known[a.ref].old, KnownValid: f.Memory.Valid(a.digest)}
@@ -162,10 +165,16 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 		return
 	}
 	problem(found[0].Field, found[0].Message)
-	if a.read = f.Schema.StandIn(doc); a.read != nil {
-		a.standsIn = true
-		a.problem.Message += "; what it protects is closed"
+	if doc, err = a.Content.Object(); err == nil { // who checked it took out what is not known
+		a.closes = f.Schema.Closes(doc)
 	}
+}
+
+// bare is an object of which nothing is known but its key.
+func (a *arrived) bare() map[string]any {
+	return map[string]any{"apiVersion": a.Group + "/", "kind": a.Kind, "metadata": map[string]any{
+		"namespace": a.Namespace, "name": a.Name,
+	}}
 }
 
 // apply puts objects into the graph, in one batch.
@@ -204,12 +213,16 @@ func (f *Feed) put(b *flow.Batch, a *arrived, spaces map[string]struct{}) {
 	now := known{generation: a.Generation, change: a.Change, published: before.published, old: before.old}
 	delete(f.problems, a.ref)
 	f.Sources.Broken.Delete(b, a.ref)
+	for _, key := range before.closed {
+		f.Sources.Closed.Delete(b, key)
+	}
 	if a.read != nil {
 		now.published, now.old = true, a.read.Old
 		f.set(b, a)
 	}
 	if a.problem != nil {
-		a.problem.Stale = before.published && !a.standsIn
+		a.problem.Stale = before.published
+		f.close(b, a, &now)
 		f.problems[a.ref] = *a.problem
 		if !now.published {
 			f.Sources.Broken.Set(b, a.ref, input.Broken{Where: fmt.Sprintf("change %d", a.Change), Why: a.problem.Message})
@@ -224,6 +237,20 @@ func (f *Feed) put(b *flow.Batch, a *arrived, spaces map[string]struct{}) {
 	count := map[bool]int{true: 1}
 	if f.uses.Use(a.ref.Namespace(), count[now.published]-count[before.published]) {
 		spaces[a.ref.Namespace()] = struct{}{}
+	}
+}
+
+// close closes what an object protects that can't be read, unless the version before serves.
+func (f *Feed) close(b *flow.Batch, a *arrived, now *known) {
+	for _, c := range a.closes {
+		if now.published && (!c.Always || c.Guessed) {
+			continue
+		}
+		closed := input.Closed{Of: c.Of, Kind: c.Kind, Targets: c.Targets, Where: fmt.Sprintf("change %d", a.Change),
+			Why: strings.TrimPrefix(a.problem.Field+": "+a.problem.Message, ": ")}
+		f.Sources.Closed.Set(b, closed.Key(), closed)
+		now.closed = append(now.closed, closed.Key())
+		a.problem.Closes, a.problem.Stale = append(a.problem.Closes, c.Says()), false
 	}
 }
 

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"cardea.dev/cardea/examples/calls"
+	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/standalone"
+)
+
+// first is the status of the first answer that a call gets from a proxy that starts.
+func (s *stage) first(call string) (status int) {
+	s.t.Helper()
+	list, err := calls.Parse(strings.NewReader(call + " -> 500"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	Eventually(s.t, func() error {
+		answers, err := s.client.Ask(s.t.Context(), list[0])
+		if err == nil {
+			status = answers[0].Status
+		}
+		return err
+	})
+	return status
+}
+
+// TestClosedFromTheFirstAnswer: a policy that protects has a mistake when the program starts. The very first answer is
+// 500; findings and /readyz say why, other routes serve. What mends the mistake opens it; the same mistake while the
+// program runs changes nothing, since the last good version serves.
+func TestClosedFromTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shop())
+	s.write("second.yaml", routeFile("second", "second.example", to("blue")))
+	policy := func(field string) string {
+		return "apiVersion: cardea.dev/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: keys, namespace: shop}\nspec:\n" +
+			"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]\n  apiKey: {" + field +
+			": [{name: keys}]}\n"
+	}
+	s.write("keys.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: shop}\n"+
+		"stringData: {alice: one}\n")
+	s.write("policy.yaml", policy("keyRefs"))
+	s.opens(policy("keysRefs"))
+	s.start()
+	if status := s.first("GET http://shop.example/"); status != 500 {
+		t.Errorf("the first answer is %d", status)
+	}
+	s.Ready(t)
+	s.expect("GET http://shop.example/ -> 500\nGET http://second.example/ -> 200 blue")
+	const closed = "SecurityPolicy shop/keys: it protects HTTPRoute web, which answers 500 until this is mended"
+	if body, err := s.get("/readyz"); err != nil || !strings.Contains(string(body), closed) {
+		t.Errorf("/readyz says %q, %v", body, err)
+	}
+	s.reads("problem in the folder", closed)
+
+	s.write("policy.yaml", policy("keysRefs"))
+	s.soon("GET http://shop.example/ -> 401")
+	s.expect("GET http://shop.example/ -t one -> 200 blue\nGET http://second.example/ -> 200 blue")
+	if body, err := s.get("/readyz"); err != nil || strings.Contains(string(body), "closed") {
+		t.Errorf("/readyz says %q, %v", body, err)
+	}
+
+	s.write("policy.yaml", policy("keyRefs"))
+	s.write("second.yaml", routeFile("second", "second.example", to("green")))
+	s.soon("GET http://second.example/ -> 200 green")
+	s.expect("GET http://shop.example/ -> 401\nGET http://shop.example/ -t one -> 200 blue")
+}
+
+// opens tells by `cardea diff` that an object that is mended opens what is closed.
+func (s *stage) opens(text string) {
+	s.t.Helper()
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		s.t.Fatal(err)
+	}
+	differ, err := standalone.Differ(s.t.Context(), options(s.Dir))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	report, err := differ.Diff(diff.Edit{Objects: []map[string]any{object}})
+	if err != nil || len(report.Requests) == 0 || !strings.Contains(report.Requests[0].Before, "500") ||
+		strings.Contains(report.Requests[0].After, "500") {
+		s.t.Errorf("the diff is %+v, %v", report, err)
+	}
+}
+
+// TestClosedByAFile: a file that can't be read when the program starts may protect anything, so every Gateway answers
+// 500 until it can be read; `cardea check` says so. One that comes later closes nothing.
+func TestClosedByAFile(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shop())
+	const bad = "# \xff\n"
+	s.write("secret.yaml", bad)
+	var out strings.Builder
+	if _, err := standalone.Check(t.Context(), options(s.Dir), &out); err != nil ||
+		!strings.Contains(out.String(), "secret.yaml: it may protect anything, so every Gateway answers 500") {
+		t.Errorf("check says %v\n%s", err, out.String())
+	}
+	s.start()
+	if status := s.first("GET http://shop.example/"); status != 500 {
+		t.Errorf("the first answer is %d", status)
+	}
+	s.write("secret.yaml", "# nothing\n")
+	s.soon("GET http://shop.example/ -> 200 blue")
+	s.write("secret.yaml", bad)
+	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
+	s.soon("GET http://shop.example/ -> 200 green")
+}
