@@ -27,6 +27,8 @@ type Feature[S, V any] struct {
 	// PortFields are those fields of a feature that is AtListener that are as if they were AtPort. Read is asked for them
 	// and for the others apart.
 	PortFields []string
+	// DisabledWith names a feature of the kind: who turns that off, turns this one off, too. "": none.
+	DisabledWith string
 	// UnlessUpgrade: what is inherited does not hold for a rule of a listener without TLS that does nothing but redirect
 	// to https: a request would be asked for credentials in clear text.
 	UnlessUpgrade bool
@@ -182,6 +184,7 @@ type Declared struct {
 	Levels        Levels
 	OnInvalid     OnInvalid
 	Group         string
+	DisabledWith  string
 	PortFields    []string
 	UnlessUpgrade bool
 	Answers       bool
@@ -236,7 +239,7 @@ func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
-		MCPServer: f.MCPServer, Failover: f.Failover,
+		MCPServer: f.MCPServer, Failover: f.Failover, DisabledWith: f.DisabledWith,
 		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names,
 		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates, Harmless: f.Harmless,
 		Read: func(r Reader, effective []byte) (Value, error) {

@@ -12,6 +12,9 @@ import (
 // AuthenticationGroup is the Group of the features that find out who sent a request, and of those that need to know.
 const AuthenticationGroup = "authentication"
 
+// Authentication is the feature that says what holds for all methods. Who turns it off turns all methods off.
+const Authentication = "authentication"
+
 // Methods are the features that find out who sent a request.
 var Methods = []string{"jwt", "oidc", "basicAuth", "apiKey"}
 
@@ -31,7 +34,7 @@ func AnyMethod(r Reader) bool {
 	var authentication struct {
 		Combine string `json:"combine"`
 	}
-	r.Effective("authentication", &authentication)
+	r.Effective(Authentication, &authentication)
 	return authentication.Combine == "Any" && len(MethodsStated(r)) > 1
 }
 

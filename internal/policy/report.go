@@ -191,6 +191,7 @@ func (r reporter) report(
 	facts.Findings = append(facts.Findings, append(r.Store.misplaced(ref, p), r.Store.notOfPools(ref, p)...)...)
 	facts.Findings = compact(append(facts.Findings, r.withoutTLS(c, ref, p, all)...))
 	facts.Findings = append(facts.Findings, r.withoutCertificates(c, ref, p, facts.Ancestors)...)
+	facts.Findings = append(facts.Findings, r.offNothing(c, ref, p)...)
 	findings := slices.Clip(facts.Findings)
 	switch {
 	case !p.targeted() && naming.Len() == 0:
