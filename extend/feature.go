@@ -42,6 +42,8 @@ type Feature[S, V any] struct {
 	// policies of one level state, or of a few; filters have to have names of their level, so that they all run. Such a
 	// feature is all that its kind of policies states: its fields stand in their spec.
 	EachLevel bool
+	// Identified are the fields of a spec that are about who sent a request, which a SecurityPolicy finds out; nil: none.
+	Identified func(s S) []Identified
 	// Names are lists of its spec whose elements' names other kinds may ask for (Reader.Names): "providers".
 	Names []string
 	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What
@@ -196,6 +198,9 @@ type Declared struct {
 	// UnlessPlaintext is as the Feature's.
 	UnlessPlaintext bool
 
+	// Identified is as the Feature's.
+	Identified func(spec []byte) []Identified
+
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
 	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
 	Off    Value                                           // of EnvoyFuncs.Off; nil: there is none
@@ -273,6 +278,15 @@ func (f Feature[S, V]) Plug() Plugin {
 				return nil, false
 			}
 			return must(json.Marshal(s)), true
+		}
+	}
+	if f.Identified != nil {
+		d.Identified = func(spec []byte) []Identified {
+			var s S
+			if json.Unmarshal(spec, &s) != nil {
+				return nil // who reads it says so
+			}
+			return f.Identified(s)
 		}
 	}
 	if f.Judge != nil {

@@ -38,6 +38,21 @@ func AnyMethod(r Reader) bool {
 	return authentication.Combine == "Any" && len(MethodsStated(r)) > 1
 }
 
+// Identified is a field that is about who sent a request.
+type Identified struct {
+	Field     string // "[orders].per[0]"
+	Token     bool   // an accepted token tells it, and nothing else
+	Otherwise string // what becomes of it where nothing tells it
+}
+
+// By are the methods that tell it.
+func (i Identified) By() []string {
+	if i.Token {
+		return []string{"jwt"}
+	}
+	return []string{"jwt", "basicAuth", "apiKey"}
+}
+
 // Identities are what authentication finds out about requests where a spec of its group is read.
 type Identities struct {
 	Providers []string // of tokens that are accepted

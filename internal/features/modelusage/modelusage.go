@@ -49,7 +49,14 @@ type Value struct {
 // Feature is what answers of models took.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "modelUsage", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words, Identified: identified,
+}
+
+func identified(s Spec) []extend.Identified {
+	if s.Caller == nil || s.Caller.Claim == nil {
+		return nil // models are told apart without callers, too
+	}
+	return []extend.Identified{{Field: "caller.claim", Token: true, Otherwise: "all requests are nobody's"}}
 }
 
 func read(r extend.Reader, s Spec) (v Value) {
