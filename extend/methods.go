@@ -53,6 +53,14 @@ func (i Identified) By() []string {
 	return []string{"jwt", "basicAuth", "apiKey"}
 }
 
+// ByWords are the methods in words.
+func (i Identified) ByWords() string {
+	if i.Token {
+		return "jwt"
+	}
+	return "jwt, basicAuth or apiKey"
+}
+
 // Identities are what authentication finds out about requests where a spec of its group is read.
 type Identities struct {
 	Providers []string // of tokens that are accepted

@@ -88,7 +88,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "authorization.deny[writers] in mode Shadow"; !strings.Contains(explained, want) {
+	if want := "authorization.deny[writers] in mode Shadow"; !strings.Contains(string(explained), want) {
 		t.Errorf("want %s in %s", want, explained)
 	}
 }

@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
@@ -47,7 +46,7 @@ func (r reporter) unidentified(c *flow.Ctx, ref model.ObjectRef, p *policy) (lis
 			list = append(list, model.Finding{
 				Object: ref, Severity: model.Warning, Field: fieldOf(f.Name, field.Field), Message: fmt.Sprintf(
 					"no rule that the policy reaches finds out who sent a request, so %s; state %s in a SecurityPolicy",
-					field.Otherwise, strings.Join(field.By(), " or ")),
+					field.Otherwise, field.ByWords()),
 			})
 		}
 	}
