@@ -15,8 +15,8 @@ import (
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// TestWhatShadowsRefuseIsSeen: what is only tried passes, and is counted by policy and rule, logged, and explained. What
-// is in force refuses, and counts nothing there.
+// TestWhatShadowsRefuseIsSeen: what is only tried passes, and is counted by policy and rule, logged, and explained.
+// What is in force refuses, and counts nothing there.
 func TestWhatShadowsRefuseIsSeen(t *testing.T) {
 	t.Parallel()
 	refuser := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -54,8 +54,8 @@ spec:
 `, refuser.Listener.Addr().(*net.TCPAddr).Port))
 	s.start(func(o *standalone.Options) { o.AccessLog = log })
 	s.Ready(t)
-	s.expect("GET http://shop.example/ -H x-team:a -> 200 blue\nPOST http://shop.example/ -H user-agent:robot -> 200 blue\n" +
-		"DELETE http://shop.example/ -H x-team:a -> 403")
+	s.expect("GET http://shop.example/ -H x-team:a -> 200 blue\n" +
+		"POST http://shop.example/ -H user-agent:robot -> 200 blue\nDELETE http://shop.example/ -H x-team:a -> 403")
 	text, err := s.get("/proxies/shop/web/metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,9 @@ func (r reporter) unidentified(c *flow.Ctx, ref model.ObjectRef, p *policy) (lis
 
 // methodsReached are the methods of authentication of some rule that has what a policy states of a feature; reached:
 // there is such a rule, or a Gateway whose rules have it.
-func (r reporter) methodsReached(c *flow.Ctx, ref model.ObjectRef, feature string) (known map[string]bool, reached bool) {
+func (r reporter) methodsReached(
+	c *flow.Ctx, ref model.ObjectRef, feature string,
+) (known map[string]bool, reached bool) {
 	known = map[string]bool{}
 	members, _ := flow.Fetch(c, r.told, ref)
 	for k, t := range members.All() {

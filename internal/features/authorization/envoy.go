@@ -95,7 +95,9 @@ func (v Value) allow(e extend.EnvoyRule) {
 const allowList = "allow"
 
 // add puts policies into a filter. What is only tried counts and logs as a part of the policy.
-func (v Value) add(f *filterv3.RBAC, part string, mode Mode, action rbacv3.RBAC_Action, policies map[string]*rbacv3.Policy) {
+func (v Value) add(
+	f *filterv3.RBAC, part string, mode Mode, action rbacv3.RBAC_Action, policies map[string]*rbacv3.Policy,
+) {
 	rules := &f.Rules
 	if mode == Shadow {
 		rules, f.ShadowRulesStatPrefix = &f.ShadowRules, v.Shadows[part]

@@ -49,7 +49,8 @@ type Value struct {
 // Feature is what answers of models took.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "modelUsage", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words, Identified: identified,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+	Identified: identified,
 }
 
 func identified(s Spec) []extend.Identified {

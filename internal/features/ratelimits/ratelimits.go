@@ -150,7 +150,8 @@ func identified(s Spec) (list []extend.Identified) {
 		for i, m := range l.When {
 			if m.NeedsIdentity() {
 				list = append(list, extend.Identified{
-					Field: field("when", i), Token: len(m.Claims) > 0 && len(m.Users) == 0, Otherwise: "it is as if the request had none",
+					Field: field("when", i), Token: len(m.Claims) > 0 && len(m.Users) == 0,
+					Otherwise: "it is as if the request had none",
 				})
 			}
 		}

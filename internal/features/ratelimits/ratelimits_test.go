@@ -106,8 +106,8 @@ func TestWhereLimitsCount(t *testing.T) {
 	}
 }
 
-// TestJudge: of a limit it can't be told whether it is used up; one in shadow mode would refuse, and one that counts other
-// requests answers nothing.
+// TestJudge: of a limit it can't be told whether it is used up; one in shadow mode would refuse, and one that counts
+// other requests answers nothing.
 func TestJudge(t *testing.T) {
 	late, shadow, address := perHour("late", 1), perHour("shadow", 1), perHour("address", 100)
 	late.At, shadow.Mode, address.Interval = AfterAuthentication, Shadow, new(gatewayv1.Duration("90s"))
@@ -141,8 +141,8 @@ func TestIntervalWords(t *testing.T) {
 	}
 }
 
-// TestAbsent: what a request may not have is its value or the client's address, and Together one text; what each request
-// has is itself.
+// TestAbsent: what a request may not have is its value or the client's address, and Together one text; what each
+// request has is itself.
 func TestAbsent(t *testing.T) {
 	header, user, path := extend.RequestDimension{Header: new("x-a")}, extend.RequestDimension{User: &extend.Empty{}},
 		extend.RequestDimension{Path: &extend.Empty{}}

@@ -27,7 +27,9 @@ type shape struct {
 }
 
 func (l Counted) shape() shape {
-	return shape{Per: l.Per, Together: l.Together, EachRule: l.EachRule, When: len(l.When) > 0, Headers: l.Headers, Cost: l.Cost}
+	return shape{
+		Per: l.Per, Together: l.Together, EachRule: l.EachRule, When: len(l.When) > 0, Headers: l.Headers, Cost: l.Cost,
+	}
 }
 
 func (s shape) id() string { return hash(s) }
