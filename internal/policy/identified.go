@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
@@ -26,8 +27,11 @@ func (p RulePiece) method() bool {
 	return p.Kind == model.KindSecurityPolicy && p.JSON != "" && slices.Contains(extend.Methods, p.Feature)
 }
 
-// unidentified are the findings on fields about who sent a request, where no rule finds out that the policy reaches.
-func (r reporter) unidentified(c *flow.Ctx, ref model.ObjectRef, p *policy) (list []model.Finding) {
+// unidentified are the findings on fields about who sent a request, where no rule finds out that the policy reaches. A
+// field of which something else is wrong has said enough.
+func (r reporter) unidentified(
+	c *flow.Ctx, ref model.ObjectRef, p *policy, before []model.Finding,
+) (list []model.Finding) {
 	kind, _ := r.Store.Of(ref.Kind())
 	for _, f := range kind.Features {
 		spec, states := p.spec(f.Name)
@@ -40,11 +44,15 @@ func (r reporter) unidentified(c *flow.Ctx, ref model.ObjectRef, p *policy) (lis
 		}
 		known, reached := r.methodsReached(c, ref, f.Name)
 		for _, field := range fields {
-			if !reached || slices.ContainsFunc(field.By(), func(m string) bool { return known[m] }) {
+			at := fieldOf(f.Name, field.Field)
+			wrong := slices.ContainsFunc(before, func(b model.Finding) bool {
+				return b.Severity == model.Error && strings.HasPrefix(b.Field, at)
+			})
+			if wrong || !reached || slices.ContainsFunc(field.By(), func(m string) bool { return known[m] }) {
 				continue
 			}
 			list = append(list, model.Finding{
-				Object: ref, Severity: model.Warning, Field: fieldOf(f.Name, field.Field), Message: fmt.Sprintf(
+				Object: ref, Severity: model.Warning, Field: at, Message: fmt.Sprintf(
 					"no rule that the policy reaches finds out who sent a request, so %s; state %s in a SecurityPolicy",
 					field.Otherwise, field.ByWords()),
 			})

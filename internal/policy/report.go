@@ -194,7 +194,7 @@ func (r reporter) report(
 	facts.Findings = append(facts.Findings, append(r.Store.misplaced(ref, p), r.Store.notOfPools(ref, p)...)...)
 	facts.Findings = compact(append(facts.Findings, r.withoutTLS(c, ref, p, all)...))
 	facts.Findings = append(facts.Findings, r.withoutCertificates(c, ref, p, facts.Ancestors)...)
-	facts.Findings = slices.Concat(facts.Findings, r.offNothing(c, ref, p), r.unidentified(c, ref, p))
+	facts.Findings = slices.Concat(facts.Findings, r.offNothing(c, ref, p), r.unidentified(c, ref, p, facts.Findings))
 	findings := slices.Clip(facts.Findings)
 	switch {
 	case !p.targeted() && naming.Len() == 0:
