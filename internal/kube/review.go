@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/singleflight"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -25,17 +24,6 @@ type Account struct {
 	Namespace, Name string
 	Pod, PodUID     string
 }
-
-// What is remembered of a review, and for how long.
-const (
-	acceptedFor  = 10 * time.Second // then it is asked about again; a token of a pod that is gone is refused from then on
-	refusedFor   = 2 * time.Second  // whoever tries again and again asks no more often
-	unknownFor   = 2 * time.Second  // the same, for who was accepted before
-	reviewWithin = 5 * time.Second
-	maxReviews   = 4096
-	// reviewsAtOnce is how many questions are under way at most, whoever asks: each forged token is one.
-	reviewsAtOnce = 16
-)
 
 // ReviewerConfig says who may be who.
 type ReviewerConfig struct {
@@ -56,9 +44,7 @@ type Reviewer struct {
 	account  func(name string) bool
 	now      func() time.Time
 	results  *prometheus.CounterVec
-	asking   singleflight.Group
-	memory   *reviews
-	slots    chan struct{} // as many as may be under way
+	answers  *Answers[Account]
 }
 
 // NewReviewer makes a Reviewer. It makes no request.
@@ -85,14 +71,14 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 		return nil, err
 	}
 	r := &Reviewer{
-		client: client, audience: c.Audience, account: c.Account, now: c.Now, memory: newReviews(),
-		slots: make(chan struct{}, reviewsAtOnce),
+		client: client, audience: c.Audience, account: c.Account, now: c.Now,
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_token_reviews_total",
 			Help: "Tokens of proxies by what the API server said of them: accepted, refused, unknown (it did not answer). " +
 				"What is remembered is not counted.",
 		}, []string{"result"}),
 	}
+	r.answers = NewAnswers[Account](c.Now, func(result string) { r.results.WithLabelValues(result).Inc() })
 	if c.Metrics != nil {
 		if err := c.Metrics.Register(r.results); err != nil {
 			return nil, err
@@ -106,73 +92,28 @@ func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
 	if err := r.refusal(token); err != nil {
 		return Account{}, err
 	}
-	key := sha256.Sum256([]byte(token))
-	known, fresh := r.remembered(key)
-	if fresh {
-		return known.account, known.err
-	}
-	// Who asks first may give up first: the question is not theirs alone.
-	answer := r.asking.DoChan(string(key[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewWithin)
-		defer cancel()
-		known, fresh := r.remembered(key)
-		if !fresh { // nobody else has just asked
-			known = r.ask(ctx, key, token, known)
-		}
-		return known, nil
+	account, err := r.answers.Ask(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (Accepted[Account], error) {
+		return r.ask(ctx, token)
 	})
-	select {
-	case <-ctx.Done():
-		return Account{}, fmt.Errorf("review a token: %w", context.Cause(ctx))
-	case result := <-answer:
-		now := result.Val.(review)
-		return now.account, now.err
+	if err != nil && !errors.Is(err, ErrRefused) {
+		err = fmt.Errorf("review a token: %w", err)
 	}
+	return account, err
 }
 
-// remembered is what is known of a token that has not ended, and whether it need not be asked about again.
-func (r *Reviewer) remembered(key reviewKey) (known review, fresh bool) {
-	now := r.now()
-	known, ok := r.memory.get(key, now)
-	return known, ok && now.Before(known.until)
-}
-
-// ask has a token reviewed, and remembers the answer. Without one, a token that was accepted before still is.
-func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string, known review) review {
+// ask has a token reviewed.
+func (r *Reviewer) ask(ctx context.Context, token string) (said Accepted[Account], err error) {
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
 		Audiences: []string{r.audience}}}
 	answer := &authenticationv1.TokenReview{}
-	if err := r.post(ctx, question, answer); err != nil {
-		r.results.WithLabelValues("unknown").Inc()
-		if known.account == (Account{}) {
-			return review{err: fmt.Errorf("review a token: %w", err)}
-		}
-		known.until = earlier(r.now().Add(unknownFor), known.ends)
-		r.memory.put(key, known, r.now())
-		return known
+	err = r.client.Post().Resource("tokenreviews").Body(question).MaxRetries(0).Do(ctx).Into(answer)
+	if err != nil {
+		return said, err
 	}
 	c, _ := claimsOf(token)
-	found := review{ends: c.ends()}
-	if found.account, found.err = r.read(answer.Status); found.err != nil {
-		r.results.WithLabelValues("refused").Inc()
-		found.until = r.now().Add(refusedFor)
-		found.ends = found.until
-	} else {
-		r.results.WithLabelValues("accepted").Inc()
-		found.until = earlier(r.now().Add(acceptedFor), found.ends)
-	}
-	r.memory.put(key, found, r.now())
-	return found
-}
-
-func (r *Reviewer) post(ctx context.Context, question, answer *authenticationv1.TokenReview) error {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return fmt.Errorf("%d others are reviewed: %w", cap(r.slots), context.Cause(ctx))
-	}
-	return r.client.Post().Resource("tokenreviews").Body(question).MaxRetries(0).Do(ctx).Into(answer)
+	said.Ends = c.ends()
+	said.Value, err = r.read(answer.Status)
+	return said, err
 }
 
 // read reads what the API server said. An API server that does not know of audiences says nothing of them.
@@ -196,12 +137,4 @@ func (r *Reviewer) read(s authenticationv1.TokenReviewStatus) (Account, error) {
 		return ""
 	}
 	return Account{Namespace: namespace, Name: name, Pod: extra("pod-name"), PodUID: extra("pod-uid")}, nil
-}
-
-// earlier is the earlier of two times; a zero time is never.
-func earlier(a, b time.Time) time.Time {
-	if !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

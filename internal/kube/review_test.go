@@ -305,8 +305,8 @@ func TestGarbageIsNotReviewed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := r.counts(); got != "" || len(r.memory.of) > 0 {
-		t.Errorf("counted %s, %d are remembered; want nothing", got, len(r.memory.of))
+	if got := r.counts(); got != "" || len(r.answers.memory.of) > 0 {
+		t.Errorf("counted %s, %d are remembered; want nothing", got, len(r.answers.memory.of))
 	}
 	if _, err := r.Review(t.Context(), whole); !errors.Is(err, ErrRefused) || r.counts() != "refused 1" {
 		t.Errorf("%v, counted %s: what may be a proxy's is the API server's to judge", err, r.counts())
@@ -343,13 +343,13 @@ func TestReviewsAtOnce(t *testing.T) {
 
 // TestReviewsBound: what is remembered has a bound, and garbage does not drive out who is known.
 func TestReviewsBound(t *testing.T) {
-	m, now := newReviews(), time.Unix(1e9, 0)
-	key := func(i int) reviewKey { return sha256.Sum256(fmt.Append(nil, i)) }
+	m, now := newPastAnswers[Account](), time.Unix(1e9, 0)
+	key := func(i int) AnswerKey { return sha256.Sum256(fmt.Append(nil, i)) }
 	for i := range 10 {
-		m.put(key(i), review{account: Account{Name: "known"}, ends: now.Add(time.Hour)}, now)
+		m.put(key(i), answer[Account]{value: Account{Name: "known"}, ends: now.Add(time.Hour)}, now)
 	}
 	for i := range 2 * maxReviews {
-		m.put(key(100+i), review{err: ErrRefused, ends: now.Add(time.Minute)}, now.Add(time.Second))
+		m.put(key(100+i), answer[Account]{err: ErrRefused, ends: now.Add(time.Minute)}, now.Add(time.Second))
 	}
 	if len(m.of) > maxReviews {
 		t.Errorf("%d are remembered", len(m.of))
@@ -362,7 +362,7 @@ func TestReviewsBound(t *testing.T) {
 	if _, ok := m.get(key(0), now.Add(time.Hour)); ok {
 		t.Error("one that has ended is remembered")
 	}
-	m.put(key(99), review{}, now.Add(time.Minute))
+	m.put(key(99), answer[Account]{}, now.Add(time.Minute))
 	if len(m.of) != 11 {
 		t.Errorf("%d are remembered, want the 11 that have not ended", len(m.of))
 	}

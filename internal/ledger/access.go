@@ -54,7 +54,14 @@ const (
 	MayAdmin    Permission = "admin" // targets, clusters, tokens and grants
 )
 
-// Permissions are all of them.
+// MayCreate and MayChange are the halves of MayWrite: for what is not there, and for what is. A grant gives both;
+// another authority may tell them apart.
+const (
+	MayCreate Permission = "create"
+	MayChange Permission = "change"
+)
+
+// Permissions are all that grants give.
 var Permissions = []Permission{MayRead, MayWrite, MayDelete, MayRollback, MayHold, MayPropose, MayApprove, MayAdmin}
 
 // Grant lets subjects do something. In each list, "*" is all; an empty list of kinds, namespaces or targets is all,
@@ -63,9 +70,11 @@ type Grant struct {
 	Name        string       `json:"name"`
 	Subjects    []string     `json:"subjects"` // "alice", "group:platform", or "*" for everybody who is known
 	Permissions []Permission `json:"permissions"`
-	Kinds       []string     `json:"kinds,omitempty"` // "HTTPRoute"
-	Namespaces  []string     `json:"namespaces,omitempty"`
-	Targets     []string     `json:"targets,omitempty"`
+	// Kinds are "Deployment.apps"; without a group, of Kubernetes' core ("Service"). What people write without a group is
+	// completed by who reads grants (package caller).
+	Kinds      []string `json:"kinds,omitempty"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Targets    []string `json:"targets,omitempty"`
 }
 
 // Caller is who asks.
@@ -76,20 +85,32 @@ type Caller struct {
 	All     bool   // may do everything: who can open the database
 }
 
-// Lets tells whether a grant lets a caller do something with an object. Who may do something with some objects only is
-// no administrator, whatever the grant says.
+// Lets tells whether a grant lets a caller do something with an object. A key without a name stands for all objects of
+// what its other fields say: Key{} for all there are. Who may do something with some objects only is no administrator,
+// whatever the grant says.
 func (g Grant) Lets(c Caller, p Permission, k Key) bool {
-	named := slices.ContainsFunc(g.Subjects, func(s string) bool {
-		group, isGroup := strings.CutPrefix(s, "group:")
-		return s == "*" || isGroup && slices.Contains(c.Groups, group) || !isGroup && s != "" && s == c.Subject
-	})
-	if !named || !slices.Contains(g.Permissions, p) && !slices.Contains(g.Permissions, "*") {
+	if !g.Gives(c, p) {
 		return false
 	}
 	if p == MayAdmin {
 		return isAll(g.Kinds) && isAll(g.Namespaces) && isAll(g.Targets)
 	}
-	return in(g.Kinds, k.Kind) && in(g.Namespaces, k.Namespace) && in(g.Targets, k.Target)
+	if k.Name == "" && k.Namespace == "" && !isAll(g.Namespaces) {
+		return false
+	}
+	return in(g.Kinds, k.kind()) && in(g.Namespaces, k.Namespace) && in(g.Targets, k.Target)
+}
+
+// Gives tells whether a grant gives a caller a permission, for whatever objects.
+func (g Grant) Gives(c Caller, p Permission) bool {
+	named := slices.ContainsFunc(g.Subjects, func(s string) bool {
+		group, isGroup := strings.CutPrefix(s, "group:")
+		return s == "*" || isGroup && slices.Contains(c.Groups, group) || !isGroup && s != "" && s == c.Subject
+	})
+	if p == MayCreate || p == MayChange {
+		p = MayWrite
+	}
+	return named && (slices.Contains(g.Permissions, p) || slices.Contains(g.Permissions, "*"))
 }
 
 func in(list []string, word string) bool { return isAll(list) || slices.Contains(list, word) }
@@ -104,7 +125,9 @@ type Denial struct {
 	Permission Permission `json:"permission"`
 	Object     string     `json:"object,omitempty"`
 	Request    string     `json:"request"` // "PUT /ledger/v1/..."
-	Digest     string     `json:"digest"`
+	// Missed is how many denials of the subject were not noted since the one before: they were the same, or too many.
+	Missed int64  `json:"missed,omitempty"`
+	Digest string `json:"digest"`
 }
 
 // RegistryEntry is an edit of the registry. Entries are chained as changes are, and never removed.

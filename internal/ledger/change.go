@@ -58,6 +58,9 @@ type Draft struct {
 	// (Denied).
 	// Who can open the database need not state it.
 	Direct bool `json:"-"`
+	// Blind says that the author may not read a Secret of the draft: then a Direct draft is refused also if it would
+	// change nothing, which would tell them its values.
+	Blind bool `json:"-"`
 }
 
 // Edit is what a draft wants of one object: a new content, one that it had, or that it is deleted.

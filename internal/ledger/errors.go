@@ -21,6 +21,7 @@ const (
 	Denied      Code = "Denied"      // the caller may not do it
 	Unknown     Code = "Unknown"     // the caller is not known
 	TooLarge    Code = "TooLarge"    // more objects or bytes than one change may have
+	TooMany     Code = "TooMany"     // more at once than one caller may have
 	Unavailable Code = "Unavailable" // the database can't be reached, or is full
 	Unprotected Code = "Unprotected" // a Secret, and there is no key to seal it with
 	NotAsked    Code = "NotAsked"    // a cluster could not be asked for a preview that the commit depends on

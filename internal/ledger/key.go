@@ -26,6 +26,14 @@ func (k Key) String() string {
 	return k.Kind + " " + name
 }
 
+// kind is how grants name the object's kind.
+func (k Key) kind() string {
+	if k.Group == "" {
+		return k.Kind
+	}
+	return k.Kind + "." + k.Group
+}
+
 // Compare orders keys as lists show them: by target, namespace, kind and name.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Target, o.Target), cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Kind, o.Kind),

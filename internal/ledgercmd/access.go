@@ -133,6 +133,9 @@ func (o *options) setGrantCommand() *cobra.Command {
 			if len(g.Subjects) == 0 || len(g.Permissions) == 0 {
 				return fmt.Errorf("state --subjects and --permissions")
 			}
+			if err := caller.CheckGrant(g, caller.GroupsOf(o.Catalog)); err != nil {
+				return err
+			}
 			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
 				return l.SetGrant(ctx, g, o.authorName())
 			})
@@ -142,7 +145,9 @@ func (o *options) setGrantCommand() *cobra.Command {
 	f.StringSliceVar(&g.Subjects, "subjects", nil, "who: subjects, group:NAME, or * for all who are known")
 	f.StringSliceVar(&permissions, "permissions", nil,
 		"what: read, write, delete, rollback, hold, propose, approve, admin, or *")
-	f.StringSliceVar(&g.Kinds, "kinds", nil, "kinds of objects (default: all)")
+	f.StringSliceVar(&g.Kinds, "kinds", nil,
+		"kinds of objects, such as HTTPRoute or Widget.example.com (default: all); those of Kubernetes,\n"+
+			"the Gateway API and Cardea need no group")
 	f.StringSliceVar(&g.Namespaces, "namespaces", nil, "namespaces of objects (default: all)")
 	f.StringSliceVar(&g.Targets, "targets", nil, "targets of objects (default: all)")
 	return cmd

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,8 +67,16 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 		Kind       string           `json:"kind"`
 		Items      []ledger.Content `json:"items"`
 	}{APIVersion: "v1", Kind: "List"}
-	dir := folder{path: e.dir, first: fmt.Sprintf("# Written by `cardea ledger export` of target %s.", o.target),
+	dir := folder{first: fmt.Sprintf("# Written by `cardea ledger export` of target %s.", o.target),
 		written: map[string]bool{}}
+	if e.dir != "" {
+		root, err := openFolder(e.dir)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		dir.Root = root
+	}
 	q := ledger.ObjectsQuery{Target: o.target, At: e.at, Contents: true}
 	err := eachObject(ctx, l.Ledger, q, func(object ledger.Object) error {
 		if object.IsSecret() && !e.secrets || object.Forgotten {
@@ -98,11 +108,18 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 	return nil
 }
 
-// folder is where an export writes files.
+// folder is where an export writes files. Links in it lead nowhere else.
 type folder struct {
-	path    string
+	*os.Root
 	first   string          // line of each file
 	written map[string]bool // paths below the folder that stay
+}
+
+func openFolder(path string) (*os.Root, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(path)
 }
 
 // fileOf is NAMESPACE/KIND-NAME.yaml; a kind has its group, if it is none of Kubernetes' own. Names lead nowhere else.
@@ -131,34 +148,50 @@ func (d folder) write(k ledger.Key, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(d.path, k.Namespace), 0o755); err != nil {
-		return err
+	if k.Namespace != "" {
+		if err := d.MkdirAll(k.Namespace, 0o755); err != nil {
+			return err
+		}
 	}
 	mode := os.FileMode(0o644)
 	if k.IsSecret() {
 		mode = 0o600
 	}
 	d.written[name] = true
-	file := filepath.Join(d.path, name)
-	return errors.Join(os.WriteFile(file, append([]byte(d.first+"\n"), text...), mode), os.Chmod(file, mode))
+	return d.replace(name, append([]byte(d.first+"\n"), text...), mode)
+}
+
+// replace puts a file in the place of whatever has its name, also of a link. Nobody else can read it before it has its
+// mode.
+func (d folder) replace(name string, text []byte, mode os.FileMode) error {
+	made := filepath.Join(filepath.Dir(name), ".export-"+rand.Text())
+	file, err := d.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err == nil {
+		err = d.Rename(made, name)
+	}
+	if err != nil {
+		return errors.Join(err, d.Remove(made))
+	}
+	return nil
 }
 
 // tidy removes the files that an earlier export wrote, and this one did not.
 func (d folder) tidy(w io.Writer) error {
 	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
-		list, err := filepath.Glob(filepath.Join(escaped(d.path), pattern))
+		list, err := fs.Glob(d.FS(), pattern)
 		if err != nil {
 			return err
 		}
-		for _, file := range list {
-			name, err := filepath.Rel(d.path, file)
-			if err != nil {
-				return err
-			}
-			if d.written[name] || firstLine(file) != d.first {
+		for _, name := range list {
+			name = filepath.FromSlash(name)
+			if d.written[name] || d.firstLine(name) != d.first {
 				continue
 			}
-			if err := os.Remove(file); err != nil {
+			if err := d.Remove(name); err != nil {
 				return err
 			}
 			fmt.Fprintf(w, "removed %s\n", name)
@@ -167,17 +200,12 @@ func (d folder) tidy(w io.Writer) error {
 	return nil
 }
 
-// escaped is a path in which nothing means something to filepath.Glob.
-func escaped(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
 // firstLine is the first line of a file; "" if it is none that can be read.
-func firstLine(path string) string {
-	if is, err := os.Lstat(path); err != nil || !is.Mode().IsRegular() {
+func (d folder) firstLine(name string) string {
+	if is, err := d.Lstat(name); err != nil || !is.Mode().IsRegular() {
 		return ""
 	}
-	file, err := os.Open(path)
+	file, err := d.Open(name)
 	if err != nil {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,6 +79,63 @@ func TestExportIntoAFolder(t *testing.T) {
 	var list struct{ Items []any }
 	if err := json.Unmarshal([]byte(r.run("export", "-o", "json")), &list); err != nil || len(list.Items) != 2 {
 		t.Errorf("as JSON, there are %d objects (%v)", len(list.Items), err)
+	}
+}
+
+// TestExportFollowsNoLinks: links in the folder are replaced, and lead nowhere: what they name stays. A file that has
+// another's permissions gets its own before anything is in it.
+func TestExportFollowsNoLinks(t *testing.T) {
+	r := newRig(t)
+	r.run("apply", r.write("in/a.yaml", namespace+"---\n"+backend("blue")+"---\n"+secret))
+	out, victim := filepath.Join(r.dir, "out"), r.write("victim", "mine\n")
+	const file = "shop/secret-key.yaml"
+	link := func(to, at string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(out, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write("out/shop/notes.yaml", "# mine\n")
+	link(victim, file)
+	r.write("out/shop/old", "theirs\n")
+	// Who has it open reads what is written into it, but not what replaces it.
+	open, err := os.OpenFile(filepath.Join(out, "shop/old"), os.O_RDWR, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	blue := "shop/xbackend.gateway.networking.x-k8s.io-blue.yaml"
+	if err := os.Rename(filepath.Join(out, "shop/old"), filepath.Join(out, blue)); err != nil {
+		t.Fatal(err)
+	}
+	link(victim, "shop/xbackend.gateway.networking.x-k8s.io-gone.yaml")
+	r.run("export", "--dir", out, "--secrets")
+	is, err := os.Lstat(filepath.Join(out, file))
+	if err != nil || !is.Mode().IsRegular() || is.Mode().Perm() != 0o600 {
+		t.Errorf("the Secret's file is %v, %v", is, err)
+	}
+	if is, err := os.Lstat(filepath.Join(out, blue)); err != nil || is.Mode().Perm() != 0o644 {
+		t.Errorf("another file is %v, %v", is, err)
+	}
+	if text, err := io.ReadAll(open); err != nil || string(text) != "theirs\n" {
+		t.Errorf("the file that was there has %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "mine\n" {
+		t.Errorf("what the link names has %q, %v", text, err)
+	}
+	left, err := filepath.Glob(filepath.Join(out, "shop", ".export-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+	// A folder that is a link to somewhere else is not written into.
+	if err := os.RemoveAll(filepath.Join(out, "shop")); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := t.TempDir()
+	link(elsewhere, "shop")
+	r.refused("export", "--dir", out, "--secrets")
+	if list, err := os.ReadDir(elsewhere); err != nil || len(list) > 0 {
+		t.Errorf("the folder that the link names has %v, %v", list, err)
 	}
 }
 

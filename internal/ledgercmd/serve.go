@@ -11,6 +11,7 @@ import (
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledgerserver"
 )
 
@@ -19,6 +20,7 @@ func (o *options) serveCommand() *cobra.Command {
 	var oidc caller.OIDC
 	var oidcCA, format string
 	var noWorkers bool
+	var bodies int64
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a ledger over HTTP, and apply it to clusters",
@@ -26,7 +28,8 @@ func (o *options) serveCommand() *cobra.Command {
 
 The API is under /ledger/v1; /ledger/v1/openapi.json describes it. Callers send a bearer token: one of the ledger's
 own ("cardea ledger token"), an ID token (--oidc-issuer), or a token of a cluster (--kubernetes-auth). What they may
-do, grants say ("cardea ledger grant"), or the cluster's RBAC.
+do, grants say ("cardea ledger grant"), or the cluster's RBAC. A request's body may have 4 MiB; 64 MiB if its sender may
+write all objects of a target.
 
 Clusters that are registered with a kubeconfig ("cardea ledger cluster set") get what their targets want. Several
 processes may do so at once.
@@ -44,6 +47,9 @@ front of it has TLS.`,
     --tls-key tls.key --oidc-issuer https://accounts.example.com --oidc-audience cardea`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.Bodies = bodies << 20; bodies < 1 {
+				return fmt.Errorf("--body-memory %d: want a number of MiB", bodies)
+			}
 			s.URL, s.KeyFile = cmp.Or(o.url, os.Getenv(variable)), o.keyFile
 			switch {
 			case s.URL == "":
@@ -97,6 +103,11 @@ front of it has TLS.`,
 		"callers may send tokens of a cluster, and do with objects what they may do with them in the cluster")
 	f.StringSliceVar(&s.KubernetesTargets, "kubernetes-targets", []string{ledger.DefaultTarget},
 		"targets with whose objects they may do so; of others, grants decide alone")
+	f.BoolVar(&s.KubernetesAdmins, "kubernetes-admins", false,
+		"callers who may \"admin\" changes.ledger.cardea.dev in the cluster, as its administrators, administer the ledger:\n"+
+			"targets, clusters, tokens and grants; without it, only who a grant names does")
+	f.Int64Var(&bodies, "body-memory", rest.BodiesBytes>>20,
+		"MiB that the bodies of requests may have that are being read and answered; others are told to wait (503)")
 	f.StringVar(&s.Kubeconfig, "kubeconfig", "",
 		"of that cluster (default: as kubectl, or the one that the program runs in)")
 	f.StringVar(&s.Context, "context", "", "of that kubeconfig")

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
 )
 
@@ -38,6 +39,10 @@ type Options struct {
 	Kubeconfig, Context, Audience string
 	// KubernetesTargets are the targets for which that counts.
 	KubernetesTargets []string
+	// KubernetesAdmins has those administer the ledger who may do so by the cluster's RBAC.
+	KubernetesAdmins bool
+	// Bodies is how many bytes of requests' bodies may be in flight; 0: rest.BodiesBytes.
+	Bodies int64
 
 	// Worker names this process among those that apply to clusters; "": it applies nothing.
 	Worker string
@@ -51,6 +56,10 @@ func (o *Options) check() error {
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
 		return fmt.Errorf("--listen %q: want host:port, such as %s", o.Addr, DefaultAddr)
+	}
+	if o.Bodies != 0 && o.Bodies < ledger.MaxBytes {
+		return fmt.Errorf("--body-memory %d: want at least %d MiB, which a single change may have", o.Bodies>>20,
+			ledger.MaxBytes>>20)
 	}
 	if (o.TLSCert == "") != (o.TLSKey == "") {
 		return errors.New("state --tls-cert and --tls-key together")

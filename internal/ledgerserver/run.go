@@ -85,8 +85,9 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	admission := admit.New(admit.Config{Ledger: db, Catalog: o.Catalog, Foreign: w.dryRun})
-	previewer := &preview.Previewer{Ledger: db, Of: preview.Of(db, ""), Reads: func(k ledger.Key) bool {
+	limits := rest.NewLimits(o.Bodies)
+	admission := admit.New(admit.Config{Ledger: db, Catalog: o.Catalog, Foreign: bounded(limits, w.dryRun)})
+	previewer := &preview.Previewer{Ledger: db, Of: preview.Of(db, ""), Log: o.Log, Reads: func(k ledger.Key) bool {
 		return o.Catalog.Of(model.KindOf(k.Group, k.Kind)) != nil
 	}}
 	own, err := rest.New(rest.Config{
@@ -97,13 +98,14 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 			}
 			return "", "", false
 		},
+		Groups: caller.GroupsOf(o.Catalog), Limits: limits,
 		Log: o.Log, Version: o.Version, Unknown: m.unknown.Inc,
 	})
 	if err != nil {
 		return nil, err
 	}
 	seeds := kontrol.New(kontrol.Config{
-		Ledger: db, Callers: callers, Admit: admission, Log: o.Log, Unknown: m.unknown.Inc,
+		Ledger: db, Callers: callers, Admit: admission, Limits: limits, Log: o.Log, Unknown: m.unknown.Inc,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -116,19 +118,34 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 	}), nil
 }
 
+// foreign checks an object by the API servers of a target.
+type foreign = func(ctx context.Context, target ledger.Target, object map[string]any) error
+
+// bounded has each caller's objects checked a few at a time.
+func bounded(limits *rest.Limits, check foreign) foreign {
+	return func(ctx context.Context, target ledger.Target, object map[string]any) error {
+		end, err := limits.Begin(ctx, rest.Subject(ctx), rest.DryRuns)
+		if err != nil {
+			return err
+		}
+		defer end()
+		return check(ctx, target, object)
+	}
+}
+
 // newCallers makes who knows callers.
 func newCallers(o Options, db *store.Store) (*caller.Callers, error) {
-	c := caller.Config{Access: db, OIDC: o.OIDC}
+	c := caller.Config{Access: db, OIDC: o.OIDC, Groups: caller.GroupsOf(o.Catalog)}
 	if o.Kubernetes {
 		config, _, err := kube.Kubeconfig(o.Kubeconfig, o.Context)
 		if err != nil {
 			return nil, fmt.Errorf("find the cluster of callers: %w", err)
 		}
-		reviewer, err := caller.NewKubernetes(kube.Once(config))
+		reviewer, err := caller.NewKubernetes(config)
 		if err != nil {
 			return nil, err
 		}
-		reviewer.Audience, reviewer.Targets = o.Audience, o.KubernetesTargets
+		reviewer.Audience, reviewer.Targets, reviewer.Admins = o.Audience, o.KubernetesTargets, o.KubernetesAdmins
 		reviewer.Plural = func(group, kind string) string {
 			if k := o.Catalog.Of(model.KindOf(group, kind)); k != nil {
 				return k.Plural

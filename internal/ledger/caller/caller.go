@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,9 @@ type Authorizer interface {
 
 // Config is what callers are known by.
 type Config struct {
-	Access     Access
+	Access Access
+	// Groups are those of a kind that a grant names without its group: those that are known; nil: of Kubernetes' own.
+	Groups     func(kind string) []string
 	OIDC       *OIDC      // nil: no ID tokens
 	Reviewer   Reviewer   // nil: no tokens of Kubernetes
 	Authorizer Authorizer // nil: grants decide alone
@@ -54,6 +57,9 @@ type Callers struct {
 
 // New makes Callers. It asks nobody yet: an issuer is asked when the first ID token comes.
 func New(c Config) *Callers {
+	if c.Groups == nil {
+		c.Groups = Groups
+	}
 	callers := &Callers{config: c}
 	if c.OIDC != nil {
 		callers.oidc = newVerifier(*c.OIDC)
@@ -137,6 +143,27 @@ func (c *Callers) May(ctx context.Context, who ledger.Caller, p ledger.Permissio
 	return c.config.Authorizer.Authorize(ctx, who, p, k)
 }
 
+// MayAny tells whether there may be an object with which a caller may do one of some things. Another authority knows
+// only about objects that it is told, so with one there may.
+func (c *Callers) MayAny(ctx context.Context, who ledger.Caller, list ...ledger.Permission) (bool, error) {
+	if who.All {
+		return true, nil
+	}
+	if who.Cluster != "" || who.Subject == "" {
+		return false, nil
+	}
+	grants, err := c.known(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, g := range grants {
+		if slices.ContainsFunc(list, func(p ledger.Permission) bool { return g.Gives(who, p) }) {
+			return true, nil
+		}
+	}
+	return c.config.Authorizer != nil, nil
+}
+
 // known are the grants, at most as old as remember. One request reads them; others wait for it.
 func (c *Callers) known(ctx context.Context) ([]ledger.Grant, error) {
 	c.mutex.Lock()
@@ -148,6 +175,9 @@ func (c *Callers) known(ctx context.Context) ([]ledger.Grant, error) {
 	list, err := c.config.Access.Grants(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for i := range list {
+		list[i].Kinds = grouped(list[i].Kinds, c.config.Groups)
 	}
 	c.grants, c.read = list, began
 	return list, nil

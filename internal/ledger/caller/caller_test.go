@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
 	"cardea.dev/cardea/internal/ledger/store"
@@ -209,4 +210,75 @@ func TestKubernetesIsAskedForWhatIsNotKnownHere(t *testing.T) {
 	c = caller.New(caller.Config{Access: s, Reviewer: kubernetes{errors.New("down")}})
 	_, err = c.Caller(request(t, "Bearer good"))
 	wants(t, err, ledger.Unavailable, "Kubernetes")
+}
+
+// TestKindsOfGrants: a kind without a group is that of the groups that are known to have one. Who defines a kind of the
+// same name in a group of their own gets nothing by it, and one of an unknown kind can't be made.
+func TestKindsOfGrants(t *testing.T) {
+	s := open(t)
+	groups := caller.GroupsOf(kinds.Catalog())
+	c := caller.New(caller.Config{Access: s, Groups: groups})
+	grant := func(words ...string) ledger.Grant {
+		return ledger.Grant{Name: "a", Subjects: []string{"alice"}, Permissions: []ledger.Permission{ledger.MayRead},
+			Kinds: words}
+	}
+	for _, want := range []struct {
+		word, group, kind string
+		may               bool
+	}{
+		{"HTTPRoute", "gateway.networking.k8s.io", "HTTPRoute", true}, {"HTTPRoute", "example.com", "HTTPRoute", false},
+		{"HTTPRoute", "", "HTTPRoute", false}, {"Deployment", "apps", "Deployment", true},
+		{"Deployment", "example.com", "Deployment", false}, {"ConfigMap", "", "ConfigMap", true},
+		{"ConfigMap", "apps", "ConfigMap", false}, {"Event", "", "Event", true}, {"Event", "events.k8s.io", "Event", true},
+		{"HTTPRoute.example.com", "example.com", "HTTPRoute", true},
+		{"HTTPRoute.example.com", "gateway.networking.k8s.io", "HTTPRoute", false},
+		{"Widget.example.com", "example.com", "Widget", true}, {"Widget", "example.com", "Widget", false},
+		{"*", "example.com", "Widget", true},
+	} {
+		if err := s.SetGrant(t.Context(), grant(want.word), "test"); err != nil {
+			t.Fatal(err)
+		}
+		c.Forget()
+		k := ledger.Key{Target: "default", Group: want.group, Kind: want.kind, Namespace: "shop", Name: "a"}
+		if may, err := c.May(t.Context(), ledger.Caller{Subject: "alice"}, ledger.MayRead, k); may != want.may || err != nil {
+			t.Errorf("%s of %q by a grant of %s: %v, %v", want.kind, want.group, want.word, may, err)
+		}
+	}
+	for word, ok := range map[string]bool{"Widget": false, "httproutes": false, "Widget.example.com": true,
+		"HTTPRoute": true, "*": true, "Service": true} {
+		if err := caller.CheckGrant(grant(word), groups); (err == nil) != ok {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+}
+
+// TestGrantsOfAllObjects: who may do something with some objects may not do it with all of them.
+func TestGrantsOfAllObjects(t *testing.T) {
+	all := ledger.Key{Target: "default"}
+	for name, c := range map[string]struct {
+		g    ledger.Grant
+		may  bool
+		some bool
+	}{
+		"all":            {ledger.Grant{}, true, true},
+		"a target":       {ledger.Grant{Targets: []string{"default"}}, true, true},
+		"a namespace":    {ledger.Grant{Namespaces: []string{"shop"}}, false, true},
+		"no namespace":   {ledger.Grant{Namespaces: []string{""}}, false, false},
+		"a kind":         {ledger.Grant{Kinds: []string{"HTTPRoute"}}, false, true},
+		"another target": {ledger.Grant{Targets: []string{"prod"}}, false, false},
+	} {
+		c.g.Subjects, c.g.Permissions = []string{"alice"}, []ledger.Permission{ledger.MayWrite}
+		alice := ledger.Caller{Subject: "alice"}
+		if may := c.g.Lets(alice, ledger.MayWrite, all); may != c.may {
+			t.Errorf("%s: all of the target: %v", name, may)
+		}
+		for _, p := range []ledger.Permission{ledger.MayWrite, ledger.MayCreate, ledger.MayChange} {
+			if some := c.g.Lets(alice, p, web); some != c.some {
+				t.Errorf("%s: one: %v", name, some)
+			}
+		}
+		if !c.g.Gives(alice, ledger.MayCreate) || c.g.Gives(alice, ledger.MayRead) {
+			t.Errorf("%s: it gives something else", name)
+		}
+	}
 }

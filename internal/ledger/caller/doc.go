@@ -5,8 +5,8 @@
 //	   a JWT of an issuer       an OIDC ID token of that issuer
 //	   anything else            Kubernetes is asked (TokenReview), if there is one
 //
-// It owns the format of tokens, the verification of ID tokens, and a short memory of grants. It must never know
-// databases, Kubernetes clients or the API's paths: those are handed in, as interfaces.
+// It owns the format of tokens, the verification of ID tokens, a short memory of grants, and what is asked of an API
+// server (Kubernetes). It must never know databases or the API's paths: those are handed in, as interfaces.
 //
 // Its methods are called by the goroutines of an http.Server. Start reading at Callers.Caller.
 package caller

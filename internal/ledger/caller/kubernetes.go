@@ -2,8 +2,13 @@ package caller
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -13,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/ledger"
 )
 
@@ -20,83 +26,223 @@ import (
 const LedgerGroup = "ledger.cardea.dev"
 
 // Kubernetes asks an API server whose token something is, and what that user may do. It implements Reviewer and
-// Authorizer.
+// Authorizer. What it answered is remembered for seconds, and so many questions are under way at once (kube.Answers).
 //
-// Who may get, patch and delete an object in the cluster may read, write and delete it in the ledger. Other permissions
-// are verbs (rollback, hold, propose, approve, admin) on changes.ledger.cardea.dev, in the namespace of the object.
+// Who may get and delete an object in the cluster may read and delete it in the ledger; who may create it may write it
+// if it is new, and who may patch it, if it is there. Other permissions are verbs (rollback, hold, propose, approve) on
+// changes.ledger.cardea.dev, in the namespace of the object.
 type Kubernetes struct {
-	client kubernetes.Interface
+	client  kubernetes.Interface
+	tokens  *kube.Answers[ledger.Caller]
+	answers *kube.Answers[bool]
 	// Audience, if not "", is one that tokens must be made for.
 	Audience string
 	// Targets are those with whose objects callers may do what they may do in this cluster.
 	Targets []string
+	// Admins lets those administer the ledger who may `admin` changes.ledger.cardea.dev: also whoever may do everything in
+	// the cluster.
+	Admins bool
 	// Plural is how a kind is called in paths; nil, or "" of a kind: as most are.
 	Plural func(group, kind string) string
 }
 
 // NewKubernetes makes one; nothing is asked yet. Its user needs the ClusterRole system:auth-delegator.
 func NewKubernetes(config *rest.Config) (*Kubernetes, error) {
+	config = kube.Once(config)
+	config.QPS, config.RateLimiter = -1, nil // Answers are the limit
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server about callers: %w", err)
 	}
-	return &Kubernetes{client: client}, nil
+	return &Kubernetes{client: client, tokens: kube.NewAnswers[ledger.Caller](nil, nil),
+		answers: kube.NewAnswers[bool](nil, nil)}, nil
 }
 
-// Review is whose token something is (authentication.k8s.io/v1 TokenReview).
+// Review is whose token something is (authentication.k8s.io/v1 TokenReview). What can't be one of the cluster's is
+// nobody's, and is not asked about.
 func (k *Kubernetes) Review(ctx context.Context, token string) (ledger.Caller, bool, error) {
+	ends, may := k.mayBe(token, time.Now())
+	if !may {
+		return ledger.Caller{}, false, nil
+	}
+	key := sha256.Sum256([]byte(token))
+	who, err := k.tokens.Ask(ctx, key, func(ctx context.Context) (kube.Accepted[ledger.Caller], error) {
+		who, err := k.review(ctx, token)
+		return kube.Accepted[ledger.Caller]{Value: who, Ends: ends}, err
+	})
+	if errors.Is(err, kube.ErrRefused) {
+		return ledger.Caller{}, false, nil
+	}
+	return who, err == nil, err
+}
+
+func (k *Kubernetes) review(ctx context.Context, token string) (ledger.Caller, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	if k.Audience != "" {
 		review.Spec.Audiences = []string{k.Audience}
 	}
 	answer, err := k.client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return ledger.Caller{}, false, err
+		return ledger.Caller{}, err
 	}
 	user := answer.Status.User
-	if k.Audience != "" && !slices.Contains(answer.Status.Audiences, k.Audience) {
-		return ledger.Caller{}, false, nil // made for another, or nobody looked for whom
+	switch {
+	case !answer.Status.Authenticated:
+		return ledger.Caller{}, kube.ErrRefused
+	case k.Audience != "" && !slices.Contains(answer.Status.Audiences, k.Audience):
+		return ledger.Caller{}, kube.ErrRefused // made for another, or nobody looked for whom
 	}
-	return ledger.Caller{Subject: user.Username, Groups: user.Groups}, answer.Status.Authenticated, nil
+	return ledger.Caller{Subject: user.Username, Groups: user.Groups}, nil
 }
 
-// Authorize asks whether a caller may do something (authorization.k8s.io/v1 SubjectAccessReview).
+// skew is how far the clocks of this program and of the API server may differ.
+const skew = time.Minute
+
+// longestToken is how long a token of a cluster may be: one of a ServiceAccount has about 1,000 bytes.
+const longestToken = 16 << 10
+
+// mayBe tells whether something may be a token of the cluster, and when it ends (zero: it does not say). A signed token
+// says for whom it is, and until when; others are the API server's to judge if they can be a token at all.
+func (k *Kubernetes) mayBe(token string, now time.Time) (ends time.Time, may bool) {
+	if len(token) > longestToken || strings.ContainsFunc(token, isNoToken) {
+		return ends, false
+	}
+	audiences, ends, signed := kube.Claimed(token)
+	switch {
+	case !signed:
+		return ends, !strings.HasPrefix(token, "eyJ") || strings.Count(token, ".") != 2 // the beginning of {" in base64
+	case !ends.IsZero() && !ends.After(now.Add(-skew)):
+		return ends, false
+	case k.Audience != "" && len(audiences) > 0 && !slices.Contains(audiences, k.Audience):
+		return ends, false
+	}
+	return ends, true
+}
+
+// isNoToken tells what is in no bearer token (RFC 6750, 2.1).
+func isNoToken(r rune) bool {
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	return !letter && !strings.ContainsRune("-._~+/=", r)
+}
+
+// delegating are the groups of kinds by which somebody lets others do things. The API server lets nobody give more than
+// they have, and asks for verbs of their own (escalate, bind, approve, sign, attest): it can't when a worker applies
+// them. So only a grant lets somebody write those.
+var delegating = []string{"rbac.authorization.k8s.io", "authorization.openshift.io", "certificates.k8s.io"}
+
+// Authorize asks whether a caller may do something (authorization.k8s.io/v1 SubjectAccessReview): first with the
+// objects of all namespaces, then of one, then with the one that it is about, so that of many objects only few things
+// are asked.
 func (k *Kubernetes) Authorize(
 	ctx context.Context, c ledger.Caller, p ledger.Permission, key ledger.Key,
 ) (bool, error) {
-	if key.Target != "" && !slices.Contains(k.Targets, key.Target) {
-		return false, nil // this cluster says nothing about objects of others
+	if p == ledger.MayAdmin {
+		if !k.Admins {
+			return false, nil
+		}
+		return k.allowed(ctx, c, onChanges(string(p), ""))
 	}
-	answer, err := k.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{User: c.Subject, Groups: c.Groups, ResourceAttributes: k.of(p, key)},
-	}, metav1.CreateOptions{})
+	if !slices.Contains(k.Targets, key.Target) || slices.Contains(delegating, key.Group) && p != ledger.MayRead {
+		return false, nil // this cluster says nothing about it
+	}
+	for _, wide := range widest(key) {
+		if ok, err := k.each(ctx, c, p, wide); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// widest are the keys by which a key's object may be written, read and so on, from that of all objects of its target
+// to its own.
+func widest(k ledger.Key) []ledger.Key {
+	list := []ledger.Key{{Target: k.Target}}
+	if k.Kind != "" {
+		list = append(list, ledger.Key{Target: k.Target, Group: k.Group, Kind: k.Kind})
+	}
+	if k.Namespace != "" {
+		list = append(list, ledger.Key{Target: k.Target, Group: k.Group, Kind: k.Kind, Namespace: k.Namespace})
+	}
+	if k.Name != "" {
+		list = append(list, k)
+	}
+	return list
+}
+
+// verbs are those by which the API server knows a permission; a caller needs all of them.
+var verbs = map[ledger.Permission][]string{
+	ledger.MayRead: {"get"}, ledger.MayDelete: {"delete"}, ledger.MayWrite: {"patch", "create"},
+	ledger.MayCreate: {"create"}, ledger.MayChange: {"patch"},
+}
+
+// each tells whether a caller may do all that a permission is with what a key names.
+func (k *Kubernetes) each(
+	ctx context.Context, c ledger.Caller, p ledger.Permission, key ledger.Key,
+) (bool, error) {
+	list, is := verbs[p]
+	if !is {
+		return k.allowed(ctx, c, onChanges(string(p), key.Namespace))
+	}
+	for _, verb := range list {
+		if ok, err := k.allowed(ctx, c, k.on(verb, key)); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// allowed asks about one thing.
+func (k *Kubernetes) allowed(
+	ctx context.Context, c ledger.Caller, what authorizationv1.ResourceAttributes,
+) (bool, error) {
+	asked := authorizationv1.SubjectAccessReviewSpec{User: c.Subject, Groups: c.Groups, ResourceAttributes: &what}
+	text, err := json.Marshal(asked)
 	if err != nil {
+		return false, err
+	}
+	_, err = k.answers.Ask(ctx, sha256.Sum256(text), func(ctx context.Context) (said kube.Accepted[bool], err error) {
+		answer, err := k.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+			&authorizationv1.SubjectAccessReview{Spec: asked}, metav1.CreateOptions{})
+		if err == nil && !answer.Status.Allowed {
+			err = kube.ErrRefused
+		}
+		return kube.Accepted[bool]{Value: true}, err
+	})
+	switch {
+	case errors.Is(err, kube.ErrRefused):
+		return false, nil
+	case err != nil:
 		return false, &ledger.Error{Code: ledger.Unavailable, Cause: err,
 			Message: "the API server can't be asked what " + c.Subject + " may do"}
 	}
-	return answer.Status.Allowed, nil
+	return true, nil
 }
 
-// of is a permission as the API server knows it.
-func (k *Kubernetes) of(p ledger.Permission, key ledger.Key) *authorizationv1.ResourceAttributes {
-	verb, is := map[ledger.Permission]string{
-		ledger.MayRead: "get", ledger.MayWrite: "patch", ledger.MayDelete: "delete",
-	}[p]
-	if !is {
-		return &authorizationv1.ResourceAttributes{Group: LedgerGroup, Resource: "changes", Verb: string(p),
-			Namespace: key.Namespace}
-	}
+// onChanges is a permission of the ledger's own as the API server knows it.
+func onChanges(verb, namespace string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Group: LedgerGroup, Resource: "changes", Verb: verb, Namespace: namespace}
+}
+
+// on is a verb on what a key names.
+func (k *Kubernetes) on(verb string, key ledger.Key) authorizationv1.ResourceAttributes {
+	what := authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: verb, Namespace: key.Namespace}
 	if key.Kind == "" { // all objects
-		return &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: verb, Namespace: key.Namespace}
+		return what
 	}
-	plural := ""
+	what.Group, what.Resource = key.Group, k.plural(key)
+	if verb != "create" { // who creates an object names it in its body: the API server knows no name then
+		what.Name = key.Name
+	}
+	return what
+}
+
+// plural is how a key's kind is called in paths.
+func (k *Kubernetes) plural(key ledger.Key) string {
 	if k.Plural != nil {
-		plural = k.Plural(key.Group, key.Kind)
+		if plural := k.Plural(key.Group, key.Kind); plural != "" {
+			return plural
+		}
 	}
-	if plural == "" {
-		guess, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: key.Group, Kind: key.Kind})
-		plural = guess.Resource
-	}
-	return &authorizationv1.ResourceAttributes{Group: key.Group, Resource: plural, Verb: verb, Namespace: key.Namespace,
-		Name: key.Name}
+	guess, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: key.Group, Kind: key.Kind})
+	return guess.Resource
 }

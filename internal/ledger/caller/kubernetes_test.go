@@ -1,10 +1,14 @@
 package caller_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/rest"
@@ -34,7 +38,7 @@ func TestTokenOfAnotherAudienceIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		asked    string
 		answered []string
 		taken    bool
@@ -43,9 +47,45 @@ func TestTokenOfAnotherAudienceIsNotTaken(t *testing.T) {
 		{"", nil, true}, {"", []string{"https://kubernetes"}, true},
 	} {
 		k.Audience, audiences = c.asked, c.answered
-		who, ok, err := k.Review(t.Context(), "token")
+		who, ok, err := k.Review(t.Context(), fmt.Sprint("token", i))
 		if err != nil || ok != c.taken || ok != (who.Subject != "") {
 			t.Errorf("asked for %q, answered %q: %+v, %v, %v", c.asked, c.answered, who, ok, err)
+		}
+	}
+}
+
+// TestGarbageIsNotReviewed: what can be no token of the cluster is nobody's, and the API server is not asked: there is
+// none here.
+func TestGarbageIsNotReviewed(t *testing.T) {
+	k, err := caller.NewKubernetes(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Audience = "ledger"
+	token := func(claims string) string {
+		encode := base64.RawURLEncoding.EncodeToString
+		return encode([]byte(`{"alg":"RS256"}`)) + "." + encode([]byte(claims)) + "." + encode([]byte("signature"))
+	}
+	future := time.Now().Add(time.Hour).Unix()
+	for name, garbage := range map[string]string{
+		"no characters of a token": "a b", "not even text": "\xff\x00", "in brackets": "<token>",
+		"longer than tokens are": strings.Repeat("a", 17<<10),
+		"expired":                token(`{"aud":["ledger"],"exp":1000000000}`),
+		"for another audience":   token(fmt.Sprintf(`{"aud":["https://kubernetes"],"exp":%d}`, future)),
+		"for one other audience": token(fmt.Sprintf(`{"aud":"else","exp":%d}`, future)),
+		"no claims":              "eyJhbGciOiJSUzI1NiJ9.!.c2ln",
+	} {
+		if who, ok, err := k.Review(t.Context(), garbage); ok || err != nil || who.Subject != "" {
+			t.Errorf("%s: %+v, %v, %v", name, who, ok, err)
+		}
+	}
+	for name, may := range map[string]string{ // the API server is asked, and is away
+		"of the audience": token(fmt.Sprintf(`{"aud":["ledger","b"],"exp":%d}`, future)), "without an end": token(`{}`),
+		"of a static file": "31ada4fd-adec-460c-809a-9e56ceb75269", "of a bootstrap": "07401b.f395accd246ae52d",
+		"of another program": "k8s-aws-v1.aHR0cHM6Ly9zdHMu",
+	} {
+		if _, _, err := k.Review(t.Context(), may); err == nil {
+			t.Errorf("%s: it was not asked about", name)
 		}
 	}
 }

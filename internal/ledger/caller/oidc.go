@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/sync/singleflight"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -34,8 +35,8 @@ type OIDC struct {
 // it did not answer.
 type verifier struct {
 	OIDC
-	mutex sync.Mutex
-	made  *oidc.IDTokenVerifier // nil: not yet
+	finding singleflight.Group                   // of keys: once at a time, whoever waits for it
+	made    atomic.Pointer[oidc.IDTokenVerifier] // nil: not yet
 }
 
 func newVerifier(c OIDC) *verifier {
@@ -62,23 +63,39 @@ func (v *verifier) issued(token string) bool {
 	return err == nil && json.Unmarshal(text, &claims) == nil && claims.Issuer == v.Issuer
 }
 
-func (v *verifier) verifier() (*oidc.IDTokenVerifier, error) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if v.made != nil {
-		return v.made, nil
+// verifier finds out where the issuer's keys are. Who gives up does so alone.
+func (v *verifier) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	if made := v.made.Load(); made != nil {
+		return made, nil
 	}
-	client := v.Client
-	if client == nil {
-		client = &http.Client{Timeout: discoveryTime}
+	found := v.finding.DoChan("", func() (any, error) { return v.find() })
+	select {
+	case <-ctx.Done():
+		return nil, unreachable(v.Issuer, context.Cause(ctx))
+	case r := <-found:
+		if r.Err != nil {
+			return nil, unreachable(v.Issuer, r.Err)
+		}
+		return r.Val.(*oidc.IDTokenVerifier), nil
+	}
+}
+
+func (v *verifier) find() (*oidc.IDTokenVerifier, error) {
+	client := http.Client{}
+	if v.Client != nil {
+		client = *v.Client
+	}
+	if client.Timeout == 0 {
+		client.Timeout = discoveryTime
 	}
 	// The provider keeps this context for reading keys later, so it is not a request's.
-	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), client), v.Issuer)
+	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), &client), v.Issuer)
 	if err != nil {
-		return nil, unreachable(v.Issuer, err)
+		return nil, err
 	}
-	v.made = provider.Verifier(&oidc.Config{ClientID: v.Audience})
-	return v.made, nil
+	made := provider.Verifier(&oidc.Config{ClientID: v.Audience})
+	v.made.Store(made)
+	return made, nil
 }
 
 func unreachable(issuer string, cause error) error {
@@ -88,7 +105,7 @@ func unreachable(issuer string, cause error) error {
 
 // caller is whom an ID token is of.
 func (v *verifier) caller(ctx context.Context, token string) (ledger.Caller, error) {
-	verifier, err := v.verifier()
+	verifier, err := v.verifier(ctx)
 	if err != nil {
 		return ledger.Caller{}, err
 	}

@@ -1,12 +1,14 @@
 package caller_test
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,9 +22,11 @@ import (
 // issuer is a little OIDC issuer: it publishes its keys, and signs what a test wants.
 type issuer struct {
 	*httptest.Server
-	t    *testing.T
-	key  *rsa.PrivateKey
-	down atomic.Bool
+	t     *testing.T
+	key   *rsa.PrivateKey
+	down  atomic.Bool
+	asked chan struct{} // if not nil, it says so when it is asked, and answers when it is told to
+	goOn  chan struct{}
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -35,6 +39,10 @@ func newIssuer(t *testing.T) *issuer {
 	mux := http.NewServeMux()
 	answer := func(path string, body func() any) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			if i.asked != nil {
+				i.asked <- struct{}{}
+				<-i.goOn
+			}
 			if i.down.Load() {
 				w.WriteHeader(http.StatusBadGateway)
 				return
@@ -153,4 +161,39 @@ func TestIssuerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	if _, err := c.Caller(request(t, "Bearer "+i.token(nil))); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestIssuerThatDoesNotAnswerHoldsUpNobodyElse: while an issuer does not say where its keys are, who gives up is
+// answered at once, other callers are known, and it is asked once for all who wait.
+func TestIssuerThatDoesNotAnswerHoldsUpNobodyElse(t *testing.T) {
+	i, s := newIssuer(t), open(t)
+	c := caller.New(caller.Config{Access: s, OIDC: &caller.OIDC{Issuer: i.URL, Audience: "ledger"}})
+	i.asked, i.goOn = make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if who, err := c.Caller(request(t, "Bearer "+i.token(nil))); err != nil || who.Subject != "u1" {
+				t.Errorf("who waited: %+v, %v", who, err)
+			}
+		})
+	}
+	<-i.asked
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.Caller(request(t, "Bearer "+i.token(nil)).WithContext(gone))
+	wants(t, err, ledger.Unavailable, "issuer")
+	person, hash := caller.Mint()
+	if err := s.SetToken(t.Context(), ledger.Token{Name: "alice", Subject: "alice", Hash: hash}, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if who, err := c.Caller(request(t, "Bearer "+person)); err != nil || who.Subject != "alice" {
+		t.Errorf("another caller: %+v, %v", who, err)
+	}
+	go func() {
+		for range i.asked { // for its keys
+		}
+	}()
+	close(i.goOn)
+	all.Wait()
+	close(i.asked)
 }

@@ -105,7 +105,7 @@ func (c *Client) DeleteGrant(ctx context.Context, name, _ string) error {
 // Deny implements ledger.Access.
 func (c *Client) Deny(ctx context.Context, d ledger.Denial) error {
 	return c.call(ctx, post(wire.DenialBody{Subject: d.Subject, Permission: d.Permission, Object: d.Object,
-		Request: d.Request}, "denials"), nil)
+		Request: d.Request, Missed: d.Missed}, "denials"), nil)
 }
 
 // Denials implements ledger.Access.

@@ -16,7 +16,8 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// Reads are tried a few times, as long as the server can't be reached or says that it can't answer now. Writes never
+// Reads are tried a few times, as long as the server can't be reached, or says that it can't answer now, or has too
+// many requests of the caller. Writes never
 // are: whether they were done is not known, and only a caller with an Idempotency-Key may ask again.
 const (
 	tries     = 4
@@ -55,7 +56,7 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 			defer answer.Body.Close()
 			return decode(answer, out)
 		}
-		if !r.reads || ledger.CodeOf(err) != ledger.Unavailable || try == tries {
+		if code := ledger.CodeOf(err); !r.reads || code != ledger.Unavailable && code != ledger.TooMany || try == tries {
 			return err
 		}
 		select {

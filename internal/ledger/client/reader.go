@@ -28,6 +28,12 @@ func (c *Client) Changes(ctx context.Context, q ledger.ChangesQuery) (ledger.Cha
 	}
 	var page wire.ChangePage
 	err := c.call(ctx, r, &page)
+	for err == nil && page.More && len(page.Changes) == 0 { // the server looked at many, and the caller may see none
+		next := page.Next
+		page = wire.ChangePage{}
+		r.query.Set("after", fmt.Sprint(next))
+		err = c.call(ctx, r, &page)
+	}
 	list := ledger.Changes{More: page.More}
 	for _, seen := range page.Changes {
 		list.Changes = append(list.Changes, seen.Change)

@@ -38,7 +38,8 @@ func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change,
 			if connected {
 				since, wait = time.Now(), watchFirst
 			}
-			if ledger.CodeOf(err) != ledger.Unavailable || since.IsZero() || time.Since(since) > giveUp {
+			code := ledger.CodeOf(err)
+			if code != ledger.Unavailable && code != ledger.TooMany || since.IsZero() || time.Since(since) > giveUp {
 				yield(ledger.Change{}, err)
 				return
 			}

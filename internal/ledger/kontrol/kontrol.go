@@ -17,7 +17,8 @@ import (
 type Config struct {
 	Ledger  ledger.Ledger
 	Callers rest.Callers
-	Admit   rest.Admit // nil: every object is admitted
+	Admit   rest.Admit   // nil: every object is admitted
+	Limits  *rest.Limits // nil: its own
 	Log     *slog.Logger
 	Unknown func() // called for each request whose caller is not known; nil: nobody counts them
 }
@@ -27,6 +28,9 @@ type server struct{ Config }
 // New makes the routes.
 func New(c Config) http.Handler {
 	s := &server{c}
+	if s.Limits == nil {
+		s.Limits = rest.NewLimits(0)
+	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -41,7 +45,7 @@ func New(c Config) http.Handler {
 }
 
 // handler answers a status and a body, or an error.
-type handler func(r *http.Request, who ledger.Caller) (status int, body any, err error)
+type handler func(w http.ResponseWriter, r *http.Request, who ledger.Caller) (status int, body any, err error)
 
 // known has a handler called for callers that are known.
 func (s *server) known(h handler) http.HandlerFunc {
@@ -53,7 +57,7 @@ func (s *server) known(h handler) http.HandlerFunc {
 		var status int
 		var body any
 		if err == nil {
-			status, body, err = h(r, who)
+			status, body, err = h(w, r.WithContext(rest.As(r.Context(), who, attempt(r, who).Request)), who)
 		}
 		if err != nil {
 			status, body = s.failure(w, r, err)
@@ -77,11 +81,16 @@ type failure struct {
 // failure is an error as Kontrol's clients read it. What is not the client's business is logged, and not told.
 func (s *server) failure(w http.ResponseWriter, r *http.Request, err error) (int, failure) {
 	e, ok := errors.AsType[*ledger.Error](err)
-	if !ok {
+	p, is := errors.AsType[*wire.Problem](err)
+	switch {
+	case is:
+		e = p.Ledger()
+	case ok:
+		p = wire.ProblemOf(e)
+	default:
 		s.Log.Error("ledger request failed", "request", r.Method+" "+r.URL.EscapedPath(), "error", err)
 		return http.StatusInternalServerError, failure{"the server failed; its log says why"}
 	}
-	p := wire.ProblemOf(e)
 	for name, values := range p.GetHeaders() {
 		w.Header()[name] = values
 	}
@@ -108,21 +117,31 @@ func (s *server) may(r *http.Request, who ledger.Caller, p ledger.Permission, k 
 }
 
 func (s *server) guard() rest.Guard {
-	return rest.Guard{Callers: s.Callers, Denials: s.Ledger, Log: s.Log}
+	return rest.Guard{Callers: s.Callers, Ledger: s.Ledger, Limits: s.Limits, Log: s.Log}
 }
 
 func attempt(r *http.Request, who ledger.Caller) rest.Attempt {
 	return rest.Attempt{Caller: who, Request: r.Method + " " + r.URL.EscapedPath()}
 }
 
-// read decodes a request's body.
-func read(r *http.Request, into any) error {
-	text, err := io.ReadAll(io.LimitReader(r.Body, ledger.MaxBytes+1))
+// read decodes a request's body, once it is known that its sender may do something with it. What it takes up is given
+// back by done.
+func (s *server) read(w http.ResponseWriter, r *http.Request, who ledger.Caller, into any) (done func(), err error) {
+	done, err = s.Limits.Body(w, r, attempt(r, who).Subject(), rest.BodyBytes)
 	if err != nil {
-		return &ledger.Error{Code: ledger.Invalid, Message: "the request broke off", Cause: err}
+		return nil, err
 	}
-	if len(text) > ledger.MaxBytes {
-		return &ledger.Error{Code: ledger.TooLarge, Message: "the request has more than 64 MiB"}
+	if err := decode(r.Body, into); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
+
+func decode(body io.Reader, into any) error {
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return rest.BrokenOff(err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

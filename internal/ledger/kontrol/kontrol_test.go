@@ -23,6 +23,8 @@ type rig struct {
 	store  *store.Store
 	url    string
 	tokens map[string]string
+
+	handler http.Handler
 }
 
 func newRig(t *testing.T, change ...func(*kontrol.Config)) *rig {
@@ -48,7 +50,8 @@ func newRig(t *testing.T, change ...func(*kontrol.Config)) *rig {
 	for _, f := range change {
 		f(&c)
 	}
-	server := httptest.NewServer(kontrol.New(c))
+	r.handler = kontrol.New(c)
+	server := httptest.NewServer(r.handler)
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	return r

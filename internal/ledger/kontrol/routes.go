@@ -10,11 +10,16 @@ import (
 // tries is how often an update is made again because somebody else wrote meanwhile: the last writer wins.
 const tries = 10
 
-func (s *server) create(r *http.Request, who ledger.Caller) (int, any, error) {
-	var q request
-	if err := read(r, &q); err != nil {
+func (s *server) create(w http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
+	if err := s.guard().MayAny(r.Context(), attempt(r, who), ledger.MayWrite); err != nil {
 		return 0, nil, err
 	}
+	var q request
+	done, err := s.read(w, r, who, &q)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer done()
 	if q.Revision != 0 {
 		return 0, nil, invalid("revision", "can't be chosen: the first one is 1", "leave it out")
 	}
@@ -26,7 +31,7 @@ func (s *server) create(r *http.Request, who ledger.Caller) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := s.may(r, who, ledger.MayWrite, e.Key); err != nil {
+	if _, err := s.guard().MayWrite(r.Context(), attempt(r, who), e.Key); err != nil {
 		return 0, nil, err
 	}
 	e.Expect = new(int64)
@@ -37,6 +42,9 @@ func (s *server) create(r *http.Request, who ledger.Caller) (int, any, error) {
 // written answers a write: without the content, which its writer may not be let read.
 func written(o ledger.Object) resource {
 	out := resourceOf(o)
+	if o.IsSecret() { // which revision has these values is for who may read it
+		out.Revision = out.Generation
+	}
 	out.DesiredSpec, out.Status = nil, "pending"
 	return out
 }
@@ -46,6 +54,10 @@ func (s *server) commit(
 	r *http.Request, who ledger.Caller, p ledger.Permission, d ledger.Draft,
 ) (ledger.Object, error) {
 	d.Author, d.Via, d.Direct = who.Subject, "kontrol API", true
+	var err error
+	if d.Blind, err = s.guard().Blind(r.Context(), who, d.Edits); err != nil {
+		return ledger.Object{}, err
+	}
 	if s.Admit != nil {
 		admitted, err := s.Admit.Admit(r.Context(), d)
 		if err != nil {
@@ -65,7 +77,7 @@ func (s *server) commit(
 	return s.Ledger.Object(r.Context(), d.Edits[0].Key, c.Number)
 }
 
-func (s *server) get(r *http.Request, who ledger.Caller) (int, any, error) {
+func (s *server) get(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
 	o, err := s.byID(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, err
@@ -90,7 +102,7 @@ func (s *server) get(r *http.Request, who ledger.Caller) (int, any, error) {
 	return http.StatusOK, out, nil
 }
 
-func (s *server) list(r *http.Request, who ledger.Caller) (int, any, error) {
+func (s *server) list(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
 	q := ledger.ObjectsQuery{Target: r.URL.Query().Get("cluster_id"), Limit: 1000, Contents: true}
 	out := struct {
 		Resources []resource `json:"resources"`
@@ -120,11 +132,16 @@ func (s *server) list(r *http.Request, who ledger.Caller) (int, any, error) {
 	}
 }
 
-func (s *server) update(r *http.Request, who ledger.Caller) (int, any, error) {
-	var q request
-	if err := read(r, &q); err != nil {
+func (s *server) update(w http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
+	if _, err := s.mayEdit(r, who, ledger.MayWrite); err != nil {
 		return 0, nil, err
 	}
+	var q request
+	done, err := s.read(w, r, who, &q)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer done()
 	if (len(q.DesiredSpec) == 0) == (q.Revision == 0) {
 		return 0, nil, invalid("revision", "state either desired_spec or the revision to go back to",
 			"leave the other out: the revision of a new spec can't be chosen, so that no number means two contents")
@@ -151,7 +168,7 @@ func (s *server) update(r *http.Request, who ledger.Caller) (int, any, error) {
 	})
 }
 
-func (s *server) delete(r *http.Request, who ledger.Caller) (int, any, error) {
+func (s *server) delete(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
 	_, body, err := s.again(r, who, ledger.MayDelete, func(now ledger.Object) (ledger.Edit, error) {
 		return ledger.Edit{Key: now.Key, Delete: true}, nil
 	})
@@ -163,15 +180,26 @@ func (s *server) delete(r *http.Request, who ledger.Caller) (int, any, error) {
 	return http.StatusAccepted, out, nil
 }
 
+// mayEdit is the object of the path, if the caller may write or delete it.
+func (s *server) mayEdit(r *http.Request, who ledger.Caller, p ledger.Permission) (ledger.Object, error) {
+	now, err := s.byID(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return now, err
+	}
+	if p == ledger.MayWrite {
+		_, err = s.guard().MayWrite(r.Context(), attempt(r, who), now.Key)
+	} else {
+		err = s.may(r, who, p, now.Key)
+	}
+	return now, err
+}
+
 // again edits a resource that is there, and does so anew if somebody else wrote meanwhile.
 func (s *server) again(r *http.Request, who ledger.Caller, p ledger.Permission,
 	edit func(now ledger.Object) (ledger.Edit, error)) (int, any, error) {
 	for try := 1; ; try++ {
-		now, err := s.byID(r.Context(), r.PathValue("id"))
+		now, err := s.mayEdit(r, who, p)
 		if err != nil {
-			return 0, nil, err
-		}
-		if err := s.may(r, who, p, now.Key); err != nil {
 			return 0, nil, err
 		}
 		if now.IsDeleted() {

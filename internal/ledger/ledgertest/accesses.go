@@ -88,6 +88,16 @@ var accesses = map[string]func(rig){
 			r.t.Errorf("the verification is %+v", v)
 		}
 	},
+	"a denial says how many were not noted before it": func(r rig) {
+		r.ok(r.Deny(r.ctx, ledger.Denial{Subject: "eve", Permission: ledger.MayWrite, Request: "PUT /", Missed: 7}))
+		list, err := r.Denials(r.ctx, ledger.Page{})
+		r.ok(err)
+		v, err := r.Verify(r.ctx)
+		r.ok(err)
+		if len(list) != 1 || list[0].Missed != 7 || len(v.Wrong) != 0 {
+			r.t.Fatalf("the denials are %+v, the verification is %+v", list, v)
+		}
+	},
 	"denials are chained, and verified with the changes": func(r rig) {
 		for i := range 5 {
 			r.ok(r.Deny(r.ctx, ledger.Denial{Subject: "eve", Permission: ledger.MayWrite, Object: "HTTPRoute shop/web",

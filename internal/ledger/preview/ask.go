@@ -73,6 +73,16 @@ func asked(cluster, address string) Asked {
 	}}
 }
 
+// unanswered says why a Cardea was not asked. Its words go to everybody who sees a preview; where it is, and what went
+// wrong there, is for the log.
+type unanswered struct {
+	words  string
+	detail error
+}
+
+func (u unanswered) Error() string { return u.words }
+func (u unanswered) Unwrap() error { return u.detail }
+
 // post asks an admin API what an edit would change.
 func post(ctx context.Context, address string, e diff.Edit) (report diff.Report, err error) {
 	if e.Objects == nil {
@@ -87,33 +97,34 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 	}
 	isSecret := func(o map[string]any) bool { return o["kind"] == "Secret" }
 	if !isPrivate(address) && slices.ContainsFunc(e.Objects, isSecret) {
-		return report, fmt.Errorf("the draft has a Secret, which is not sent to %s without TLS", address)
+		return report, unanswered{"the draft has a Secret, which is not sent without TLS", fmt.Errorf("to %s", address)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(address, "/")+"/diff",
 		bytes.NewReader(body))
 	if err != nil {
-		return report, err
+		return report, unanswered{"its admin API's address is no URL", err}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	// Its own transport: a proxy from the environment must not stand between us and a program on this machine.
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	switch operation, is := errors.AsType[*net.OpError](err); {
+	_, connecting := errors.AsType[*net.OpError](err)
+	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return report, fmt.Errorf("no Cardea runs at %s", address)
-	case is:
-		return report, fmt.Errorf("%s can't be reached: %w", address, operation.Err)
+		return report, unanswered{"no Cardea runs at its admin API's address", err}
+	case connecting:
+		return report, unanswered{"its admin API can't be reached", err}
 	case err != nil:
-		return report, err
+		return report, unanswered{"its admin API does not answer", err}
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil:
-		return report, err
+		return report, unanswered{"its admin API's answer broke off", err}
 	case response.Header.Get(admin.Header) == "":
-		return report, fmt.Errorf("%s is not Cardea's admin API", address)
+		return report, unanswered{"what answers is not Cardea's admin API", fmt.Errorf("at %s", address)}
 	case response.StatusCode != http.StatusOK:
 		var status admin.Status
 		if json.Unmarshal(text, &status) != nil {

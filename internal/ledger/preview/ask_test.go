@@ -1,10 +1,16 @@
 package preview
 
 import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
 )
@@ -54,6 +60,38 @@ func TestWhoIsAsked(t *testing.T) {
 	for target, want := range map[string]string{"default": "edge", "prod": "east, west (not)"} {
 		if got := asked(target, "127.0.0.1:9900"); got != want {
 			t.Errorf("of %s: %s, want %s", target, got, want)
+		}
+	}
+}
+
+// TestAddressesStayHere: a preview tells why a Cardea was not asked, and not where it is.
+func TestAddressesStayHere(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	cut := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(cut.Close)
+	for address, want := range map[string]string{
+		"http://127.0.0.1:1": "no Cardea runs", "http://127.0.0.1:99999": "can't be reached",
+		other.URL: "not Cardea's admin API", cut.URL: "does not answer", "http://a b": "no URL",
+		"http://cardea.invalid:9901": "without TLS",
+	} {
+		e := diff.Edit{}
+		if strings.HasSuffix(address, "9901") {
+			e.Objects = []map[string]any{{"kind": "Secret"}}
+		}
+		var log bytes.Buffer
+		p := Previewer{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		c := p.ask(t.Context(), asked("east", address), "default", e)
+		u, err := url.Parse(address)
+		host := "a b"
+		if err == nil {
+			host = u.Hostname()
+		}
+		if !strings.Contains(c.NotPreviewed, want) || strings.Contains(c.NotPreviewed, host) {
+			t.Errorf("%s: %q, want %q", address, c.NotPreviewed, want)
+		}
+		if !strings.Contains(log.String(), host) {
+			t.Errorf("%s: the log says %q", address, log.String())
 		}
 	}
 }

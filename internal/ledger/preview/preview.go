@@ -12,7 +12,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -34,7 +36,8 @@ type Previewer struct {
 	// Reads tells whether Cardea reads objects of a kind; others change nothing in proxies.
 	Reads func(ledger.Key) bool
 	// Of lists the Cardeas that serve a target.
-	Of func(ctx context.Context, target string) ([]Asked, error)
+	Of  func(ctx context.Context, target string) ([]Asked, error)
+	Log *slog.Logger // of what went wrong with a Cardea that was asked; nil: none
 }
 
 // Preview tells what a draft would change. A Cardea that does not answer is in the preview, with why.
@@ -54,7 +57,7 @@ func (p *Previewer) Preview(ctx context.Context, d ledger.Draft) (ledger.Preview
 			return ledger.Preview{}, err
 		}
 		for _, a := range asked {
-			made.Clusters = append(made.Clusters, ask(ctx, a, target, edits[target]))
+			made.Clusters = append(made.Clusters, p.ask(ctx, a, target, edits[target]))
 		}
 	}
 	made.Digest = digest(d, base, made.Clusters)
@@ -128,7 +131,7 @@ func (p *Previewer) object(ctx context.Context, e ledger.Edit) (map[string]any, 
 	return was.Content.Object()
 }
 
-func ask(ctx context.Context, a Asked, target string, e diff.Edit) ledger.ClusterPreview {
+func (p *Previewer) ask(ctx context.Context, a Asked, target string, e diff.Edit) ledger.ClusterPreview {
 	c := ledger.ClusterPreview{Cluster: a.Cluster, Target: target}
 	if a.Diff == nil {
 		c.NotPreviewed = a.Why
@@ -143,6 +146,9 @@ func ask(ctx context.Context, a Asked, target string, e diff.Edit) ledger.Cluste
 		err = report.Print(&text)
 	}
 	if err != nil {
+		if detail := errors.Unwrap(err); detail != nil && p.Log != nil {
+			p.Log.Warn("preview failed", "cluster", a.Cluster, "error", err, "detail", detail)
+		}
 		return ledger.ClusterPreview{Cluster: a.Cluster, Target: target, NotPreviewed: err.Error()}
 	}
 	c.Text, c.Refused = text.String(), len(report.Refused) > 0

@@ -14,20 +14,22 @@ import (
 // access are the endpoints of administrators. The operations that change who may do what make Callers forget what they
 // remember, if they do (a method Forget).
 func access(s *server, api huma.API) {
+	admins := map[string]any{first: check(administers)}
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/tokens", Summary: "List tokens"}, s.listTokens)
 	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/tokens/{name}", Summary: "Put token",
-		Description: "Answers the token, once, unless its hash was sent."}, s.putToken)
+		Description: "Answers the token, once, unless its hash was sent.", Metadata: admins}, s.putToken)
 	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/tokens/{name}", Summary: "Delete token"},
 		s.deleteToken)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/tokens/by-hash/{hash}", Summary: "Find token"},
 		s.findToken)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/grants", Summary: "List grants"}, s.listGrants)
-	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/grants/{name}", Summary: "Put grant"}, s.putGrant)
+	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/grants/{name}", Summary: "Put grant", Metadata: admins},
+		s.putGrant)
 	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/grants/{name}", Summary: "Delete grant"},
 		s.deleteGrant)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/denials", Summary: "List denials"}, s.listDenials)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/denials", Summary: "Note denial",
-		Description: "For a program that decides by this ledger who may do what."}, s.postDenial)
+		Description: "For a program that decides by this ledger who may do what.", Metadata: admins}, s.postDenial)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/registry-log", Summary: "List edits of registry",
 		Description: "Who set or deleted targets, clusters, tokens and grants."}, s.listRegistryLog)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/verify", Summary: "Verify",
@@ -146,6 +148,9 @@ func (s *server) putGrant(ctx context.Context, in *struct {
 	if in.Body.Name != in.Name {
 		return nil, otherName("grant")
 	}
+	if err := caller.CheckGrant(in.Body, s.Groups); err != nil {
+		return nil, err
+	}
 	defer s.forget()
 	return nil, s.Ledger.SetGrant(ctx, in.Body, askedOf(ctx).caller.Subject)
 }
@@ -185,7 +190,7 @@ func (s *server) postDenial(ctx context.Context, in *struct{ Body wire.DenialBod
 	}
 	b := in.Body
 	return nil, s.Ledger.Deny(ctx, ledger.Denial{Subject: b.Subject, Permission: b.Permission, Object: b.Object,
-		Request: b.Request})
+		Request: b.Request, Missed: b.Missed})
 }
 
 type registryLog struct {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -28,7 +29,12 @@ func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context
 	for _, k := range keys {
 		d.Edits = append(d.Edits, ledger.Edit{Key: k})
 	}
-	return may(ctx, d)
+	err := may(ctx, d)
+	if d.Verb == ledger.Undo && ledger.CodeOf(err) == ledger.Denied { // the request does not name its objects
+		err = &ledger.Error{Code: ledger.Denied, Object: fmt.Sprintf("change %d", d.Of),
+			Message: Subject(ctx) + " may not do this with all objects of it", Fix: "ask an administrator for a grant"}
+	}
+	return err
 }
 
 // drafted is a draft that was stated, and may be, as it is committed: with the edits that it stands for, and admitted.

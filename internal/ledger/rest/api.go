@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -20,9 +19,6 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
-
-// bodyTime is how long a request's body may take to arrive.
-const bodyTime = time.Minute
 
 // newAPI makes huma speak as this API does: strict JSON in, problems out.
 func (s *server) newAPI() huma.API {
@@ -45,7 +41,7 @@ func (s *server) newAPI() huma.API {
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{own},
 	})
-	api.UseMiddleware(s.confine, media)
+	api.UseMiddleware(s.confine, media, s.bodies)
 	return api
 }
 
@@ -57,11 +53,15 @@ func (anyObject) Schema(huma.Registry) *huma.Schema {
 		Description: "A Kubernetes object: apiVersion, kind, metadata and the rest"}
 }
 
+// readByUs keeps huma from setting a deadline for bodies of its own: 0 would be 5 s.
+const readByUs = -1
+
 // handle adds an operation. Its path is below Prefix. Errors of the handler become problems.
 func handle[I, O any](s *server, api huma.API, op huma.Operation,
 	handler func(context.Context, *I) (*O, error)) {
 	op.OperationID = strings.ReplaceAll(strings.ToLower(op.Summary), " ", "-")
-	op.Path, op.MaxBodyBytes, op.BodyReadTimeout = Prefix+op.Path, ledger.MaxBytes+1, bodyTime
+	// How much a body may have, and how long it may take, is said where it is let in (bodies).
+	op.Path, op.MaxBodyBytes, op.BodyReadTimeout = Prefix+op.Path, ledger.MaxBytes+1, readByUs
 	problem := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "Problem")
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
@@ -127,7 +127,7 @@ func own(_ huma.Context, _ string, v any) (any, error) {
 	p := &wire.Problem{Title: http.StatusText(e.Status), Status: e.Status, Detail: e.Detail, Code: ledger.Invalid}
 	switch e.Status {
 	case http.StatusRequestEntityTooLarge:
-		return wire.ProblemOf(tooLarge().(*ledger.Error)), nil
+		return wire.ProblemOf(tooLarge(ledger.MaxBytes)), nil
 	case http.StatusInternalServerError, http.StatusRequestTimeout:
 		p.Code = ledger.Unavailable
 	}

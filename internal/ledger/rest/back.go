@@ -15,10 +15,11 @@ const gatewayGroup = "gateway.networking.k8s.io"
 
 // back are the short forms of POST /changes with back.
 func back(s *server, api huma.API) {
+	those := map[string]any{first: anyOf(ledger.MayRollback)}
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/changes/{number}/undo", Summary: "Undo change",
-		Responses: also[ledger.Change](api, http.StatusCreated)}, s.undo)
+		Responses: also[ledger.Change](api, http.StatusCreated), Metadata: those}, s.undo)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/gateways/{namespace}/{name}/rollback",
-		Summary: "Roll back gateway", Responses: also[ledger.Change](api, http.StatusCreated),
+		Summary: "Roll back gateway", Responses: also[ledger.Change](api, http.StatusCreated), Metadata: those,
 		Description: "The Gateway, its routes, their backends and policies become as they were, in one change. " +
 			"Secrets and Namespaces stay as they are."}, s.rollback)
 }

@@ -15,7 +15,8 @@ import (
 
 func changes(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/changes", Summary: "Make change",
-		Responses: also[ledger.Change](api, http.StatusCreated)}, s.postChange)
+		Responses: also[ledger.Change](api, http.StatusCreated), Metadata: map[string]any{large: true,
+			first: anyOf(ledger.MayWrite, ledger.MayDelete, ledger.MayRollback, ledger.MayHold)}}, s.postChange)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes", Summary: "List changes"}, s.getChanges)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes/{number}", Summary: "Get change"}, s.getChange)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/head", Summary: "Get head",
@@ -53,7 +54,7 @@ func (s *server) makeChange(ctx context.Context, d ledger.Draft, ifPreview strin
 	if err != nil {
 		return nil, err
 	}
-	return changed(change), nil
+	return s.changed(ctx, change)
 }
 
 // commit makes a change of a draft that the caller may make, and that is admitted.
@@ -63,13 +64,29 @@ func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (
 	if d.Via == "" {
 		d.Via = a.agent
 	}
+	var err error
+	if d.Blind, err = s.guard().Blind(ctx, a.caller, d.Edits); err != nil {
+		return ledger.Change{}, err
+	}
 	d.Via = strings.ToValidUTF8(d.Via[:min(len(d.Via), 200)], "") // a User-Agent may be anything
+	if !goesBack(d) {
+		if d.Edits, err = s.guard().Bound(ctx, a.attempt(), d.Edits); err != nil {
+			return ledger.Change{}, err
+		}
+	}
 	if ifPreview != "" {
 		c, err := s.commitPreviewed(ctx, d, ifPreview)
 		return c, s.noted(ctx, ledger.MayWrite, err)
 	}
 	c, err := s.Ledger.Commit(ctx, d)
 	return c, s.noted(ctx, ledger.MayWrite, err)
+}
+
+// changed answers a change that the caller made.
+func (s *server) changed(ctx context.Context, c ledger.Change) (*oneChange, error) {
+	edited, err := s.guard().Told(ctx, askedOf(ctx).caller, c.Edited)
+	c.Edited = edited
+	return changed(c), err
 }
 
 // changed answers a change: 201 if there is a new one.
@@ -104,22 +121,49 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 		}
 		q.Object = &k
 	}
-	list, err := s.Ledger.Changes(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	page := wire.ChangePage{Changes: []wire.SeenChange{}, More: list.More}
-	for _, c := range list.Changes {
-		seen, err := s.seen(ctx, c)
+	page, err := s.changesPage(ctx, q)
+	return &changePage{page}, err
+}
+
+// changesPage is a page of changes as the caller may see them. Who made a change of which the caller may read nothing
+// is not told, so an author is looked for among those that they see, unless they may read everything: of so many
+// changes at once (most).
+func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.ChangePage, error) {
+	page, author := wire.ChangePage{Changes: []wire.SeenChange{}}, q.Author
+	if author != "" && q.Object == nil {
+		all, err := s.lets(ctx, ledger.MayRead, ledger.Key{})
 		if err != nil {
-			return nil, err
+			return page, err
 		}
-		page.Changes = append(page.Changes, seen)
+		if !all {
+			q.Author = ""
+		}
 	}
-	if n := len(list.Changes); n > 0 && list.More {
-		page.Next = list.Changes[n-1].Number
+	for looked := 0; ; {
+		list, err := s.Ledger.Changes(ctx, q)
+		if err != nil {
+			return page, err
+		}
+		for _, c := range list.Changes {
+			seen, err := s.seen(ctx, c)
+			if err != nil {
+				return page, err
+			}
+			if author == "" || seen.Author == author {
+				page.Changes = append(page.Changes, seen)
+			}
+			q.After = c.Number
+		}
+		if page.More = list.More; page.More {
+			page.Next = q.After
+		} else {
+			page.Next = 0
+		}
+		looked += len(list.Changes)
+		if q.Author == author || len(page.Changes) > 0 || !list.More || looked >= most {
+			return page, nil
+		}
 	}
-	return &changePage{page}, nil
 }
 
 // seen is a change as the caller may see it. Who may read none of its objects sees that there is such a change.
@@ -157,9 +201,19 @@ func (s *server) change(ctx context.Context, number int64) (wire.SeenChange, err
 	}
 	seen, err := s.seen(ctx, c)
 	if err == nil && len(seen.Edited) == 0 && seen.Hidden > 0 {
-		err = s.may(ctx, ledger.MayRead, c.Edited[0].Key)
+		err = s.hidden(ctx, fmt.Sprintf("change %d", number), c.Edited[0].Key)
 	}
 	return seen, err
+}
+
+// hidden refuses, and notes, that a caller reads something of which they may read nothing. Its objects are not named.
+func (s *server) hidden(ctx context.Context, what string, k ledger.Key) error {
+	err := s.may(ctx, ledger.MayRead, k)
+	if ledger.CodeOf(err) == ledger.Denied {
+		err = &ledger.Error{Code: ledger.Denied, Object: what, Message: Subject(ctx) + " may not read any object of it",
+			Fix: "ask an administrator for a grant of \"read\""}
+	}
+	return err
 }
 
 type head struct{ Body ledger.Head }

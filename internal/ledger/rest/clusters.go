@@ -11,12 +11,15 @@ import (
 )
 
 func clusters(s *server, api huma.API) {
+	admins := map[string]any{first: check(administers)}
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/targets", Summary: "List targets"}, s.listTargets)
-	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/targets/{target}", Summary: "Put target"}, s.putTarget)
+	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/targets/{target}", Summary: "Put target",
+		Metadata: admins}, s.putTarget)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters", Summary: "List clusters"}, s.listClusters)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}", Summary: "Get cluster",
 		Metadata: map[string]any{workers: workersToo}}, s.getCluster)
-	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/clusters/{cluster}", Summary: "Put cluster"},
+	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/clusters/{cluster}", Summary: "Put cluster",
+		Metadata: admins},
 		s.putCluster)
 	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/clusters/{cluster}", Summary: "Delete cluster"},
 		s.deleteCluster)

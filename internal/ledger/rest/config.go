@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/caller"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
@@ -22,11 +23,14 @@ type Config struct {
 	Ledger  ledger.Ledger
 	Callers Callers
 	// Kind finds the kind that a word without a group means; nil: a kind of the core group.
-	Kind    func(word string) (group, kind string, known bool)
+	Kind func(word string) (group, kind string, known bool)
+	// Groups are those of a kind that a grant names without its group; nil: of Kubernetes' own kinds.
+	Groups  func(kind string) []string
 	Admit   Admit   // nil: every object is admitted
 	Preview Preview // nil: previews are answered with NotAsked
 	// Proposer previews and commits proposals; nil: proposing and committing them is answered with NotAsked.
 	Proposer Proposer
+	Limits   *Limits // nil: its own
 	Log      *slog.Logger
 	Version  string // of the program, for the OpenAPI document
 	// Heartbeat is how often a watch that has nothing to send sends a comment, and asks whether its caller is still
@@ -42,6 +46,8 @@ type Callers interface {
 	// Caller is who makes a request; an error of code Unknown if that is nobody known.
 	Caller(r *http.Request) (ledger.Caller, error)
 	May(ctx context.Context, c ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error)
+	// MayAny tells whether there may be an object with which a caller may do one of some things.
+	MayAny(ctx context.Context, c ledger.Caller, list ...ledger.Permission) (bool, error)
 }
 
 // Admit checks objects before a change is made of them, and fills in defaults.
@@ -73,6 +79,12 @@ func New(c Config) (http.Handler, error) {
 	s := &server{Config: c, mux: http.NewServeMux()}
 	if s.Heartbeat == 0 {
 		s.Heartbeat = heartbeat
+	}
+	if s.Limits == nil {
+		s.Limits = NewLimits(0)
+	}
+	if s.Groups == nil {
+		s.Groups = caller.Groups
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)

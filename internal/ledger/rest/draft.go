@@ -19,6 +19,10 @@ func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 		return ledger.Edit{}, &ledger.Error{Code: ledger.Invalid, Object: named.String(), Field: field, Message: message,
 			Fix: fix}
 	}
+	if len(sent) > BodyBytes {
+		return ledger.Edit{}, &ledger.Error{Code: ledger.TooLarge, Object: named.String(), Field: "content",
+			Message: "an object may have 4 MiB", Fix: "no API server takes more; make several objects of it"}
+	}
 	var object map[string]any
 	if err := utiljson.Unmarshal(sent, &object); err != nil || object == nil {
 		return invalid("content", "is not a JSON object", "send the whole object")

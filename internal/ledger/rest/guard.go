@@ -13,6 +13,14 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
+// As is a context of a request of a caller, for what is called with it.
+func As(ctx context.Context, c ledger.Caller, request string) context.Context {
+	return context.WithValue(ctx, askedKey{}, asked{caller: c, name: request})
+}
+
+// Subject names whose request a context is of; "": nobody's.
+func Subject(ctx context.Context) string { return askedOf(ctx).attempt().Subject() }
+
 // asked is what handlers know of a request beside its input.
 type asked struct {
 	caller ledger.Caller
@@ -42,16 +50,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	if r.ContentLength > ledger.MaxBytes {
-		s.refuse(w, r, tooLarge())
-		return
-	}
 	if h, pattern := s.mux.Handler(r); pattern == "" {
 		s.noRoute(w, r, h)
 		return
 	}
 	a := asked{caller: caller, name: r.Method + " " + r.URL.EscapedPath(), agent: r.UserAgent()}
 	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedKey{}, a)))
+}
+
+// turn takes a turn for the caller.
+func (s *server) turn(ctx context.Context, t Turn) (end func(), err error) {
+	return s.Limits.Begin(ctx, Subject(ctx), t)
 }
 
 // noRoute tells in the API's form that a path or a method does not exist. Only the mux knows which of them it is.
@@ -131,9 +140,4 @@ func write(w http.ResponseWriter, p *wire.Problem) {
 	}
 	w.WriteHeader(p.Status)
 	json.NewEncoder(w).Encode(p)
-}
-
-func tooLarge() error {
-	return &ledger.Error{Code: ledger.TooLarge, Message: "the request has more than 64 MiB",
-		Fix: "make several changes of it"}
 }

@@ -3,16 +3,30 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
+
+	"cardea.dev/cardea/internal/ledger"
 )
 
 // unmarshal reads a body of one JSON value. An error says where it is. A member that comes twice is an error, too:
 // readers would differ about which of them counts.
+//
+// huma reads a body twice: into an any, which it validates by the schema, and into its type. Contents of objects may be
+// nearly all of a body, and their schema says only that they are objects. So the any has them as empty objects, and
+// they are decoded one by one when they are used.
 func unmarshal(text []byte, into any) error {
-	if _, generic := into.(*any); generic { // huma reads a body twice: into an any for the schema, then into its type
-		if err := twice(text); err != nil {
+	switch into := into.(type) {
+	case *any:
+		value, err := outline(text)
+		if err == nil {
+			*into = value
+		}
+		return err
+	case *ledger.Content: // the whole body is an object, and huma validates nothing of it
+		if err := checked(text); err != nil {
 			return err
 		}
 	}
@@ -31,43 +45,112 @@ func at(text []byte, offset int64, message string) error {
 	return fmt.Errorf("not JSON at line %d, column %d: %s", line, column, message)
 }
 
-// twice looks for members that come twice in one object.
-func twice(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	type level struct {
-		names map[string]bool // nil: an array
-		value bool            // the next token is a member's value
+// mostValues is how many values a body may have beside contents: 20,000 edits with all of their members are fewer.
+const mostValues = 500_000
+
+// outline is the value of a JSON text, with empty objects in place of contents.
+func outline(text []byte) (value any, err error) {
+	o := outliner{jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)), mostValues}
+	if value, err = o.value(); err == nil {
+		err = o.end()
 	}
-	var open []level
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return nil // json.Unmarshal says it better
-		}
-		top := len(open) - 1
-		if name, ok := token.(string); ok && top >= 0 && open[top].names != nil && !open[top].value {
-			if open[top].names[name] {
-				return at(text, d.InputOffset(), fmt.Sprintf("%q comes twice in one object", name))
-			}
-			open[top].names[name], open[top].value = true, true
-			continue
-		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, level{names: map[string]bool{}})
-			continue
-		case json.Delim('['):
-			open = append(open, level{})
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:top]
-		}
-		if len(open) > 0 {
-			open[len(open)-1].value = false
-		}
-	}
+	return value, located(text, err)
 }
+
+// checked tells whether a JSON text is an object in which no member comes twice.
+func checked(text []byte) error {
+	o := outliner{jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)), mostValues}
+	err := o.SkipValue()
+	if err == nil {
+		err = o.end()
+	}
+	return located(text, err)
+}
+
+// located is an error of a text in words, with its place.
+func located(text []byte, err error) error {
+	if err == nil {
+		return nil
+	}
+	var ours json.RawMessage
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		e, _ := errors.AsType[*jsontext.SyntacticError](err)
+		return at(text, e.ByteOffset, fmt.Sprintf("%q comes twice in one object", e.JSONPointer.LastToken()))
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &ours)); ok { // which says it better
+		return at(text, syntax.Offset, syntax.Error())
+	}
+	return err
+}
+
+// outliner reads an outline.
+type outliner struct {
+	*jsontext.Decoder
+	left int // how many values there may be
+}
+
+var errValues = fmt.Errorf("it has more than %d values", mostValues)
+
+// end is an error if something comes after the value.
+func (o *outliner) end() error {
+	if _, err := o.ReadToken(); err != io.EOF {
+		return errors.Join(errors.New("it has more than one value"), err)
+	}
+	return nil
+}
+
+func (o *outliner) value() (any, error) {
+	if o.left--; o.left < 0 {
+		return nil, errValues
+	}
+	switch o.PeekKind() {
+	case jsontext.KindBeginObject:
+		return o.object()
+	case jsontext.KindBeginArray:
+		return o.array()
+	}
+	text, err := o.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	var value any
+	return value, json.Unmarshal(text, &value)
+}
+
+func (o *outliner) object() (any, error) {
+	members := map[string]any{}
+	_, err := o.ReadToken()
+	for err == nil && o.PeekKind() != jsontext.KindEndObject {
+		var name jsontext.Token
+		if name, err = o.ReadToken(); err != nil {
+			break
+		}
+		member := name.String()
+		if member == contents && o.PeekKind() == jsontext.KindBeginObject {
+			members[member], err = map[string]any{}, o.SkipValue()
+			continue
+		}
+		members[member], err = o.value()
+	}
+	if err == nil {
+		_, err = o.ReadToken()
+	}
+	return members, err
+}
+
+func (o *outliner) array() (any, error) {
+	list := []any{}
+	_, err := o.ReadToken()
+	for err == nil && o.PeekKind() != jsontext.KindEndArray {
+		var item any
+		item, err = o.value()
+		list = append(list, item)
+	}
+	if err == nil {
+		_, err = o.ReadToken()
+	}
+	return list, err
+}
+
+// contents is how members are called that are contents of objects.
+const contents = "content"

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"time"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -14,10 +16,12 @@ const working ledger.Permission = "work"
 // Guard decides what callers may do, and notes what they were not let do.
 type Guard struct {
 	Callers Callers
-	Denials interface {
+	Ledger  interface {
+		Object(ctx context.Context, key ledger.Key, at int64) (ledger.Object, error)
 		Deny(ctx context.Context, d ledger.Denial) error
 	}
-	Log *slog.Logger
+	Limits *Limits
+	Log    *slog.Logger
 }
 
 // Attempt is who tries something.
@@ -40,7 +44,11 @@ func (g Guard) May(ctx context.Context, a Attempt, p ledger.Permission, k ledger
 	if err != nil || ok {
 		return err
 	}
-	return g.Denied(ctx, a, p, k, a.subject()+" may not "+words[p],
+	return g.denied(ctx, a, p, k)
+}
+
+func (g Guard) denied(ctx context.Context, a Attempt, p ledger.Permission, k ledger.Key) error {
+	return g.Denied(ctx, a, p, k, a.Subject()+" may not "+words[p],
 		"ask an administrator for a grant of \""+string(p)+"\"")
 }
 
@@ -59,16 +67,89 @@ func (g Guard) Noted(ctx context.Context, a Attempt, p ledger.Permission, err er
 	if !ok || e.Code != ledger.Denied {
 		return err
 	}
-	failed := g.Denials.Deny(context.WithoutCancel(ctx), ledger.Denial{Subject: a.subject(), Permission: p,
-		Object: e.Object, Request: a.Request})
-	if failed != nil {
+	d, new := g.Limits.note(ledger.Denial{Subject: a.Subject(), Permission: p, Object: e.Object, Request: a.Request},
+		time.Now())
+	if !new {
+		return err
+	}
+	if failed := g.Ledger.Deny(context.WithoutCancel(ctx), d); failed != nil {
 		g.Log.Error("denial is not noted", "request", a.Request, "error", failed)
 	}
 	return err
 }
 
-// subject names a caller: a cluster's worker by its cluster.
-func (a Attempt) subject() string {
+// LetsWrite tells whether a caller may write an object. Who may not write it in any case may because it is there, or
+// because it is not; then only is the generation that it has to have for that (Edit.Expect), and else nil.
+func (g Guard) LetsWrite(ctx context.Context, c ledger.Caller, k ledger.Key) (ok bool, only *int64, err error) {
+	if ok, err = g.Lets(ctx, c, ledger.MayWrite, k); err != nil || ok {
+		return ok, nil, err
+	}
+	now, err := g.Ledger.Object(ctx, k, 0)
+	if err != nil && ledger.CodeOf(err) != ledger.NotFound {
+		return false, nil, err
+	}
+	p, generation := ledger.MayChange, now.Generation
+	if err != nil || now.IsDeleted() {
+		p, generation = ledger.MayCreate, 0
+	}
+	ok, err = g.Lets(ctx, c, p, k)
+	return ok, &generation, err
+}
+
+// MayWrite refuses who may not write an object, and notes that. only is as LetsWrite says.
+func (g Guard) MayWrite(ctx context.Context, a Attempt, k ledger.Key) (only *int64, err error) {
+	ok, only, err := g.LetsWrite(ctx, a.Caller, k)
+	if err == nil && !ok {
+		err = g.denied(ctx, a, ledger.MayWrite, k)
+	}
+	return only, err
+}
+
+// Bound are edits with the generations that objects have to have for the caller to be let write them.
+func (g Guard) Bound(ctx context.Context, a Attempt, edits []ledger.Edit) ([]ledger.Edit, error) {
+	edits = slices.Clone(edits)
+	for i := range edits {
+		e := &edits[i]
+		if e.Delete {
+			continue
+		}
+		only, err := g.MayWrite(ctx, a, e.Key)
+		if err != nil {
+			return nil, err
+		}
+		if e.Expect == nil {
+			e.Expect = only
+		}
+	}
+	return edits, nil
+}
+
+// MayAny refuses who may do none of some things with any object, as far as that is known before it is known with which
+// one, and notes that. The first of them names the grant that is missing.
+func (g Guard) MayAny(ctx context.Context, a Attempt, list ...ledger.Permission) error {
+	if a.Caller.All {
+		return nil
+	}
+	ok, err := g.Callers.MayAny(ctx, a.Caller, list...)
+	if err != nil || ok {
+		return err
+	}
+	return g.Denied(ctx, a, list[0], ledger.Key{}, a.Subject()+" may not "+words[list[0]]+", whatever it is",
+		"ask an administrator for a grant of \""+string(list[0])+"\"")
+}
+
+// MayWholly tells whether a caller may write all objects of one of the targets.
+func (g Guard) MayWholly(ctx context.Context, c ledger.Caller, targets []ledger.Target) (bool, error) {
+	for _, t := range targets {
+		if ok, err := g.Lets(ctx, c, ledger.MayWrite, ledger.Key{Target: t.Name}); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// Subject names a caller: a cluster's worker by its cluster.
+func (a Attempt) Subject() string {
 	if a.Caller.Cluster != "" {
 		return "cluster:" + a.Caller.Cluster
 	}
@@ -83,7 +164,7 @@ var words = map[ledger.Permission]string{
 	ledger.MayAdmin: "administer the ledger",
 }
 
-func (s *server) guard() Guard { return Guard{s.Callers, s.Ledger, s.Log} }
+func (s *server) guard() Guard { return Guard{s.Callers, s.Ledger, s.Limits, s.Log} }
 
 func (a asked) attempt() Attempt { return Attempt{a.caller, a.name} }
 
@@ -115,10 +196,84 @@ func usual(d ledger.Draft, e ledger.Edit) ledger.Permission {
 	return ledger.MayWrite
 }
 
+// mayCompare refuses who asks what the values of a Secret would change, and may not read it: the answer tells whether
+// they are those that it has.
+func (s *server) mayCompare(ctx context.Context, d ledger.Draft) error {
+	for _, e := range d.Edits {
+		if !comparable(e) {
+			continue
+		}
+		if err := s.may(ctx, ledger.MayRead, e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comparable tells whether what an edit comes to tells whether its values are those of a Secret.
+func comparable(e ledger.Edit) bool { return e.IsSecret() && len(e.Content) > 0 }
+
+// Blind tells whether edits state values of a Secret that the caller may not read.
+func (g Guard) Blind(ctx context.Context, c ledger.Caller, edits []ledger.Edit) (bool, error) {
+	for _, e := range edits {
+		if !comparable(e) {
+			continue
+		}
+		if ok, err := g.Lets(ctx, c, ledger.MayRead, e.Key); !ok || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// Told is what a change did, as it is told to who made it: not which content a Secret has that they may not read.
+func (g Guard) Told(ctx context.Context, c ledger.Caller, list []ledger.Edited) ([]ledger.Edited, error) {
+	list = slices.Clone(list)
+	for i := range list {
+		e := &list[i]
+		if !e.IsSecret() || e.Revision == 0 {
+			continue
+		}
+		if ok, err := g.Lets(ctx, c, ledger.MayRead, e.Key); err != nil {
+			return nil, err
+		} else if !ok {
+			e.Revision, e.BeforeRev, e.Hash = e.Generation, e.Before, ""
+		}
+	}
+	return list, nil
+}
+
+// mayEdit refuses who may not do something with an object; whether they may write it depends on whether it is there.
+func (s *server) mayEdit(ctx context.Context, p ledger.Permission, k ledger.Key) error {
+	if p == ledger.MayWrite {
+		return s.mayWrite(ctx, k)
+	}
+	return s.may(ctx, p, k)
+}
+
+// letsEdit is as mayEdit, and notes nothing.
+func (s *server) letsEdit(ctx context.Context, p ledger.Permission, k ledger.Key) (ok bool, err error) {
+	if p == ledger.MayWrite {
+		ok, _, err = s.guard().LetsWrite(ctx, askedOf(ctx).caller, k)
+		return ok, err
+	}
+	return s.lets(ctx, p, k)
+}
+
+func (s *server) mayWrite(ctx context.Context, k ledger.Key) error {
+	_, err := s.guard().MayWrite(ctx, askedOf(ctx).attempt(), k)
+	return err
+}
+
 // mayDraft refuses a draft if the caller may not make all of it, or not hold what is held or released.
 func (s *server) mayDraft(ctx context.Context, d ledger.Draft) error {
+	if d.DryRun {
+		if err := s.mayCompare(ctx, d); err != nil {
+			return err
+		}
+	}
 	for _, e := range d.Edits {
-		if err := s.may(ctx, usual(d, e), e.Key); err != nil {
+		if err := s.mayEdit(ctx, usual(d, e), e.Key); err != nil {
 			return err
 		}
 		if d.Hold == nil && !d.Release {

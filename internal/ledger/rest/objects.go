@@ -67,10 +67,11 @@ func objects(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: objectPath, Summary: "Get object",
 		Responses: also[any](api, http.StatusNotModified)}, s.getObject)
 	created := func() map[string]*huma.Response { return also[ledger.Change](api, http.StatusCreated) }
+	writers := map[string]any{first: check(writes)}
 	handle(s, api, huma.Operation{Method: http.MethodPut, Path: objectPath, Summary: "Put object",
-		Responses: created()}, s.putObject)
+		Responses: created(), Metadata: writers, SkipValidateBody: true}, s.putObject)
 	handle(s, api, huma.Operation{Method: http.MethodPatch, Path: objectPath, Summary: "Patch object",
-		Responses: created()}, s.patchObject)
+		Responses: created(), Metadata: writers, SkipValidateBody: true}, s.patchObject)
 	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: objectPath, Summary: "Delete object",
 		Responses: created()}, s.deleteObject)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: objectPath + "/history",
@@ -159,7 +160,7 @@ func (s *server) writeObject(ctx context.Context, in Written,
 	if strings.HasPrefix(askedOf(ctx).name, http.MethodDelete) {
 		p = ledger.MayDelete
 	}
-	if err := s.may(ctx, p, key); err != nil {
+	if err := s.mayEdit(ctx, p, key); err != nil {
 		return nil, err
 	}
 	if computed := in.IfMatch == "*" || strings.HasPrefix(askedOf(ctx).name, http.MethodPatch); computed {
@@ -184,6 +185,11 @@ func (s *server) writeObject(ctx context.Context, in Written,
 		return nil, err
 	}
 	d.Edits = []ledger.Edit{e}
+	if d.DryRun {
+		if err := s.mayCompare(ctx, d); err != nil {
+			return nil, err
+		}
+	}
 	if d, err = s.admit(ctx, d, s.mayDraft); err != nil {
 		return nil, err
 	}
@@ -191,9 +197,9 @@ func (s *server) writeObject(ctx context.Context, in Written,
 	if err != nil {
 		return nil, err
 	}
-	out := changed(change)
-	if d.DryRun {
-		return out, nil
+	out, err := s.changed(ctx, change)
+	if d.DryRun || err != nil {
+		return out, err
 	}
 	generation := now.Generation
 	for _, e := range change.Edited {

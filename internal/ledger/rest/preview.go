@@ -15,7 +15,8 @@ import (
 func previews(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/preview", Summary: "Preview change",
 		Description: "What the change would do in the proxies of each cluster. Nothing is written. Who may not read all " +
-			"objects of a target gets the digest, and no report."}, s.postPreview)
+			"objects of a target gets the digest, and no report.", Metadata: map[string]any{large: true,
+			first: anyOf(ledger.MayPropose, ledger.MayWrite, ledger.MayDelete, ledger.MayRollback)}}, s.postPreview)
 }
 
 type onePreview struct{ Body wire.Preview }
@@ -57,6 +58,9 @@ func (s *server) seenPreview(ctx context.Context, p wire.Preview) (wire.Preview,
 
 // mayPreview: who may propose or make a change may ask what it would do.
 func (s *server) mayPreview(ctx context.Context, d ledger.Draft) error {
+	if err := s.mayCompare(ctx, d); err != nil {
+		return err
+	}
 	for _, e := range d.Edits {
 		ok, err := s.lets(ctx, ledger.MayPropose, e.Key)
 		if err != nil {
@@ -78,6 +82,11 @@ func (s *server) preview(ctx context.Context, d ledger.Draft) (wire.Preview, err
 	if s.Preview == nil {
 		return wire.Preview{}, notAsked
 	}
+	end, err := s.turn(ctx, Previews)
+	if err != nil {
+		return wire.Preview{}, err
+	}
+	defer end()
 	return s.Preview.Preview(ctx, d)
 }
 
@@ -96,6 +105,14 @@ func (s *server) commitPreviewed(ctx context.Context, d ledger.Draft, digest str
 	if s.Preview == nil {
 		return ledger.Change{}, notAsked
 	}
+	if err := s.mayCompare(ctx, d); err != nil {
+		return ledger.Change{}, err
+	}
+	end, err := s.turn(ctx, Previews)
+	if err != nil {
+		return ledger.Change{}, err
+	}
+	defer end()
 	c, now, err := s.Preview.Commit(ctx, d, digest)
 	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.Conflict && now.Digest != digest {
 		if now, err = s.seenPreview(ctx, now); err != nil {

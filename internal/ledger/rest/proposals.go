@@ -25,17 +25,20 @@ func proposals(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals", Summary: "Propose change",
 		DefaultStatus: http.StatusCreated,
 		Description: "Others are to approve it. It is kept with what it does in the proxies. Its draft states no " +
-			"head, dryRun or ifPreview."}, s.postProposal)
+			"head, dryRun or ifPreview.", Metadata: map[string]any{large: true,
+			first: anyOf(ledger.MayPropose, ledger.MayWrite, ledger.MayDelete, ledger.MayRollback)}}, s.postProposal)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals", Summary: "List proposals",
 		Description: "The newest first. Those of which the caller may read nothing are left out, so that a page may be " +
 			"short."}, s.getProposals)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals/{number}", Summary: "Get proposal"},
 		s.getProposal)
+	approvers := map[string]any{first: anyOf(ledger.MayApprove)}
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
-		Summary: "Approve proposal", Description: "Nobody approves what they proposed. The body states the digest of " +
+		Summary: "Approve proposal", Metadata: approvers,
+		Description: "Nobody approves what they proposed. The body states the digest of " +
 			"the preview that is approved (428 without)."}, s.approve)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
-		Summary: "Reject proposal", Description: "It ends with that."}, s.reject)
+		Summary: "Reject proposal", Metadata: approvers, Description: "It ends with that."}, s.reject)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/withdraw",
 		Summary: "Withdraw proposal", Description: "For who proposed it."}, s.withdraw)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/preview",
@@ -84,6 +87,14 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	if d.Blind, err = s.guard().Blind(ctx, askedOf(ctx).caller, d.Edits); err != nil {
+		return nil, err
+	}
+	end, err := s.turn(ctx, Previews)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	p, err := by.Propose(ctx, d)
 	if err != nil {
 		return nil, err
@@ -104,7 +115,7 @@ func (s *server) mayPropose(ctx context.Context, d ledger.Draft) error {
 				return err
 			}
 		}
-		ok, err := s.lets(ctx, usual(d, e), e.Key)
+		ok, err := s.letsEdit(ctx, usual(d, e), e.Key)
 		if err != nil {
 			return err
 		}
@@ -157,14 +168,20 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 		if err != nil {
 			return wire.Proposal{}, err
 		}
-		ok := may || p.By == askedOf(ctx).caller.Subject
-		if approves = approves && may; !ok {
-			if ok, err = s.lets(ctx, ledger.MayRead, e.Key); err != nil {
-				return wire.Proposal{}, err
-			}
+		reads, err := s.lets(ctx, ledger.MayRead, e.Key)
+		if err != nil {
+			return wire.Proposal{}, err
 		}
-		if ok {
-			e.Content = s.redact(ledger.Object{Key: e.Key, Content: e.Content}).Content
+		approves = approves && may
+		if may || reads || p.By == askedOf(ctx).caller.Subject {
+			of := "" // who does not read the Secret can't tell whether it has the values of another proposal
+			if !reads {
+				of = fmt.Sprintf("proposal %d", p.Number)
+			}
+			if !reads && !may && comparable(e) { // nor whether they are those that it has
+				p.Preview.Digest = ""
+			}
+			e.Content = s.redact(ledger.Object{Key: e.Key, Content: e.Content}, of).Content
 			edits = append(edits, e)
 		}
 	}
@@ -188,7 +205,7 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, error) {
 	w, err := s.seenProposal(ctx, p)
 	if err == nil && len(w.Draft.Edits) == 0 && w.Hidden > 0 {
-		err = s.may(ctx, ledger.MayRead, p.Draft.Edits[0].Key)
+		err = s.hidden(ctx, fmt.Sprintf("proposal %d", p.Number), p.Draft.Edits[0].Key)
 	}
 	return &oneProposal{Body: w}, err
 }
@@ -279,6 +296,11 @@ func (s *server) repreview(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	end, err := s.turn(ctx, Previews)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	if _, err = by.Repreview(ctx, in.Number); err != nil {
 		return nil, err
 	}
@@ -308,11 +330,16 @@ func (s *server) commitProposal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	end, err := s.turn(ctx, Previews)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	c, err := by.CommitProposal(ctx, in.Number, askedOf(ctx).caller.Subject, in.Body.Preview)
 	if err != nil {
 		return nil, err
 	}
-	return changed(c), nil
+	return s.changed(ctx, c)
 }
 
 // mayMove refuses who neither proposed it nor may approve it or make its changes.
@@ -321,7 +348,7 @@ func (s *server) mayMove(ctx context.Context, p ledger.Proposal) error {
 		return s.mayPropose(ctx, p.Draft) // they may have lost the permission
 	}
 	for _, e := range p.Draft.Edits {
-		if ok, err := s.lets(ctx, usual(p.Draft, e), e.Key); err != nil {
+		if ok, err := s.letsEdit(ctx, usual(p.Draft, e), e.Key); err != nil {
 			return err
 		} else if ok {
 			continue

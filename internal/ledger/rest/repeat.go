@@ -40,7 +40,8 @@ func (s *server) repeated(ctx context.Context, request string, same func(ledger.
 		return nil, false, e
 	}
 	c.Repeated = true
-	return changed(c), true, nil
+	out, err = s.changed(ctx, c)
+	return out, true, err
 }
 
 // backTo tells the changes that undo or rollback made of another one.

@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"go.uber.org/goleak"
 
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
 	"cardea.dev/cardea/internal/ledger/rest"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rig struct {
 	t       *testing.T
 	store   *store.Store
+	handler http.Handler
 	server  *httptest.Server
 	client  *http.Client
 	tokens  map[string]string // by whose they are
@@ -64,14 +66,15 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	} {
 		r.ok(s.SetGrant(ctx, g, "test"))
 	}
-	c := rest.Config{Ledger: s, Callers: caller.New(caller.Config{Access: s}), Version: "test",
-		Unknown: func() { r.unknown.Add(1) }}
+	groups := caller.GroupsOf(kinds.Catalog())
+	c := rest.Config{Ledger: s, Callers: caller.New(caller.Config{Access: s, Groups: groups}), Version: "test",
+		Groups: groups, Unknown: func() { r.unknown.Add(1) }}
 	for _, f := range change {
 		f(&c)
 	}
 	h, err := rest.New(c)
 	r.ok(err)
-	r.server = httptest.NewServer(h)
+	r.handler, r.server = h, httptest.NewServer(h)
 	t.Cleanup(r.server.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

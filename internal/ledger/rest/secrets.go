@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -17,12 +18,13 @@ var redaction = regexp.MustCompile(`^sha256:[0-9a-f]{32}$`)
 // redact replaces the values of a Secret by digests. They are keyed with a key of this process, and with the object and
 // the name of the value: they tell whether a value changed between two generations, and nothing else. They do not tell
 // what a short value is, nor that two Secrets have the same.
-func (s *server) redact(o ledger.Object) ledger.Object {
-	return o.Masked(func(field, name string, value any) string { return s.digest(o.Key, field, name, value) })
+// With of, they can be compared only with others of the same.
+func (s *server) redact(o ledger.Object, of ...string) ledger.Object {
+	return o.Masked(func(field, name string, value any) string { return s.digest(o.Key, of, field, name, value) })
 }
 
-func (s *server) digest(k ledger.Key, field, name string, value any) string {
-	text, err := json.Marshal([]any{k, field, name, value})
+func (s *server) digest(k ledger.Key, of []string, field, name string, value any) string {
+	text, err := json.Marshal([]any{k, strings.Join(of, ""), field, name, value})
 	if err != nil {
 		text = nil
 	}

@@ -26,7 +26,7 @@ func statuses(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/status/query", Summary: "Query status"},
 		s.queryStatus)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/retry", Summary: "Retry",
-		Description: "What failed is due now."}, s.retry)
+		Description: "What failed is due now.", Metadata: map[string]any{first: anyOf(ledger.MayWrite)}}, s.retry)
 }
 
 type changeStatus struct{ Body wire.ChangeStatus }
@@ -44,6 +44,13 @@ func (s *server) changeStatus(ctx context.Context, in *struct {
 	c, err := s.change(ctx, in.Number)
 	if err != nil {
 		return nil, err
+	}
+	if wait > 0 {
+		end, err := s.turn(ctx, Waiting)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
 	}
 	until, step := time.NewTimer(wait), waitFirst
 	defer until.Stop()

@@ -59,7 +59,15 @@ func (s *server) watch(ctx context.Context, in *struct {
 		return nil, &ledger.Error{Code: ledger.Conflict, Fix: "read everything again",
 			Message: "the ledger was restored: its numbers mean other changes now"}
 	}
-	ctx, stop := context.WithCancel(ctx)
+	end, err := s.turn(ctx, Watches)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := func() {
+		cancel()
+		end()
+	}
 	entries := make(chan entry)
 	go func() {
 		defer close(entries)

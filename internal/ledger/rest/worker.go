@@ -91,6 +91,11 @@ func (s *server) workerNews(ctx context.Context, in *struct {
 	if out.Body.Change = head.Change; err != nil || head.Change != in.After {
 		return out, err
 	}
+	end, err := s.turn(ctx, Waiting)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, workerWait)
 	defer cancel()
 	for change, err := range s.Ledger.Watch(ctx, in.After) {

@@ -234,13 +234,8 @@ func (c *compaction) oldDenials(ctx context.Context) error {
 			if removed = 0; err != nil || !number.Valid {
 				return err
 			}
-			_, err = t.exec(`UPDATE head SET denial_compacted = $1,
-				denial_checkpoint = (SELECT digest FROM denials WHERE number = $1) WHERE id = 1`, number.Int64)
-			if err != nil {
-				return err
-			}
-			removed, err = t.exec(`DELETE FROM denials WHERE number <= $1`, number.Int64)
-			return err
+			removed = compactPage // or fewer: then the next page is empty
+			return dropDenials(t, number.Int64)
 		})
 		if err != nil {
 			return err

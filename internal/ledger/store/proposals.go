@@ -13,7 +13,8 @@ import (
 // Propose keeps a draft that others are to approve.
 func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Preview) (made ledger.Proposal, err error) {
 	request := d.Request
-	d.Request, d.Head, d.DryRun, d.Direct, d.Proposal = "", 0, false, false, nil
+	blind := d.Blind
+	d.Request, d.Head, d.DryRun, d.Direct, d.Blind, d.Proposal = "", 0, false, false, false, nil
 	p, err := s.prepareDraft(ctx, d)
 	switch {
 	case err != nil:
@@ -38,7 +39,7 @@ func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Prev
 			made = again
 			return errors.Join(s.stand(t, &made), s.complete(t, &made))
 		}
-		if err := s.wouldCommit(t, p); err != nil {
+		if err := s.wouldCommit(t, p, blind); err != nil {
 			return err
 		}
 		made = ledger.Proposal{By: d.Author, At: fromMicros(h.now), Message: d.Message, Draft: p.draft, Preview: preview,
@@ -55,14 +56,14 @@ func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Prev
 	return made, err
 }
 
-// wouldCommit refuses what Commit would refuse, and a draft that changes nothing.
-func (s *Store) wouldCommit(t tx, p prepared) error {
+// wouldCommit refuses what Commit would refuse, and a draft that changes nothing: of a blind one, that is not told.
+func (s *Store) wouldCommit(t tx, p prepared, blind bool) error {
 	b := &batch{store: s, drafts: []prepared{p}, dry: true}
 	if err := b.run(t); err != nil {
 		return err
 	}
 	a := b.answers[0]
-	if a.err == nil && len(a.change.Edited) == 0 {
+	if a.err == nil && len(a.change.Edited) == 0 && !blind {
 		return &ledger.Error{Code: ledger.Invalid, Field: "edits", Message: "the proposal changes nothing",
 			Fix: "propose something that is not so already"}
 	}

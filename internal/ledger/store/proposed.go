@@ -40,10 +40,19 @@ func (b *batch) checkDirect(p prepared, state *ledger.State) error {
 	if err != nil {
 		return err
 	}
+	var changed []ledger.Key
 	for _, e := range w.Change.Edited {
-		if needed := b.reg.targets[e.Target].Approvals; needed > 0 {
-			return &ledger.Error{Code: ledger.Denied, Object: e.Key.String(),
-				Message: fmt.Sprintf("changes of target %s need approvals (%d), and are to be proposed", e.Target, needed),
+		changed = append(changed, e.Key)
+	}
+	for _, k := range w.Change.Unchanged {
+		if p.draft.Blind && k.IsSecret() {
+			changed = append(changed, k)
+		}
+	}
+	for _, k := range changed {
+		if needed := b.reg.targets[k.Target].Approvals; needed > 0 {
+			return &ledger.Error{Code: ledger.Denied, Object: k.String(),
+				Message: fmt.Sprintf("changes of target %s need approvals (%d), and are to be proposed", k.Target, needed),
 				Fix:     "propose it: `cardea ledger propose` or --propose, or POST /ledger/v1/proposals"}
 		}
 	}

@@ -53,13 +53,15 @@ type Store struct {
 
 	lookFor time.Duration // how long it is looked for a change whose COMMIT had no answer
 	silent  atomic.Bool   // no notifications: for tests
+
+	mostDenials int64 // how many are kept
 }
 
 var _ ledger.Ledger = (*Store)(nil)
 
 // Open opens a ledger, and makes or migrates its tables.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	s := &Store{log: c.Log, notify: make(chan struct{}, 1), lookFor: patience}
+	s := &Store{log: c.Log, notify: make(chan struct{}, 1), lookFor: patience, mostDenials: mostDenials}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -160,7 +160,7 @@ func (v *verifier) denials(ctx context.Context) error {
 				}
 				v.Denials, last, digest = v.Denials+1, d.Number, d.Digest
 				return err
-			}, `SELECT number, at, subject, permission, object, request, digest FROM denials WHERE number > $1
+			}, `SELECT number, at, subject, permission, object, request, missed, digest FROM denials WHERE number > $1
 				ORDER BY number LIMIT $2`, last, verifyPage)
 			if more = n == verifyPage; !more && (last != newest || digest != end) {
 				v.wrong("the newest denial is %d by its row, %d by the head", last, newest)

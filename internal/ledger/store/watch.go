@@ -34,6 +34,9 @@ func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change, 
 				return
 			}
 			if err != nil {
+				if s.closing.Err() != nil { // the database was closed while it was read
+					err = errClosed()
+				}
 				yield(ledger.Change{}, err)
 				return
 			}

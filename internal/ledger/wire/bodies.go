@@ -201,6 +201,7 @@ type DenialBody struct {
 	Permission ledger.Permission `json:"permission"`
 	Object     string            `json:"object,omitempty"`
 	Request    string            `json:"request"`
+	Missed     int64             `json:"missed,omitempty" minimum:"0" doc:"How many were not noted since the one before"`
 }
 
 // ReadingBody is the body of PUT /clusters/{cluster}/reads/{target}.

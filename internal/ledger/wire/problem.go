@@ -23,6 +23,7 @@ var Statuses = map[ledger.Code]int{
 	ledger.Denied:      http.StatusForbidden,
 	ledger.Unknown:     http.StatusUnauthorized,
 	ledger.TooLarge:    http.StatusRequestEntityTooLarge,
+	ledger.TooMany:     http.StatusTooManyRequests,
 	ledger.Unavailable: http.StatusServiceUnavailable,
 	ledger.Unprotected: http.StatusUnprocessableEntity,
 	ledger.NotAsked:    http.StatusConflict,
@@ -73,7 +74,7 @@ func (p *Problem) GetHeaders() http.Header {
 	switch p.Status {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="cardea ledger"`)
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		h.Set("Retry-After", "1")
 	case http.StatusPreconditionFailed:
 		if p.Have != 0 {

@@ -1,0 +1,78 @@
+package kube
+
+import (
+	"sync"
+	"time"
+)
+
+// answer is what the API server said to a question.
+type answer[A any] struct {
+	accepted bool
+	value    A
+	err      error
+	until    time.Time // it need not be asked again
+	ends     time.Time // it can't be true any more
+}
+
+// pastAnswers remembers a bounded number of answers. Any goroutine may use it.
+type pastAnswers[A any] struct {
+	mu sync.Mutex
+	of map[AnswerKey]*remembered[A]
+}
+
+type remembered[A any] struct {
+	answer[A]
+	used time.Time
+}
+
+func newPastAnswers[A any]() *pastAnswers[A] {
+	return &pastAnswers[A]{of: map[AnswerKey]*remembered[A]{}}
+}
+
+// get is what is remembered of a question whose answer has not ended.
+func (m *pastAnswers[A]) get(key AnswerKey, now time.Time) (answer[A], bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of[key]
+	if r == nil || r.over(now) {
+		return answer[A]{}, false
+	}
+	r.used = now
+	return r.answer, true
+}
+
+// put remembers an answer. If there are too many, those that ended go, or else a refused one, or the one that was not
+// used for longest.
+func (m *pastAnswers[A]) put(key AnswerKey, a answer[A], now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of[key] == nil && len(m.of) >= maxReviews {
+		m.makeRoom(now)
+	}
+	m.of[key] = &remembered[A]{a, now}
+}
+
+func (m *pastAnswers[A]) makeRoom(now time.Time) {
+	var victim AnswerKey
+	var worst *remembered[A]
+	for key, r := range m.of {
+		if r.over(now) {
+			delete(m.of, key)
+		} else if worst == nil || r.goesBefore(worst) {
+			victim, worst = key, r
+		}
+	}
+	if len(m.of) >= maxReviews {
+		delete(m.of, victim)
+	}
+}
+
+// goesBefore: who sends garbage must not drive out those who are known.
+func (r *remembered[A]) goesBefore(o *remembered[A]) bool {
+	if refused := r.err != nil; refused != (o.err != nil) {
+		return refused
+	}
+	return r.used.Before(o.used)
+}
+
+func (a answer[A]) over(now time.Time) bool { return !a.ends.IsZero() && !now.Before(a.ends) }

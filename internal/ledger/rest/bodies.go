@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// first, in an operation's metadata, is what decides whether a caller may do it before the body is read: a check. An
+// operation without one is for everybody who is known, or for a cluster's worker (confine).
+const first = "first"
+
+// large, in an operation's metadata, marks one whose body is a change: it may be larger, of who may write a whole
+// target.
+const large = "large"
+
+// check refuses who may not do an operation, whatever its body says.
+type check func(s *server, h huma.Context) error
+
+// any of these permissions has to be there for some object.
+func anyOf(list ...ledger.Permission) check {
+	return func(s *server, h huma.Context) error {
+		return s.guard().MayAny(h.Context(), askedOf(h.Context()).attempt(), list...)
+	}
+}
+
+// administers is the check of administrators.
+func administers(s *server, h huma.Context) error { return s.admin(h.Context()) }
+
+// writes is the check of who writes the object of the path.
+func writes(s *server, h huma.Context) error {
+	return s.mayWrite(h.Context(), s.key(Named{Target: h.Param("target"), Kind: h.Param("kind"),
+		Namespace: h.Param("namespace"), Name: h.Param("name")}))
+}
+
+// bodies lets a body be read once it is known that its sender may do something with it, and that there is room for it.
+func (s *server) bodies(h huma.Context, next func(huma.Context)) {
+	op := h.Operation()
+	if op.RequestBody == nil {
+		next(h)
+		return
+	}
+	r, w := humago.Unwrap(h)
+	release, err := s.body(h)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	defer release()
+	next(h)
+}
+
+func (s *server) body(h huma.Context) (release func(), err error) {
+	r, w := humago.Unwrap(h)
+	op := h.Operation()
+	if check, is := op.Metadata[first].(check); is {
+		if err := check(s, h); err != nil {
+			return nil, err
+		}
+	}
+	most := int64(BodyBytes)
+	if r.ContentLength > most && op.Metadata[large] != nil {
+		if most, err = s.mostBytes(h.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return s.Limits.Body(w, r, askedOf(h.Context()).attempt().Subject(), most)
+}
+
+// mostBytes is how much a change of the caller may have.
+func (s *server) mostBytes(ctx context.Context) (int64, error) {
+	targets, err := s.Ledger.Targets(ctx)
+	if err != nil {
+		return 0, err
+	}
+	whole, err := s.guard().MayWholly(ctx, askedOf(ctx).caller, targets)
+	if err != nil || !whole {
+		return BodyBytes, err
+	}
+	return ledger.MaxBytes, nil
+}
