@@ -125,7 +125,7 @@ func TestJudge(t *testing.T) {
 	if len(said) > 0 || !slices.Equal(got, want) {
 		t.Errorf("%+v %v, want %+v", got, said, want)
 	}
-	if got = judge(extend.Request{Method: "GET"}, v); !len(got) != 2 || got[1] != want[2] {
+	if got = judge(extend.Request{Method: "GET"}, v); len(got) != 2 || got[1] != want[2] {
 		t.Errorf("of another method: %+v, want %+v", got, want[2])
 	}
 }
