@@ -38,7 +38,7 @@ func ReadURL(r Reader, text string) (found bool) {
 	case u.Fragment != "":
 		r.Refuse("there is a # in it, and what follows is not sent; take it out")
 	case notAddress == nil && model.IsMetadata(address):
-		r.Refuse(fmt.Sprintf("nothing is fetched from %s: at link-local addresses machines find their credentials", address))
+		r.Refuse(fmt.Sprintf("nothing is fetched from %s: at such addresses machines find their credentials", address))
 	default:
 		if strings.EqualFold(u.Scheme, "http") {
 			r.Warn("it is fetched without TLS, so whoever is on the way can change it; use https")

@@ -39,8 +39,8 @@ type Config struct {
 	// Files is where proxies that read files find them, and Sync how long after a write each has read it.
 	Files proxyfiles.Store
 	Sync  time.Duration
-	// Loopback allows to fetch documents that policies name from this machine.
-	Loopback bool
+	// Reach says where documents are fetched from that policies name.
+	Reach fetch.Reach
 
 	// Explain, Diff and Admin say what the source of the objects knows: who locates objects, which edits it would not
 	// take, what is wrong, where the API listens. What the other parts know is filled in.
@@ -89,7 +89,7 @@ func New(c Config) (p *Parts, err error) {
 		return nil, err
 	}
 	fetcher, err := fetch.New(fetch.Config{
-		Graph: w.Graph, Wanted: w.Plan.Fetches, Fetched: w.Sources.Fetched, Loopback: c.Loopback, Log: c.Log,
+		Graph: w.Graph, Wanted: w.Plan.Fetches, Fetched: w.Sources.Fetched, Reach: c.Reach, Log: c.Log,
 		Metrics: c.Metrics,
 	})
 	if err != nil {

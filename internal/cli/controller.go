@@ -21,7 +21,7 @@ import (
 func controllerCommand(p Program) *cobra.Command {
 	o := server.Options{Dialects: p.Dialects, Extensions: p.Extensions}
 	var level, format string
-	var except []string
+	var except, fetchExcept []string
 	cmd := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the gateways of a Kubernetes cluster",
@@ -47,6 +47,9 @@ the proxies must then be able to reach --xds under the name of --service.`,
 			if o.EgressExcept, err = deploy.Prefixes(except); err != nil {
 				return fmt.Errorf("--egress-except: %w; want networks such as 10.0.0.0/24", err)
 			}
+			if o.FetchExcept, err = deploy.Prefixes(fetchExcept); err != nil {
+				return fmt.Errorf("--fetch-except: %w; want networks such as 10.0.0.0/24", err)
+			}
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
 			}
@@ -58,6 +61,9 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.StringSliceVar(&except, "egress-except", deploy.DefaultEgressExcept(),
 		"networks that no proxy may connect to, by a NetworkPolicy of each Gateway's proxies; add those of\n"+
 			"the nodes and of the API server; \"\": no NetworkPolicy is made")
+	f.StringSliceVar(&fetchExcept, "fetch-except", nil,
+		"networks that this program fetches no key sets from that policies name, besides its own machine, the API\n"+
+			"server and clouds' metadata services; such as those of nodes, pods and Services")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")

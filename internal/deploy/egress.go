@@ -9,15 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+
+	"cardea.dev/cardea/internal/model"
 )
 
 // nodeLocalDNS is where Kubernetes' NodeLocal DNSCache listens, within the link-local range.
 const nodeLocalDNS = "169.254.20.10/32"
 
-// DefaultEgressExcept are the addresses to which proxies send nothing: link-local ones, where clouds have their
-// metadata services (credentials of the node), and that of AWS for IPv6.
-func DefaultEgressExcept() []string {
-	return []string{"169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128"}
+// DefaultEgressExcept are the addresses to which proxies send nothing: those of clouds' metadata services, which have
+// the credentials of the node, as they are and behind NAT64.
+func DefaultEgressExcept() (list []string) {
+	for _, n := range model.Metadata {
+		list = append(list, n.String())
+		if of := model.OfNAT64(n); of.IsValid() {
+			list = append(list, of.String())
+		}
+	}
+	return list
 }
 
 // egress bounds where a Gateway's proxies connect to, whatever hostnames that tenants name resolve to: anywhere but to
@@ -56,6 +64,8 @@ func Prefixes(cidrs []string) ([]netip.Prefix, error) {
 		switch {
 		case err != nil:
 			return nil, err
+		case p.Addr().Is4In6():
+			return nil, fmt.Errorf("%s stands for a network of IPv4; write that", text)
 		case p.Bits() == 0:
 			return nil, fmt.Errorf("%s is all there is", text)
 		}

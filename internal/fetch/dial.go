@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -28,11 +27,15 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
+// unasked is why no request was made. It says nothing of what answers, so everybody may read it.
+type unasked struct{ refusal }
+
 // client makes a client for a document. There is one for each request: they are rare, and no connection is kept.
 func (f *Fetcher) client(key model.FetchKey, want model.Fetch) (*http.Client, error) {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: f.control}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: f.cfg.Reach.control, Resolver: f.resolver}
 	transport := &http.Transport{
-		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: f.cfg.Roots}, TLSHandshakeTimeout: dialTimeout,
+		DialContext: f.cfg.Reach.dial(dialer), TLSClientConfig: &tls.Config{RootCAs: f.cfg.Roots},
+		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 	}
 	if want.Backend != nil {
@@ -43,28 +46,14 @@ func (f *Fetcher) client(key model.FetchKey, want model.Fetch) (*http.Client, er
 	return &http.Client{Transport: transport, CheckRedirect: redirect(key)}, nil
 }
 
-// control is asked before each connection, when the address is known.
-func (f *Fetcher) control(_, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	switch {
-	case err != nil:
-		return refusal("its host has no address")
-	case model.IsMetadata(to.Addr()):
-		return refusal("its host has a link-local address, at which machines find their credentials")
-	case to.Addr().Unmap().IsLoopback() && !f.cfg.Loopback, to.Addr().IsUnspecified() && !f.cfg.Loopback:
-		return refusal("its host has a loopback address, which is the controller itself")
-	}
-	return nil
-}
-
 // through lets a client connect to a backend, whatever host it asks for.
 func through(t *http.Transport, dialer *net.Dialer, b model.Backend) error {
 	addresses := addressesOf(b)
 	switch {
 	case b.TLS != nil && b.TLS.Closed != "":
-		return refusal("no request can be sent to the backend: " + b.TLS.Closed)
+		return unasked{refusal("no request can be sent to the backend: " + b.TLS.Closed)}
 	case len(addresses) == 0:
-		return refusal("the backend has no endpoints")
+		return unasked{refusal("the backend has no endpoints")}
 	}
 	dial := func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
 		for _, address := range addresses {
@@ -99,7 +88,11 @@ func through(t *http.Transport, dialer *net.Dialer, b model.Backend) error {
 // addressesOf are those of a backend, the ones that get requests first.
 func addressesOf(b model.Backend) (list []string) {
 	if b.Hostname != "" {
-		return []string{net.JoinHostPort(b.Hostname, strconv.Itoa(int(b.HostPort)))}
+		host := b.Hostname
+		if b.WholeName {
+			host = whole(host)
+		}
+		return []string{net.JoinHostPort(host, strconv.Itoa(int(b.HostPort)))}
 	}
 	for _, e := range b.Endpoints {
 		list = append(list, net.JoinHostPort(e.Address, strconv.Itoa(int(e.Port))))

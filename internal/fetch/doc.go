@@ -6,9 +6,8 @@
 // refresh time, and, while it can't be fetched, again and again after waits that grow. No edit of anything else makes
 // it asked for.
 //
-// Users who may write policies are not trusted with what this program reaches: link-local addresses, at which machines
-// find their credentials, are never connected to; nor are loopback addresses, unless Config.Loopback is set. Answers
-// are bounded in size and time, and TLS is always verified.
+// Users who may write policies are not trusted with what this program reaches (Reach), nor to leave others time (lane).
+// Answers are bounded in size and time, and TLS is always verified.
 //
 // It owns when and how documents are fetched. It must never know what they say. Start reading at Fetcher.Run.
 package fetch

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -18,8 +19,11 @@ const (
 	// firstRetry is the wait after the first failure; each further one doubles it, up to lastRetry or the refresh time.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
-	// workers is how many documents are asked for at once.
-	workers = 8
+	// atOnce is how many requests are under way at once, and ofNamespace how many of those are one namespace's. Sources
+	// whose last request took slowAfter have slowAtOnce and slowOfNamespace of their own.
+	atOnce, ofNamespace         = 32, 4
+	slowAtOnce, slowOfNamespace = 8, 2
+	slowAfter                   = 2 * time.Second
 	// patience is how long Tried waits.
 	patience = 5 * time.Second
 )
@@ -29,8 +33,7 @@ type Config struct {
 	Graph   *flow.Graph
 	Wanted  *flow.Collection[model.FetchKey, model.Fetch] // nil: nothing ever is
 	Fetched *flow.Source[model.FetchKey, model.Fetched]
-	// Loopback allows to fetch from this machine.
-	Loopback bool
+	Reach   Reach
 	// Roots are who signs certificates where no backend says so; nil: those that the machine trusts.
 	Roots   *x509.CertPool
 	Log     *slog.Logger
@@ -39,10 +42,12 @@ type Config struct {
 
 // Fetcher fetches documents.
 type Fetcher struct {
-	cfg      Config
-	outcomes *prometheus.CounterVec
-	slots    chan struct{} // one for each document that may be asked for at once
-	tried    chan struct{}
+	cfg         Config
+	outcomes    *prometheus.CounterVec
+	quick, slow *lane
+	tried       chan struct{}
+	ask         func(context.Context, model.FetchKey, model.Fetch, string) (answer, error) // get, or a test's
+	resolver    *net.Resolver                                                              // nil: the machine's
 
 	// sources is used by Run only.
 	sources map[model.FetchKey]*source
@@ -51,12 +56,14 @@ type Fetcher struct {
 // New makes a Fetcher. It does nothing before Run.
 func New(cfg Config) (*Fetcher, error) {
 	f := &Fetcher{
-		cfg: cfg, slots: make(chan struct{}, workers), tried: make(chan struct{}), sources: map[model.FetchKey]*source{},
+		cfg: cfg, tried: make(chan struct{}), sources: map[model.FetchKey]*source{},
+		quick: newLane(atOnce, ofNamespace), slow: newLane(slowAtOnce, slowOfNamespace),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_fetches_total",
 			Help: "Requests for documents that policies name, by outcome: changed, unchanged, not-modified (304) or failed.",
 		}, []string{"outcome"}),
 	}
+	f.ask = f.get
 	if err := cfg.Metrics.Register(f.outcomes); err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
 	}

@@ -20,6 +20,14 @@ import (
 
 const keys = `{"keys": [{"kty": "EC"}]}`
 
+// wanted is how a document of some namespaces is wanted; none: of "shop".
+func wanted(refresh time.Duration, namespaces ...string) model.Fetch {
+	if len(namespaces) == 0 {
+		namespaces = []string{"shop"}
+	}
+	return model.Fetch{Refresh: refresh, Namespaces: namespaces}
+}
+
 // tester runs a Fetcher.
 type tester struct {
 	*testing.T
@@ -37,7 +45,7 @@ func newFetcher(t *testing.T) *tester {
 	}
 	var err error
 	if w.fetcher, err = New(Config{
-		Graph: g, Wanted: w.wanted.Collection(), Fetched: w.fetched, Loopback: true, Log: slog.New(slog.DiscardHandler),
+		Graph: g, Wanted: w.wanted.Collection(), Fetched: w.fetched, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
 	}); err != nil {
 		t.Fatal(err)
@@ -124,7 +132,7 @@ func (d *document) set(content string, status int) {
 func TestLastGoodIsKept(t *testing.T) {
 	w, d := newFetcher(t), serve(t)
 	key := model.FetchKey{URL: d.URL, Member: "keys"}
-	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, model.Fetch{Refresh: 5 * time.Millisecond}) })
+	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, wanted(5*time.Millisecond)) })
 	w.run()
 	w.until(key, knows(keys))
 	<-w.fetcher.Tried()
@@ -162,13 +170,13 @@ func TestLastGoodIsKept(t *testing.T) {
 func TestNothingElseFetches(t *testing.T) {
 	w, d, other := newFetcher(t), serve(t), serve(t)
 	key, beside := model.FetchKey{URL: d.URL}, model.FetchKey{URL: other.URL}
-	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, model.Fetch{Refresh: time.Hour}) })
+	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, wanted(time.Hour)) })
 	w.run()
 	w.until(key, knows(keys))
 	for i := range 3 {
 		w.edit(func(b *flow.Batch) {
-			w.wanted.Set(b, key, model.Fetch{Refresh: time.Hour + time.Duration(i)})
-			w.wanted.Set(b, beside, model.Fetch{Refresh: time.Hour})
+			w.wanted.Set(b, key, wanted(time.Hour+time.Duration(i)))
+			w.wanted.Set(b, beside, wanted(time.Hour))
 		})
 		w.until(beside, knows(keys))
 		w.edit(func(b *flow.Batch) { w.wanted.Delete(b, beside) })
@@ -189,7 +197,7 @@ func TestThereLater(t *testing.T) {
 	listener.Close()
 	w := newFetcher(t)
 	key := model.FetchKey{URL: "http://" + address}
-	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, model.Fetch{Refresh: 10 * time.Millisecond}) })
+	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, wanted(10*time.Millisecond)) })
 	w.run()
 	<-w.fetcher.Tried()
 	w.until(key, func(f model.Fetched, _ bool) bool { return f == model.Fetched{Failing: "connection refused"} })

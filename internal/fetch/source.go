@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -26,7 +25,9 @@ type source struct {
 	// used by run only
 	etag     string
 	known    model.Fetched
+	failing  string // why it could not be fetched the last time; "": it could
 	failures int
+	slow     bool // the last request took long
 }
 
 func newSource(f *Fetcher, key model.FetchKey, want model.Fetch) *source {
@@ -88,23 +89,28 @@ func (s *source) pause() time.Duration {
 
 // ask asks for the document once, and tells the graph.
 func (s *source) ask(ctx context.Context) {
-	select {
-	case s.f.slots <- struct{}{}:
-		defer func() { <-s.f.slots }()
-	case <-ctx.Done():
+	want, lane := s.wanted(), s.f.quick
+	if s.slow {
+		lane = s.f.slow
+	}
+	leave, err := lane.enter(ctx, want.Namespaces)
+	if err != nil {
 		return
 	}
-	got, err := s.f.get(ctx, s.key, s.wanted(), s.etag)
+	began := time.Now()
+	got, err := s.f.ask(ctx, s.key, want, s.etag)
+	s.slow = time.Since(began) >= slowAfter
+	leave()
 	if ctx.Err() != nil {
 		return
 	}
-	was := s.known
+	was, failed := s.known, s.failing
 	outcome := s.learn(got, err)
 	s.f.outcomes.WithLabelValues(outcome).Inc()
+	s.log(failed)
 	if s.known == was {
 		return
 	}
-	s.log(was)
 	s.f.cfg.Graph.Apply("fetch", func(b *flow.Batch) { s.f.cfg.Fetched.Set(b, s.key, s.known) })
 }
 
@@ -112,14 +118,13 @@ func (s *source) ask(ctx context.Context) {
 func (s *source) learn(got answer, err error) (outcome string) {
 	if err != nil {
 		s.failures++
-		if s.known.Missing = !s.known.Known && errors.Is(err, errMissing); s.known.Missing {
+		s.failing, s.known.Failing = err.Error(), s.f.cfg.Reach.tell(err)
+		if s.known.Missing = !s.known.Known && s.known.Failing == errMissing.Error(); s.known.Missing {
 			s.known.Failing = ""
-		} else {
-			s.known.Failing = err.Error()
 		}
 		return "failed"
 	}
-	s.failures = 0
+	s.failures, s.failing = 0, ""
 	if got.notModified {
 		s.known.Failing = ""
 		return "not-modified"
@@ -134,12 +139,12 @@ func (s *source) learn(got answer, err error) (outcome string) {
 }
 
 // log tells of what begins and ends to fail.
-func (s *source) log(was model.Fetched) {
-	log := s.f.cfg.Log.With("url", s.key.URL)
+func (s *source) log(failed string) {
+	log := s.f.cfg.Log.With("url", s.key.URL, "namespaces", s.wanted().Namespaces)
 	switch {
-	case s.known.Missing || s.known.Failing != "" && s.known.Failing != was.Failing:
-		log.Warn("a document can't be fetched", "kept", s.known.Known, "error", s.known.Failing)
-	case was.Failing != "" || was.Missing:
+	case s.failing != "" && s.failing != failed:
+		log.Warn("a document can't be fetched", "kept", s.known.Known, "error", s.failing)
+	case s.failing == "" && failed != "":
 		log.Info("a document can be fetched again")
 	}
 }

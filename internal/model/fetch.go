@@ -1,9 +1,6 @@
 package model
 
-import (
-	"net/netip"
-	"time"
-)
+import "time"
 
 // FetchKey names a document that is fetched.
 type FetchKey struct {
@@ -19,8 +16,9 @@ func (k FetchKey) Owner() ObjectRef { return k.Through.Object }
 
 // Fetch says how a document is fetched.
 type Fetch struct {
-	Refresh time.Duration // after which it is asked for again
-	Backend *Backend      // what FetchKey.Through is; nil: it names none
+	Refresh    time.Duration // after which it is asked for again
+	Backend    *Backend      // what FetchKey.Through is; nil: it names none
+	Namespaces []string      // of the objects that name it, sorted
 }
 
 // Fetched is what is known of a document.
@@ -29,15 +27,6 @@ type Fetched struct {
 	Content string // of a length that is bounded by who fetches
 	// Missing: its server says that there is none, and there was none before.
 	Missing bool
-	Failing string // why it could not be fetched the last time; "" if it could
-}
-
-// amazonMetadata is where machines of Amazon find their credentials over IPv6.
-var amazonMetadata = netip.MustParseAddr("fd00:ec2::254")
-
-// IsMetadata tells whether an address is of the kind at which machines find their own credentials. Nothing that users
-// state is fetched from there.
-func IsMetadata(a netip.Addr) bool {
-	a = a.Unmap().WithZone("")
-	return a.IsLinkLocalUnicast() || a == amazonMetadata
+	// Failing is why it could not be fetched the last time, in words for those who name it; "": it could.
+	Failing string
 }

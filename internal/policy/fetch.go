@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"net/url"
+	"slices"
 	"time"
 
 	"cardea.dev/cardea/extend"
@@ -11,14 +13,20 @@ import (
 
 // fetch is a document that something depends on.
 type fetch struct {
-	Key     model.FetchKey
-	Refresh time.Duration
+	Key       model.FetchKey
+	Refresh   time.Duration
+	Namespace string // of the object that names it
 }
 
-// Fetch implements extend.Reader. The document is asked for because it is noted here, whatever becomes of the rest.
+// Fetch implements extend.Reader. The document is asked for because it is noted here, whatever becomes of the rest. A
+// host that names what is in the cluster is not: that leads past ReferenceGrants.
 func (r reader) Fetch(of extend.Document) ([]byte, extend.State) {
 	key := model.FetchKey{URL: of.URL, Through: of.Through, Member: of.Member}
-	r.problems.fetches = append(r.problems.fetches, fetch{key, of.Refresh})
+	if why := r.hostProblem(of); why != "" {
+		r.Refuse(why)
+		return nil, extend.Pending
+	}
+	r.problems.fetches = append(r.problems.fetches, fetch{key, of.Refresh, r.owner().Namespace()})
 	known, _ := flow.Fetch(r.c, r.m.in.Sources.Fetched.Collection(), key)
 	switch {
 	case known.Known && known.Failing != "":
@@ -37,6 +45,16 @@ func (r reader) Fetch(of extend.Document) ([]byte, extend.State) {
 	return []byte(known.Content), extend.Known
 }
 
+// hostProblem says why the host of a URL is not asked; "": it is, or a backend is asked in its place.
+func (r reader) hostProblem(of extend.Document) string {
+	e, _ := flow.Fetch(r.c, r.m.in.Sources.Environment.Collection(), model.ObjectRef{})
+	u, err := url.Parse(of.URL)
+	if err != nil || of.Through != (model.BackendKey{}) || e.ClusterDomain == "" {
+		return ""
+	}
+	return model.HostProblem(u.Hostname(), e.ClusterDomain, "controller", "state backendRef, which names the Service")
+}
+
 // fetches has each document once: it is asked for as often as who wants it most often says.
 func (m *Meaning) fetches(all *flow.Collection[place, needed]) *flow.Collection[model.FetchKey, model.Fetch] {
 	byKey := flow.Group(all, "policy/fetches-by-key", func(_ place, n needed) (keys []model.FetchKey) {
@@ -49,8 +67,14 @@ func (m *Meaning) fetches(all *flow.Collection[place, needed]) *flow.Collection[
 		func(c *flow.Ctx, k model.FetchKey, members flow.Members[place, needed]) (out model.Fetch, _ bool) {
 			for _, n := range members.All() {
 				for _, f := range n.Fetches {
-					if f.Key == k && (out.Refresh == 0 || f.Refresh < out.Refresh) {
+					if f.Key != k {
+						continue
+					}
+					if out.Refresh == 0 || f.Refresh < out.Refresh {
 						out.Refresh = f.Refresh
+					}
+					if i, found := slices.BinarySearch(out.Namespaces, f.Namespace); !found {
+						out.Namespaces = slices.Insert(out.Namespaces, i, f.Namespace)
 					}
 				}
 			}

@@ -43,7 +43,9 @@ type Options struct {
 	IdentitySigner string
 	// EgressExcept are the addresses that proxies must not reach; none: nothing bounds what they reach.
 	EgressExcept []netip.Prefix
-	XDSLimits    xds.Limits // of a Gateway's proxies; what is 0 is as by default
+	// FetchExcept are more addresses that this program itself fetches nothing from that policies name.
+	FetchExcept []netip.Prefix
+	XDSLimits   xds.Limits // of a Gateway's proxies; what is 0 is as by default
 
 	// ConfigMapSync is how long a cluster takes to bring a ConfigMap to the pods: the time between the steps of an edit of
 	// files that proxies read by themselves.

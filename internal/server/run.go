@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,6 +18,7 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/fetch"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/pickers"
@@ -69,7 +73,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if parts, err = assembly.New(assembly.Config{
 		World: w, Log: o.Log, Metrics: metrics, Identify: identify(e.tokens), Limits: o.XDSLimits,
-		Files: deployer.Files(), Sync: o.ConfigMapSync,
+		Files: deployer.Files(), Sync: o.ConfigMapSync, Reach: o.reach(cluster.Host),
 		Diff: diff.Config{Applied: e.objects.Applied}, Explain: explain.Config{Picker: pickerAdmin(w.Graph, &w.Plan)},
 		Admin: admin.Config{
 			Addr: o.Admin, Probes: o.Probes, OnListen: o.OnAdmin,
@@ -112,6 +116,20 @@ func (o Options) deployment(w *world.World, environment model.Environment) deplo
 			MetricsPort: environment.MetricsPort, EgressExcept: o.EgressExcept,
 		},
 	}
+}
+
+// reach is where documents are fetched from that policies name. apiServer is the address at which this program has
+// rights of its own.
+func (o Options) reach(apiServer string) fetch.Reach {
+	r := fetch.Reach{ClusterDomain: o.ClusterDomain, Except: slices.Concat(fetch.OwnMachine, o.FetchExcept)}
+	host := apiServer
+	if u, err := url.Parse(apiServer); err == nil && u.Host != "" {
+		host = u.Hostname()
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		r.Except = append(r.Except, netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen()))
+	}
+	return r
 }
 
 // saveMemory does so when the first configuration was published.

@@ -57,9 +57,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	explains.Connections, explains.Picker = children.connections, pickers.Admin
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
-		Loopback: true,
-		Older:    objects.Older,
-		Explain:  explains, Diff: diff.Config{Foretold: newClashes(w), Waits: o.Ledger.URL == ""},
+		Older:   objects.Older,
+		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: o.Ledger.URL == ""},
 		Admin: admin.Config{
 			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin, Proxy: children.metrics,
 			Picker:   pickers.Metrics,

@@ -44,23 +44,53 @@ func TestParseKeys(t *testing.T) {
 	offCurve := fmt.Sprintf(`{"kty":"EC","crv":"P-256","x":%q,"y":%q}`, b64(point[33:]), b64(point[33:]))
 	edKey := fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","x":%q}`, b64(d))
 	const symmetric = `{"kty":"oct","k":"secret"}`
-	got, err := parseKeys(keys(rsaKey, ecKey, edKey, symmetric, offCurve))
-	if err != nil || strings.Count(got, "kty") != 3 || strings.Contains(got, "private") || strings.Contains(got, "oct") {
-		t.Errorf("%s, %v", got, err)
+	got, ignored, err := parseKeys(keys(rsaKey, ecKey, edKey, symmetric, offCurve))
+	if err != nil || strings.Count(got, "kty") != 3 || strings.Contains(got, "private") || strings.Contains(got, "oct") ||
+		fmt.Sprint(ignored) != "keys[3]: kty is none of RSA, EC and OKP; keys[4]: x and y are no point of the curve" {
+		t.Errorf("%s, %v, %v", got, ignored, err)
 	}
-	if _, err := parseKeys(keys()); !errors.Is(err, errNoKeys) {
+	if _, _, err := parseKeys(keys()); !errors.Is(err, errNoKeys) {
 		t.Errorf("an empty set: %v", err)
+	}
+	replaced := func(old, with string) string { return strings.Replace(ecKey, old, with, 1) }
+	for bad, want := range map[string]string{
+		`"text"`: "it is not a JSON object", `7`: "it is not a JSON object", `null`: "it is not a JSON object",
+		`[]`: "it is not a JSON object", `{}`: "kty is none of RSA, EC and OKP",
+		replaced(`"kty"`, `"kid":7,"kty"`): "kid is not a text",
+		replaced(`"x":`, `"x":{},"was":`):  "x is not a text",
+		replaced(`"EC"`, `7`):              "kty is not a text",
+		// Names are exact, and of two members of one name the last counts.
+		replaced(`"kty"`, `"KTY"`):                                       "kty is none of RSA, EC and OKP",
+		replaced(`"EC"`, `"EC","y":"AA"`):                                "",
+		replaced(`}`, `,"y":"AA"}`):                                      "x and y have 32 and 1 bytes, want 32",
+		replaced(`"kty"`, `"alg":null,"kty"`):                            "",
+		replaced(`"kty"`, `"use":"enc","kty"`):                           "",
+		replaced(`"kty"`, `"kid":"`+strings.Repeat("k", 2000)+`","kty"`): "kid has more than 1024 bytes",
+	} {
+		got, ignored, err := parseKeys(keys(bad, edKey))
+		if err != nil || !strings.Contains(got, "Ed25519") || (want == "") != (ignored == nil) ||
+			ignored != nil && ignored.Error() != "keys[0]: "+want {
+			t.Errorf("%s: %s, %v, %v, want %s", bad, got, ignored, err, want)
+		}
+	}
+	got, ignored, err = parseKeys(keys(strings.Split(strings.Repeat(edKey+" ", mostKeys+8), " ")[:mostKeys+8]...))
+	if err != nil || strings.Count(got, "kty") != mostKeys || !strings.Contains(ignored.Error(), "; and 4 more") {
+		t.Errorf("too many keys: %v, %v", ignored, err)
 	}
 	for text, want := range map[string]string{
 		"-----BEGIN":                             "not a key set",
+		"null":                                   "not a key set",
 		"{}":                                     `no list "keys"`,
-		keys(symmetric):                          `keys[0]: kty is "oct"`,
+		`{"keys":{}}`:                            `no list "keys"`,
+		`{"Keys":[]}`:                            `no list "keys"`,
+		keys(symmetric):                          `keys[0]: kty is none of RSA`,
 		keys(offCurve):                           "keys[0]: ",
-		keys(`{"kty":"RSA","use":"enc"}`):        `use is "enc"`,
-		keys(`{"kty":"RSA","alg":"RSA-OAEP"}`):   `alg is "RSA-OAEP"`,
+		keys(`{"kty":"RSA","use":"enc"}`):        `use is not sig`,
+		keys(`{"kty":"RSA","alg":"RSA-OAEP"}`):   `alg is none of RSA's`,
 		keys(`{"kty":"RSA","n":"!","e":"AQAB"}`): "n has 0 bits",
+		keys(strings.Replace(rsaKey, "AQAB", "EQ", 1)): "e is neither 3 nor 65537",
 	} {
-		if _, err := parseKeys(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := parseKeys(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

@@ -8,6 +8,14 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
+)
+
+// Bounds of a key set, so that a hostile one fits into the configuration of proxies and into a status.
+const (
+	mostKeys = 256  // that count
+	mostID   = 1024 // bytes of a kid
+	mostTold = 4    // keys that a message names
 )
 
 // key is a public key of a key set, with those members that Envoy reads. Private ones are left out.
@@ -23,39 +31,88 @@ type key struct {
 	Y         string `json:"y,omitempty"`
 }
 
-type keySet struct {
-	Keys []key `json:"keys"`
-}
+var (
+	// errNoKeys says that a key set is empty: its provider has none at the moment.
+	errNoKeys = errors.New("the key set has no keys")
+	// errOtherUse says that a key is for something else, such as encryption.
+	errOtherUse = errors.New("its use is not sig")
+)
 
-// errNoKeys says that a key set is empty: its provider has none at the moment.
-var errNoKeys = errors.New("the key set has no keys")
-
-// parseKeys reads a key set, and writes it with those keys that Envoy can use: one that it can't would make it refuse
-// all tokens' keys.
-func parseKeys(text string) (string, error) {
-	var all, usable keySet
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return "", fmt.Errorf("it is not a key set: %w", err)
+// parseKeys reads a key set, and writes it with those keys that Envoy can use. The others are ignored (RFC 7517,
+// section 5); ignored, if not nil, names them, but for those that say that they are for something else. Messages have
+// no values: who reads them can state a URL, and has not read what is there.
+func parseKeys(text string) (usable string, ignored, err error) {
+	set, is := membersOf([]byte(text))
+	var list []json.RawMessage
+	switch {
+	case !is:
+		return "", nil, errors.New("it is not a key set, which is a JSON object")
+	case json.Unmarshal(set["keys"], &list) != nil || list == nil:
+		return "", nil, errors.New(`it is not a key set: it has no list "keys"`)
+	case len(list) == 0:
+		return "", nil, errNoKeys
 	}
-	if all.Keys == nil {
-		return "", errors.New(`it is not a key set: it has no list "keys"`)
-	}
-	if len(all.Keys) == 0 {
-		return "", errNoKeys
-	}
-	var wrong error
-	for i, k := range all.Keys {
-		if err := k.check(); err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("keys[%d]: %w", i, err))
+	var keys []key
+	var wrong []error
+	for i, text := range list {
+		k, err := readKey(text)
+		if err == nil && len(keys) == mostKeys {
+			err = fmt.Errorf("%d keys are before it, and no more count", mostKeys)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("keys[%d]: %w", i, err))
 			continue
 		}
-		usable.Keys = append(usable.Keys, k)
+		keys = append(keys, k)
 	}
-	if len(usable.Keys) == 0 {
-		return "", fmt.Errorf("it has no key that can be used: %w", wrong)
+	if len(keys) == 0 {
+		return "", nil, fmt.Errorf("it has no key that can be used: %w", told(wrong))
 	}
-	out, err := json.Marshal(usable)
-	return string(out), err
+	out, err := json.Marshal(map[string][]key{"keys": keys})
+	return string(out), told(slices.DeleteFunc(wrong, func(w error) bool { return errors.Is(w, errOtherUse) })), err
+}
+
+// told joins the first of some errors; nil: there are none.
+func told(all []error) error {
+	var texts []string
+	for _, err := range all[:min(len(all), mostTold)] {
+		texts = append(texts, err.Error())
+	}
+	if more := len(all) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
+// membersOf are the members of a JSON object by their exact names; of those of one name, the last.
+func membersOf(text []byte) (members map[string]json.RawMessage, is bool) {
+	return members, json.Unmarshal(text, &members) == nil && members != nil
+}
+
+// readKey reads a key, or tells why it can't be used.
+func readKey(text []byte) (k key, err error) {
+	members, is := membersOf(text)
+	if !is {
+		return k, errors.New("it is not a JSON object")
+	}
+	for _, m := range []struct {
+		name string
+		to   *string
+	}{
+		{"kty", &k.Type}, {"kid", &k.ID}, {"alg", &k.Algorithm}, {"use", &k.Use}, {"n", &k.N}, {"e", &k.E},
+		{"crv", &k.Curve}, {"x", &k.X}, {"y", &k.Y},
+	} {
+		if value, stated := members[m.name]; stated && json.Unmarshal(value, m.to) != nil {
+			return k, fmt.Errorf("%s is not a text", m.name)
+		}
+	}
+	for _, number := range []*string{&k.N, &k.E, &k.X, &k.Y} {
+		*number = base64.RawURLEncoding.EncodeToString(decoded(*number)) // as Envoy reads it, too
+	}
+	return k, k.check()
 }
 
 // curves are those of EC keys, with the only algorithm of each.
@@ -72,7 +129,10 @@ var rsaAlgorithms = []string{"", "RS256", "RS384", "RS512", "PS256", "PS384", "P
 // check tells why a key can't be used for signatures.
 func (k key) check() error {
 	if k.Use != "" && k.Use != "sig" {
-		return fmt.Errorf("use is %q, want sig", k.Use)
+		return errOtherUse
+	}
+	if len(k.ID) > mostID {
+		return fmt.Errorf("kid has more than %d bytes", mostID)
 	}
 	switch k.Type {
 	case "RSA":
@@ -85,18 +145,20 @@ func (k key) check() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("kty is %q, want RSA, EC or OKP", k.Type)
+	return errors.New("kty is none of RSA, EC and OKP")
 }
 
 func (k key) checkRSA() error {
 	n, e := new(big.Int).SetBytes(decoded(k.N)), new(big.Int).SetBytes(decoded(k.E))
 	switch {
 	case !slices.Contains(rsaAlgorithms, k.Algorithm):
-		return fmt.Errorf("alg is %q, which is none of RSA", k.Algorithm)
+		return errors.New("alg is none of RSA's for signatures")
 	case n.BitLen() < 1024 || n.BitLen() > 8192:
 		return fmt.Errorf("n has %d bits, want 1024 to 8192", n.BitLen())
-	case e.BitLen() < 2 || e.BitLen() > 33 || e.Bit(0) == 0 || n.Bit(0) == 0:
-		return errors.New("n or e is even, or of a size that no key has")
+	case !e.IsInt64() || e.Int64() != 3 && e.Int64() != 65537: // Envoy refuses a provider with no other key
+		return errors.New("e is neither 3 nor 65537")
+	case n.Bit(0) == 0:
+		return errors.New("n is even")
 	}
 	return nil
 }
@@ -104,14 +166,16 @@ func (k key) checkRSA() error {
 func (k key) checkEC() error {
 	c, known := curves[k.Curve]
 	if !known || k.Algorithm != "" && k.Algorithm != c.algorithm {
-		return fmt.Errorf("crv is %q and alg %q, want P-256 (ES256), P-384 (ES384) or P-521 (ES512)", k.Curve, k.Algorithm)
+		return errors.New("crv and alg are not P-256 (ES256), P-384 (ES384) or P-521 (ES512)")
 	}
 	x, y := decoded(k.X), decoded(k.Y)
 	if len(x) != c.size || len(y) != c.size {
 		return fmt.Errorf("x and y have %d and %d bytes, want %d", len(x), len(y), c.size)
 	}
-	_, err := c.curve.NewPublicKey(slices.Concat([]byte{4}, x, y))
-	return err
+	if _, err := c.curve.NewPublicKey(slices.Concat([]byte{4}, x, y)); err != nil {
+		return errors.New("x and y are no point of the curve")
+	}
+	return nil
 }
 
 // decoded is empty for what is not base64url.

@@ -78,8 +78,10 @@ func (s *Remote) read(r extend.Reader) (keys Keys) {
 
 // usable are the keys of a set that Envoy can use.
 func usable(r extend.Reader, text string) string {
-	keys, err := parseKeys(text)
+	keys, ignored, err := parseKeys(text)
 	switch {
+	case ignored != nil:
+		r.Warn(fmt.Sprintf("keys that can't be used are ignored: %v", ignored))
 	case errors.Is(err, errNoKeys):
 		r.Pending(err.Error() + " yet; requests get 503 until it has some")
 	case err != nil:

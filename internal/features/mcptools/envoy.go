@@ -25,6 +25,10 @@ const mostBody = 1 << 20
 // newestProtocol is the newest version of MCP that is spoken. Clients and the bridge agree on one.
 const newestProtocol = "2026-07-28"
 
+// wrongArgument is the answer to a call of which no request is made.
+const wrongArgument = "An argument is none of the tool's, or stands in a path and is empty, has only dots, or has a " +
+	`slash, a backslash, a semicolon, a percent sign or a control character.`
+
 // render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge
 // lets requests to other paths than its own pass as they are, and never ends its answer to a GET, nor to a POST without
 // a body; so these are answered before.
@@ -54,7 +58,7 @@ func render(e extend.EnvoyRule, v Value) {
 	})
 	e.Filter(extend.SlotBridge, "mcptools/answer", &metadatav3.Config{Metadata: []*metadatav3.Metadata{{
 		MetadataNamespace: extend.AnswerMetadata, Value: &structpb.Struct{Fields: map[string]*structpb.Value{
-			extend.AnswerText: structpb.NewStringValue("An argument is none of the tool's, or is empty and stands in a path."),
+			extend.AnswerText: structpb.NewStringValue(wrongArgument),
 		}},
 	}}})
 	e.Filter(extend.SlotBridge, "mcptools/made", made(v))

@@ -53,9 +53,10 @@ func queriedBy(t Served) (list []queried, why string) {
 	return list, why
 }
 
-// made answers with 400 what the bridge has made of a call and is no request of a tool: with an empty part of a path,
-// or a query parameter that is none of the tool's, or comes twice. The bridge makes one parameter of arguments that are
-// written in two ways ({"a": {"b": 1}, "a.b": 2}); an access policy sees only one of them.
+// made answers with 400 what the bridge has made of a call and is no request of a tool: with an argument in its path
+// that a backend may take for more than a part of one segment, or a query parameter that is none of the tool's, or
+// comes twice. The bridge makes one parameter of arguments that are written in two ways ({"a": {"b": 1}, "a.b": 2}); an
+// access policy sees only one of them.
 func made(v Value) *faultv3.HTTPFault {
 	var expressions []string
 	for _, t := range v.Tools {
@@ -64,13 +65,23 @@ func made(v Value) *faultv3.HTTPFault {
 	return unless(http.StatusBadRequest, ":path", expressions...)
 }
 
+// argument is what an argument in a path looks like: something that is no dot, with anything around it. The bridge
+// writes other bytes than those of a path as %XX (RFC 3986, section 2.1), and servers read some of these as what they
+// mean: control characters, "%" (which may stand for anything once more), "/", ";" and "\\" are not among what is let
+// through, nor is a dot that is written so.
+const (
+	inPath   = `[A-Za-z0-9_~!$&'()*+,=:@-]`
+	escaped  = `%(?:2[0-46-9A-Da-d]|3[0-9AaC-Fc-f]|5[0-9ABabD-Fd-f]|7[0-9A-Ea-e]|[4689A-Fa-f][0-9A-Fa-f])`
+	argument = `\.*(?:(?:` + inPath + `|` + escaped + `)\.*)+`
+)
+
 // expression is what paths of a tool's requests look like. The bridge writes parameters in the order of their names.
 func (t Served) expression() string {
 	var b strings.Builder
 	rest := t.Path
 	for _, part := range braces.FindAllString(t.Path, -1) {
 		before, after, _ := strings.Cut(rest, part)
-		b.WriteString(regexp.QuoteMeta(before) + "[^/?]+")
+		b.WriteString(regexp.QuoteMeta(before) + argument)
 		rest = after
 	}
 	b.WriteString(regexp.QuoteMeta(rest))
