@@ -58,7 +58,7 @@ cluster: build envoy kubernetes ## start a real Kubernetes with Cardea, in the f
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster
 	@$(GO) build -C examples/agents/mcp -o ../../../bin/agents .
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/inference/modelserver
-	@exec bin/testcluster up -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image modelserver=bin/modelserver -image envoyproxy/envoy=$$(hack/get-envoy.sh)
+	@exec bin/testcluster up -apply deploy/third-party-crds.yaml -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image modelserver=bin/modelserver -image envoyproxy/envoy=$$(hack/get-envoy.sh)
 
 conformance: suite ## run the Gateway API's own suite against Cardea in the test cluster, on both data planes; the reports go to docs/conformance
 	bin/conform -report docs/conformance/report.yaml

@@ -242,12 +242,39 @@ func celNeedsIdentity(expr string) bool {
 	})
 }
 
-// celReadsHeaders tells whether an expression reads headers, or the request as a whole.
-func celReadsHeaders(expr string) bool {
-	return celHas(expr, func(e ast.Expr) bool {
-		return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "headers" ||
-			e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "_[_]"
+// celHeaders are the headers that an expression reads, in small letters; AnyHeader, if it can't be told which.
+func celHeaders(expr string) (names []string) {
+	all, named := 0, 0
+	celHas(expr, func(e ast.Expr) bool {
+		switch {
+		case isHeaders(e):
+			all++
+		case e.Kind() == ast.CallKind && len(e.AsCall().Args()) == 2:
+			of, key := e.AsCall().Args()[0], e.AsCall().Args()[1]
+			if e.AsCall().FunctionName() == operators.In {
+				of, key = key, of
+			}
+			if isHeaders(of) && key.Kind() == ast.LiteralKind {
+				if name, is := key.AsLiteral().Value().(string); is {
+					named++
+					names = append(names, strings.ToLower(name))
+				}
+			}
+			if e.AsCall().FunctionName() == operators.Index && of.Kind() == ast.IdentKind {
+				all++ // request['headers']
+			}
+		}
+		return false
 	})
+	if all > named {
+		return []string{AnyHeader}
+	}
+	return names
+}
+
+// isHeaders tells whether an expression is a part called headers.
+func isHeaders(e ast.Expr) bool {
+	return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "headers"
 }
 
 func celHas(expr string, is func(ast.Expr) bool) (has bool) {

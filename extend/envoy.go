@@ -19,8 +19,8 @@ import (
 type EnvoyRule interface {
 	// Filter puts an HTTP filter into a slot that holds several.
 	Filter(slot Slot, name string, config proto.Message)
-	// Sanitize takes headers off requests that clients sent and only the feature may set, before anybody is authenticated.
-	// It holds at all levels below, also where the feature is turned off: no client fools a backend that reads them.
+	// Sanitize takes headers off requests that must not be read as clients sent them, before anybody is authenticated. It
+	// holds at all levels below, also where the feature is turned off. Those of IdentityHeaders are taken off anyway.
 	Sanitize(headers ...string)
 	// Set is the configuration of a slot that is one filter; nil: it runs as it is configured for all. entries are those
 	// that config names (Shared).

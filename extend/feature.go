@@ -60,6 +60,12 @@ type Feature[S, V any] struct {
 	Read func(r Reader, effective S) V
 	// Envoy renders it.
 	Envoy EnvoyFuncs[V]
+	// Sets are the headers in which a value of a feature that is AtRule tells who sent a request, or what was found out
+	// about it; nil: none.
+	Sets func(v V) IdentityHeaders
+	// Reads are the headers of requests that a value depends on before anybody is authenticated, in small letters
+	// (AnyHeader: any of them); nil: none. Where one of them is of IdentityHeaders, the value is read for each rule.
+	Reads func(v V) []string
 	// Judge tells what a proxy does with a request because of the feature; nil: it can't be told. It is asked only where
 	// the feature has HTTP filters.
 	Judge func(q Request, v V) []Verdict
@@ -195,6 +201,7 @@ type Declared struct {
 	EachLevel     bool
 	Names         []string
 	UnlessDirect  bool
+	ReadsHeaders  bool // it has Reads
 	// UnlessPlaintext is as the Feature's.
 	UnlessPlaintext bool
 
@@ -227,6 +234,9 @@ type Value interface {
 	Shown() []byte
 	// Anew tells whether each rule that inherits it reads it once more.
 	Anew() Anew
+	// Sets and Reads are as the Feature's.
+	Sets() IdentityHeaders
+	Reads() []string
 }
 
 // Anew says which rules read once more what they inherit, since it can't be served for all of them alike. A value of a
@@ -245,14 +255,14 @@ func (f Feature[S, V]) Plug() Plugin {
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
 		MCPServer: f.MCPServer, Failover: f.Failover, DisabledWith: f.DisabledWith,
-		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names,
+		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names, ReadsHeaders: f.Reads != nil,
 		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates, Harmless: f.Harmless,
 		Read: func(r Reader, effective []byte) (Value, error) {
 			var s S
 			if err := Strict(effective, &s); err != nil {
 				return nil, err
 			}
-			return value[V]{f.Envoy, f.Read(r, s)}, nil
+			return value[V]{f.Envoy, f.Read(r, s), f.Sets, f.Reads}, nil
 		},
 		Refers: func(spec []byte) []Reference {
 			var s S
@@ -311,6 +321,8 @@ func (f Feature[S, V]) Plug() Plugin {
 type value[V any] struct {
 	envoy EnvoyFuncs[V]
 	v     V
+	sets  func(V) IdentityHeaders
+	reads func(V) []string
 }
 
 func (v value[V]) Rule(e EnvoyRule) bool         { return render(v.envoy.Rule, e, v.v) }
@@ -323,6 +335,20 @@ func (v value[V]) Anew() Anew {
 		return a.Anew()
 	}
 	return AnewNever
+}
+
+func (v value[V]) Sets() (h IdentityHeaders) {
+	if v.sets != nil {
+		h = v.sets(v.v)
+	}
+	return h
+}
+
+func (v value[V]) Reads() []string {
+	if v.reads == nil {
+		return nil
+	}
+	return v.reads(v.v)
 }
 
 func render[E, V any](by func(E, V), e E, v V) bool {

@@ -119,3 +119,12 @@ func Commands() []string {
 	}
 	return list
 }
+
+// identities are parts of formats that stand for who sent a request.
+var identities = []string{"metadata", "DYNAMIC_METADATA", "DOWNSTREAM_PEER", "connection."}
+
+// TellsIdentity tells whether a format (CheckFormat) may have in it who sent the request: what authentication found, or
+// a name of the client's certificate.
+func TellsIdentity(format string) bool {
+	return slices.ContainsFunc(identities, func(part string) bool { return strings.Contains(format, part) })
+}

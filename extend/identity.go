@@ -2,6 +2,7 @@ package extend
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,8 @@ import (
 	setmetadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
 )
 
 // userHeader has the name of the user where no header is stated for it. It gets no further than UserFilter.
@@ -31,8 +34,76 @@ func UserFilter(stated string) *metadatav3.Config {
 	}}}
 }
 
-// CheckIdentityHeader tells why a header can't have what authentication found; "" if it can.
+// IdentityHeaders are headers in which backends are told who sent a request, or what was found out about it; in small
+// letters. A rule is chosen before anybody knows, by what the client sent: so none can match on one of them.
+type IdentityHeaders struct {
+	// Only are those that nobody else may set: what clients send in them is taken off before any filter reads them. That
+	// holds at all levels below, also where the feature is turned off: no client fools a backend that reads them.
+	Only []string
+	// Also are those that clients may send, too. They have another value later.
+	Also []string
+}
+
+// All are both.
+func (h IdentityHeaders) All() []string { return slices.Concat(h.Only, h.Also) }
+
+// ReadOf is one of some headers that is among those that something reads, or may be; "" if none is.
+func ReadOf(reads, headers []string) string {
+	for _, name := range headers {
+		if slices.Contains(reads, name) || slices.Contains(reads, AnyHeader) {
+			return name
+		}
+	}
+	return ""
+}
+
+// AnyHeader stands for all headers in what a feature reads.
+const AnyHeader = "*"
+
+// AttestedBy are the headers that an authorization server sets. Credentials are not among them: what a client sends is
+// its own there, whatever the server makes of it.
+func AttestedBy(a ExternalAuth) IdentityHeaders {
+	h := IdentityHeaders{Only: Attested(a)}
+	for _, name := range a.ResponseHeaders {
+		if !slices.Contains(h.Only, name) && name != "authorization" {
+			h.Also = append(h.Also, name)
+		}
+	}
+	return h
+}
+
+// kept are headers without which a request could not be read, and what becomes of it without them.
+var kept = map[string]string{
+	"authorization": "has the credentials that methods look for", "proxy-authorization": "has credentials",
+	"cookie": "has the cookies of all who set some", "origin": "is what CORS compares",
+	"content-type": "says how the body is read", "content-encoding": "says how the body is read",
+}
+
+// owned are how names of headers begin that are the proxy's, and whose they are.
+var owned = map[string]string{
+	steering: "steer the proxy", "x-cardea": "are for the proxy itself", "x-forwarded-": "tell of the connection",
+	model.DestinationHeader: "choose an endpoint", "access-control-": "are for CORS",
+}
+
+// CheckIdentityHeader tells why a header can't have what authentication found; "" if it can. It is taken off what
+// clients send.
 func CheckIdentityHeader(name string) string {
+	name = strings.ToLower(name)
+	if why := kept[name]; why != "" {
+		return fmt.Sprintf("header %s can't tell who sent a request: what clients send in it would be taken off, and it %s; "+
+			"name one of your own, such as x-user", name, why)
+	}
+	for begin, why := range owned {
+		if strings.HasPrefix(name, begin) {
+			return fmt.Sprintf("header %s can't tell who sent a request: headers that begin with %s %s; name one of your own, "+
+				"such as x-user", name, begin, why)
+		}
+	}
+	return CheckSetHeader(name)
+}
+
+// CheckSetHeader tells why a header can't be set; "" if it can.
+func CheckSetHeader(name string) string {
 	set := HeaderEdits{Set: []HeaderEdit{{Name: name, Value: new("")}}}
 	if problems := ValidateHeaders(set); len(problems) > 0 {
 		return problems[0].Message

@@ -218,8 +218,25 @@ func (m RequestMatch) Reads(headers []string) bool {
 	return m.RequestParts.reads(headers) || m.Not != nil && m.Not.reads(headers)
 }
 
+// HeaderNames are the headers that a match depends on, in small letters; AnyHeader: it can't be told which.
+func (m RequestMatch) HeaderNames() []string {
+	names := m.headerNames()
+	if m.Not != nil {
+		names = append(names, m.Not.headerNames()...)
+	}
+	return names
+}
+
+func (p RequestParts) headerNames() []string {
+	names := celHeaders(p.CEL)
+	for _, h := range p.Headers {
+		names = append(names, strings.ToLower(h.Name))
+	}
+	return names
+}
+
 func (p RequestParts) reads(headers []string) bool {
-	return len(headers) > 0 && celReadsHeaders(p.CEL) || slices.ContainsFunc(p.Headers, func(h NamedMatch) bool {
+	return len(headers) > 0 && len(celHeaders(p.CEL)) > 0 || slices.ContainsFunc(p.Headers, func(h NamedMatch) bool {
 		return slices.Contains(headers, strings.ToLower(h.Name))
 	})
 }

@@ -51,6 +51,9 @@ type Reader interface {
 	// it (Feature.Names); sorted.
 	Names(kind, feature, list string) []string
 	Where() Where
+	// IdentityHeaders are those (IdentityHeaders.All) that policies of other kinds and the route's own filters set for the
+	// requests of a rule; none at a level that many rules share.
+	IdentityHeaders() []string
 	// Owner is who stated the field, "TrafficPolicy shop/limits"; of a part of the spec that several state, the narrowest.
 	// What has state of its own is told apart by it: rules that one policy reaches may share it, and no others.
 	Owner() string

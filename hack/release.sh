@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes everything of a release in dist/: programs, their checksums, the image's archive, the manifest that names it.
+# Makes everything of a release in dist/: programs, their checksums, the image's archive, the manifest that names it,
+# and the CRDs of other projects.
 #
 #   hack/release.sh VERSION                      IMAGE=registry.example/cardea hack/release.sh v0.1.0
 #
@@ -21,6 +22,7 @@ for platform in "${platforms[@]}"; do
   hack/build.sh "$version" "$platform" "dist/cardea-$version-${platform//\//-}"
 done
 hack/manifest.sh "$image:$version" >dist/install.yaml
+cp deploy/third-party-crds.yaml dist/
 hack/image.sh "$version" "dist/cardea-$version-image.tar" "linux/amd64=dist/cardea-$version-linux-amd64" \
   "linux/arm64=dist/cardea-$version-linux-arm64" >/dev/null
 (cd dist && sha256sum -- * >SHA256SUMS && cat SHA256SUMS)

@@ -24,7 +24,7 @@ func crdsCommand(p Program) *cobra.Command {
 		Use:   "crds",
 		Short: "Print the CustomResourceDefinitions of Cardea's own kinds",
 		Long: `Print the CustomResourceDefinitions of Cardea's own kinds, as YAML: DataPlane and, with the features that
-this program has, the kinds of policies. Those of the Gateway API are not among them.
+this program has, the kinds of policies. Those of the Gateway API and of other projects are not among them.
 
 The manifest of a release permits the controller to read these kinds. What a program with kinds of other modules
 ("cardea build") has to be permitted besides is printed with --rbac.`,
@@ -36,7 +36,7 @@ The manifest of a release permits the controller to read these kinds. What a pro
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			documents := [][]byte{v1alpha1.DataPlaneDefinition}
 			for _, e := range p.Extensions {
-				if e.Definition != nil {
+				if e.Definition != nil && e.Kind.Origin() == model.OwnOrigin {
 					documents = append(documents, e.Definition)
 				}
 			}
@@ -64,12 +64,12 @@ func printDocuments(w io.Writer, documents [][]byte) error {
 	return nil
 }
 
-// permissions are a ClusterRole with what the controller needs for kinds of other groups than Cardea's, and its
-// binding; none if there is no such kind.
+// permissions are a ClusterRole with what the controller needs for kinds of other modules, and its binding; none if
+// there is no such kind. The manifest of a release has the others.
 func permissions(p Program) (documents [][]byte, err error) {
 	var strangers []*kind.Kind
 	for _, e := range p.Extensions {
-		if e.Definition != nil && e.Kind.Group() != model.KindDataPlane.Group() {
+		if e.Definition != nil && e.Kind.Origin() == model.OwnOrigin && e.Kind.Group() != model.KindDataPlane.Group() {
 			strangers = append(strangers, e.Kind)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/policykind"
 	"cardea.dev/cardea/internal/world"
 )
@@ -57,6 +58,9 @@ func TestCRDs(t *testing.T) {
 // nothing besides what the manifest has.
 func TestCRDsWithPermissions(t *testing.T) {
 	spec := []byte(`{"type": "object"}`)
+	agentic := extend.Kind{ // another project defines it
+		Group: model.KindMCPBackend.Group(), Version: "v1", Name: "Other", Plural: "others", Features: extend.AtRule,
+	}
 	stranger := extend.Kind{
 		Group: "ops.example.com", Version: "v1", Name: "OpsPolicy", Plural: "opspolicies", Features: extend.AtRule,
 	}
@@ -80,7 +84,11 @@ func TestCRDsWithPermissions(t *testing.T) {
 	if got := print(policykind.Own(), features); strings.Contains(got, "ClusterRole") {
 		t.Errorf("Cardea's own kinds have a role:\n%s", got)
 	}
-	features = append(features, &extend.Declared{Kind: "OpsPolicy.ops.example.com", Name: "b", Schema: spec})
+	features = append(features, &extend.Declared{Kind: "Other.agentic.networking.x-k8s.io", Name: "c", Schema: spec})
+	if got := print(append(policykind.Own(), agentic), features); strings.Contains(got, "others") {
+		t.Errorf("a kind of another project is printed:\n%s", got)
+	}
+	features[1] = &extend.Declared{Kind: "OpsPolicy.ops.example.com", Name: "b", Schema: spec}
 	_, role, _ := strings.Cut(print(append(policykind.Own(), stranger), features), "kind: ClusterRole\n")
 	for _, want := range []string{
 		"- opspolicies\n  verbs:\n  - list\n  - watch\n", "- opspolicies/status\n  verbs:\n  - patch\n",

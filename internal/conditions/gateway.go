@@ -19,6 +19,8 @@ type Class struct {
 	Keep       int  // Gateways that it waits for while it is being deleted
 	// versions of the Gateway API that are installed, each once; none: the one that objects are read by here
 	APIs []string
+	// Definitions of the cluster that are not as Cardea reads them
+	Definitions []model.Definition
 }
 
 // GatewayClass is the class's status.
@@ -40,6 +42,9 @@ func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
 	} else {
 		l.set("SupportedVersion", true, "SupportedVersion",
 			fmt.Sprintf("objects are read by the schemas of Gateway API %s", readAPI))
+	}
+	if c.InCluster {
+		c.installed(&l)
 	}
 	return gatewayv1.GatewayClassStatus{Conditions: l.conditions, SupportedFeatures: supportedFeatures(c.InCluster)}
 }

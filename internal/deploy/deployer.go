@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,9 @@ type Deployer struct {
 	core      corev1client.CoreV1Interface // Services, and what Files reads
 	informers [kindsEnd]cache.SharedIndexInformer
 	queue     *reconcile.Queue[model.ObjectRef] // Gateways, GatewayClasses, XBackends and pools
+	// secretsForbidden: the API server has said that Secrets may not be listed in the whole cluster. Then those of proxies
+	// that read files are not watched; all else is done.
+	secretsForbidden atomic.Bool
 
 	mu         sync.Mutex // guards the fields below
 	proxies    map[model.ObjectRef]plan.Proxy
@@ -92,7 +96,7 @@ func (d *Deployer) Run(ctx context.Context) error {
 	defer cancel()
 	synced := make([]cache.InformerSynced, kindsEnd)
 	for k, informer := range d.informers {
-		synced[k] = informer.HasSynced
+		synced[k] = func() bool { return informer.HasSynced() || kind(k) == fileSecret && d.secretsForbidden.Load() }
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
 	planned := make(chan struct{})

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -42,14 +43,17 @@ func (d *Deployer) lookup(ctx context.Context, k kind, namespace, name string) (
 	return object, nil
 }
 
-// nameConflict is the message about the first object that is not Cardea's and has the name of one to be created; "" if
-// there is none.
+// nameConflict is the message about the first object that is not Cardea's and has the name of one to be created, or
+// that the Secret of proxies that read files may not be read; "" if there is none.
 func (d *Deployer) nameConflict(ctx context.Context, ref model.ObjectRef, p plan.Proxy) (string, error) {
 	for k := range kindsEnd {
 		if k.isFiles() && !p.DataPlane.ReadsFiles() {
 			continue
 		}
 		object, err := d.lookup(ctx, k, ref.Namespace(), k.of(p))
+		if k == fileSecret && apierrors.IsForbidden(err) {
+			return kinds.Permit(err.Error(), kinds.SecretFilesRole, ref.Namespace()), nil
+		}
 		if err != nil {
 			return "", fmt.Errorf("look for %s %s: %w", k, k.of(p), err)
 		}

@@ -29,6 +29,9 @@ func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy
 		if err == nil && object != nil && ours(object, p) {
 			err = d.delete(ctx, ref, k, k.of(p), object.GetUID())
 		}
+		if k == fileSecret && apierrors.IsForbidden(err) {
+			continue // if there is one, it is deleted with the Gateway that owns it
+		}
 		if err != nil {
 			return fmt.Errorf("delete %s %s: %w", k, k.of(p), err)
 		}

@@ -134,7 +134,7 @@ const deployUser, certsUser = "deploy", "certs"
 func (s *stage) permit(ctx context.Context) error {
 	const group = rbacv1.GroupName
 	meta := metav1.ObjectMeta{Name: deployUser}
-	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: deploy.Rules()}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: slices.Concat(deploy.Rules(), deploy.SecretRules())}
 	if _, err := s.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
 		return err
 	}

@@ -2,11 +2,13 @@ package deploy
 
 import (
 	"bytes"
+	"context"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,6 +62,13 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 			d.informers[k] = metadataOf(k, own)
 		}
 		if err := d.informers[k].SetTransform(trim); err != nil {
+			return err
+		}
+		if err := d.informers[k].SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+			if k == fileSecret && apierrors.IsForbidden(err) {
+				d.secretsForbidden.Store(true)
+			}
+		}); err != nil {
 			return err
 		}
 		if _, err := d.informers[k].AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -26,7 +26,7 @@ func checkAuth(a *model.ExternalAuth) error {
 // server may say.
 func authSettings(a model.ExternalAuth) (config []plan.Setting) {
 	if names := extend.Attested(a); len(names) > 0 {
-		config = append(config, slots.Set(slots.Authn, sanitiseFilter, removing(names)))
+		config = append(config, slots.Set(slots.Coding, sanitiseFilter, removing(names)))
 	}
 	return append(config, slots.Set(slots.ExtAuth, authFilter, extend.ExtAuthz(a, clusterName(a.Backend))))
 }

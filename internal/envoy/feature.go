@@ -24,6 +24,7 @@ type features struct{}
 // Rule implements plan.Renderer.
 func (features) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
 	e := &ruleFeature{from: from}
+	e.sanitize(slots.Coding, v.Sets().Only) // before any filter that reads one
 	able := v.Rule(e)
 	for i := range e.out.Settings {
 		e.out.Settings[i].Uses = e.uses
@@ -87,12 +88,14 @@ func (e *ruleFeature) Filter(slot extend.Slot, name string, config proto.Message
 }
 
 // Sanitize implements extend.EnvoyRule.
-func (e *ruleFeature) Sanitize(headers ...string) {
+func (e *ruleFeature) Sanitize(headers ...string) { e.sanitize(slots.Authn, headers) }
+
+func (e *ruleFeature) sanitize(slot string, headers []string) {
 	if len(headers) == 0 {
 		return
 	}
 	headers = slices.Compact(slices.Sorted(slices.Values(headers)))
-	s := slots.Set(slots.Authn, "sanitize/"+strings.Join(headers, ","), removing(headers))
+	s := slots.Set(slot, "sanitize/"+strings.Join(headers, ","), removing(headers))
 	s.Lasting = true
 	e.add(s)
 }

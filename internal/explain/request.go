@@ -246,6 +246,11 @@ func (q *asked) rule(w *way, o request.Outcome, listener model.ListenerKey) (Rul
 			r.Findings = append(r.Findings, f.Says())
 		}
 	}
+	for _, f := range q.world.Policies.ForgeableAt(q.sight(), key.Route, place.route, listener) {
+		if f.Section == key.Name {
+			r.Findings = append(r.Findings, fmt.Sprintf("%s%s", place.rule.Field(), f.Says()))
+		}
+	}
 	return r, true
 }
 

@@ -28,7 +28,10 @@ func classOf(
 		}
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
 		own := class{
-			Class:    conditions.Class{Generation: o.Meta.Generation, InCluster: environment.Fronted, APIs: environment.APIs},
+			Class: conditions.Class{
+				Generation: o.Meta.Generation, InCluster: environment.Fronted, APIs: environment.APIs,
+				Definitions: environment.Definitions,
+			},
 			UID:      o.Meta.UID,
 			Deleting: o.Meta.Deleting,
 		}

@@ -166,7 +166,8 @@ func (m routeReports) report(
 	standings := make([]resource.RouteStanding, len(a.Parents))
 	for i, p := range a.Parents {
 		standings[i], _ = flow.Fetch(c, m.out.Routes, resource.RouteKey{Gateway: p.Gateway.Ref, Route: ref})
-		standings[i].Unsupported = located(standings[i].Unsupported, route.Rules)
+		standings[i].Unsupported = located(slices.Concat(standings[i].Unsupported,
+			m.Policies.Forgeable(c, ref, route, p.has)), route.Rules)
 	}
 	findings := slices.Concat(a.Findings, route.Findings, facts.Denied, cannotRender(a.Parents, standings))
 	if len(facts.Affected) > 0 {
@@ -175,6 +176,11 @@ func (m routeReports) report(
 	for i, p := range a.Parents {
 		standing := standings[i]
 		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings, Unsupported: standing.Unsupported}
+		for _, f := range standing.Unsupported {
+			if f.Severity == model.Warning {
+				parent.Findings = append(slices.Clip(parent.Findings), f)
+			}
+		}
 		findings = append(findings, p.Findings...)
 		for _, f := range route.Findings {
 			if f.Parent == p.Parent {

@@ -18,7 +18,7 @@ func gatewayClass() *kind.Kind {
 	}
 	k.Refers = []model.Kind{model.KindDataPlane}
 	k.Status = &kind.Status{
-		Conditions: []string{"Accepted", "SupportedVersion"},
+		Conditions: []string{"Accepted", "SupportedVersion", "cardea.dev/CRDsInstalled"},
 		Fields:     map[string]int{"supportedFeatures": 64},
 		Stamp: kind.StampOf(func(status gatewayv1.GatewayClassStatus, stamp kind.Stamper) gatewayv1.GatewayClassStatus {
 			status.Conditions = stamp("", status.Conditions)

@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
 )
 
 // codecsFor read every kind of a catalog, as it is sent. All versions of a kind have the same fields.
@@ -38,6 +40,7 @@ const (
 type clients struct {
 	typed    map[schema.GroupVersion]rest.Interface
 	metadata metadata.Interface
+	whole    dynamic.Interface
 }
 
 func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
@@ -54,6 +57,9 @@ func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
 	c := &clients{typed: map[schema.GroupVersion]rest.Interface{}}
 	tryOnce := &http.Client{Transport: once{transport.Transport}, Timeout: transport.Timeout}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, tryOnce); err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	if c.whole, err = dynamic.NewForConfigAndClient(config, tryOnce); err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
 	codecs := codecsFor(catalog)
@@ -143,9 +149,23 @@ func (r firstServed) Watch(ctx context.Context, options metav1.ListOptions) (w w
 var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// definition reads the metadata of a single CustomResourceDefinition. The whole of one has hundreds of kilobytes.
-func (c *clients) definition(name string) reader {
-	return named{metadataReader{c.metadata.Resource(definitionResource)}, name}
+// definition reads the CustomResourceDefinition of a kind. Of those of the Gateway API, which say of themselves how new
+// they are, it reads the metadata: the whole of one has hundreds of kilobytes.
+func (c *clients) definition(k *kind.Kind) reader {
+	if k.Origin() == model.GatewayAPIOrigin {
+		return named{metadataReader{c.metadata.Resource(definitionResource)}, k.Resource()}
+	}
+	return named{wholeReader{c.whole.Resource(definitionResource)}, k.Resource()}
+}
+
+type wholeReader struct{ client dynamic.ResourceInterface }
+
+func (w wholeReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return w.client.List(ctx, options)
+}
+
+func (w wholeReader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return w.client.Watch(ctx, options)
 }
 
 type typedReader struct {

@@ -3,11 +3,16 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"cardea.dev/cardea/internal/model"
 )
 
 // What the CustomResourceDefinitions of the Gateway API say of their release (GEP-922).
@@ -27,29 +32,25 @@ type definition struct {
 	generation int64
 }
 
+// installed is what is kept of a CustomResourceDefinition.
+type installed struct {
+	metav1.ObjectMeta
+	differs model.Definition // what Compare says; of a kind of the Gateway API it says nothing
+}
+
 // followDefinition follows the kind's CustomResourceDefinition until ctx ends.
 func (f *feed) followDefinition(ctx context.Context) {
-	note := func(m *metav1.PartialObjectMetadata) {
-		d := definition{known: true}
-		var bundle, channel string
-		if m != nil {
-			d.present, d.generation = true, m.Generation
-			bundle, channel = m.Annotations[bundleAnnotation], m.Annotations[channelAnnotation]
-		}
-		f.board.set(f.kind.Kind, func(k *KindState) { k.Bundle, k.Channel = bundle, channel })
-		f.define(d)
-	}
-	follow(ctx, f.clients.definition(f.kind.Resource()), sink[*metav1.PartialObjectMetadata]{
-		trim: trimDefinition,
-		replace: func(list []*metav1.PartialObjectMetadata) {
+	follow(ctx, f.clients.definition(f.kind), sink[*installed]{
+		trim: f.trimDefinition,
+		replace: func(list []*installed) {
 			if len(list) == 0 {
-				note(nil)
+				f.note(nil)
 			} else {
-				note(list[0])
+				f.note(list[0])
 			}
 		},
-		set:    note,
-		remove: func(metav1.Object) { note(nil) },
+		set:    f.note,
+		remove: func(metav1.Object) { f.note(nil) },
 		failed: func(err error) {
 			switch {
 			case f.defined().known:
@@ -61,6 +62,24 @@ func (f *feed) followDefinition(ctx context.Context) {
 		},
 		works: func() {},
 	}, feedPace)
+}
+
+// note takes what the kind's CustomResourceDefinition is by now; nil: there is none.
+func (f *feed) note(is *installed) {
+	d := definition{known: true}
+	if is != nil {
+		d.present, d.generation = true, is.Generation
+	}
+	f.board.set(f.kind.Kind, func(k *KindState) {
+		k.Bundle, k.Channel = "", ""
+		k.Definition.Absent, k.Definition.Serves, k.Definition.NotServed, k.Definition.Lacks = is == nil, "", false, ""
+		if is != nil {
+			k.Bundle, k.Channel = is.Annotations[bundleAnnotation], is.Annotations[channelAnnotation]
+			k.Definition.Serves, k.Definition.NotServed = is.differs.Serves, is.differs.NotServed
+			k.Definition.Lacks = is.differs.Lacks
+		}
+	})
+	f.define(d)
 }
 
 func (f *feed) define(d definition) {
@@ -76,13 +95,29 @@ func (f *feed) defined() definition {
 	return f.definition
 }
 
-func trimDefinition(from any) (*metav1.PartialObjectMetadata, error) {
-	m, ok := from.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return nil, fmt.Errorf("%T is no metadata", from)
+// trimDefinition keeps what counts of a CustomResourceDefinition, of which the whole or the metadata was sent.
+func (f *feed) trimDefinition(from any) (*installed, error) {
+	if is, done := from.(*installed); done {
+		return is, nil
 	}
-	m.ManagedFields = nil
-	return m, nil
+	m, ok := from.(metav1.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object", from)
+	}
+	is := &installed{ObjectMeta: metav1.ObjectMeta{
+		Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), Generation: m.GetGeneration(),
+		Annotations: m.GetAnnotations(),
+	}}
+	whole, ok := from.(*unstructured.Unstructured)
+	if !ok {
+		return is, nil
+	}
+	serves, lacks, err := f.kind.Definition.Compare(whole.Object)
+	is.differs = model.Definition{
+		Serves: strings.Join(serves, ", "), Lacks: strings.Join(lacks, ", "),
+		NotServed: !slices.ContainsFunc(f.kind.Versions, func(v string) bool { return slices.Contains(serves, v) }),
+	}
+	return is, err
 }
 
 // versioned reads a kind in the version that is served, as far as is known.

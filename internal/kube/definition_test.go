@@ -27,6 +27,10 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 			t.Errorf("state %+v", k)
 		}
 	}
+	// the standard channel of the Gateway API has no XBackend
+	r.wantDefinitions("without HTTPRoutes and XBackends", []model.Definition{{
+		Name: "httproutes.gateway.networking.k8s.io", Origin: model.GatewayAPIOrigin, Absent: true, Reads: "v1 or v1beta1",
+	}})
 	r.wantLogged(`level=INFO msg="kind can't be read; Cardea does without" kind=XBackend `+
 		`definition=xbackends.gateway.networking.x-k8s.io`, 1)
 	r.wantLogged(`level=WARN msg="kind can't be read; install the Gateway API" kind=HTTPRoute`, 1)

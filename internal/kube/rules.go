@@ -8,15 +8,27 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
 )
 
-// Rules is what an Edge and a Reviewer must be permitted, as the rules of a ClusterRole: to read what Cardea reads, its
-// CustomResourceDefinitions by name, and to review tokens.
+// toRead are the verbs for what is listed and followed.
+var toRead = []string{"list", "watch"}
+
+// SecretRules is what an Edge must be permitted to read a Secret: in the whole cluster, or in the namespaces of those
+// that it may read.
+func SecretRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: toRead}}
+}
+
+// Rules is what an Edge and a Reviewer must be permitted, as the rules of a ClusterRole: to read what Cardea reads, but
+// for Secrets, its CustomResourceDefinitions by name, and to review tokens.
 func Rules(catalog *kind.Catalog) []rbacv1.PolicyRule {
-	read := []string{"list", "watch"}
 	byGroup := map[string][]string{}
 	var definitions []string
 	for _, k := range catalog.All() {
+		if k.Kind == model.KindSecret {
+			continue
+		}
 		byGroup[k.Group()] = append(byGroup[k.Group()], k.Plural)
 		if k.Definition != nil {
 			definitions = append(definitions, k.Resource())
@@ -25,13 +37,13 @@ func Rules(catalog *kind.Catalog) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
 		slices.Sort(byGroup[group])
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: byGroup[group], Verbs: read})
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: byGroup[group], Verbs: toRead})
 	}
 	slices.Sort(definitions)
 	return append(rules,
 		rbacv1.PolicyRule{
 			APIGroups: []string{definitionResource.Group}, Resources: []string{definitionResource.Resource},
-			ResourceNames: definitions, Verbs: read,
+			ResourceNames: definitions, Verbs: toRead,
 		},
 		rbacv1.PolicyRule{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"tokenreviews"},
 			Verbs: []string{"create"}},

@@ -87,35 +87,26 @@ func TestSecrets(t *testing.T) {
 	await(r, s.Secrets, p.ref(model.KindSecret, "absent"), keyIs("late"))
 }
 
-// TestSecretsForbidden: that a Secret may not be read is told, and it is read as soon as it may. A Cardea that may read
-// what Rules says may read all it needs.
+// TestSecretsForbidden: a Cardea that may read what Rules says reads all but Secrets. That a Secret may not be read is
+// told with the command that permits it, and it is read as soon as SecretRules are granted in its namespace.
 func TestSecretsForbidden(t *testing.T) {
 	p := newPlace(t)
 	p.apply(tlsSecret("cert", "one"))
 	p.apply(shopObjects)
 	p.apply(secureGateway("cert"))
-	var without []rbacv1.PolicyRule
-	for _, rule := range Rules(catalog) {
-		var list []string
-		for _, name := range rule.Resources {
-			if name != "secrets" {
-				list = append(list, name)
-			}
-		}
-		rule.Resources = list
-		without = append(without, rule)
-	}
-	config := p.account("cardea", without)
+	config := p.account("cardea", Rules(catalog))
 	r := p.read(func(c *Config) { c.REST = config }).synced()
 	cert := p.ref(model.KindSecret, "cert")
 	await(r, r.sources.Gateways, p.ref(model.KindGateway, "web"), serves(443))
-	if why := r.unread(cert); !strings.Contains(why, "forbidden") {
+	permit := fmt.Sprintf("kubectl create rolebinding cardea-secrets -n %s --clusterrole=cardea-secrets "+
+		"--serviceaccount=%s:cardea", p.namespace, p.namespace)
+	if why := r.unread(cert); !strings.Contains(why, "forbidden") || !strings.HasSuffix(why, "; if it may: "+permit) {
 		t.Errorf("why it can't be read: %q", why)
 	}
 	if k := r.kind(model.KindGateway); k.Missing+k.Err != "" || k.Bundle != "v1.7.0" {
 		t.Errorf("state %+v", k)
 	}
-	p.permit("cardea", Rules(catalog))
+	p.permitHere("cardea", kinds.SecretsRole, SecretRules())
 	await(r, r.sources.Secrets, cert, keyIs("one"))
 	eventually(t, func() error {
 		if why := r.unread(cert); why != "" {
@@ -199,6 +190,25 @@ func (p *place) permit(name string, rules []rbacv1.PolicyRule) {
 	p.t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: p.namespace + "-" + name}, Rules: rules}
 	if _, err := p.Client.RbacV1().ClusterRoles().Update(context.Background(), role, metav1.UpdateOptions{}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// permitHere has a ServiceAccount of the place do more in this namespace, by a ClusterRole that the test makes.
+func (p *place) permitHere(name, role string, rules []rbacv1.PolicyRule) {
+	p.t.Helper()
+	ctx := context.Background()
+	p.t.Cleanup(func() { _ = p.Client.RbacV1().ClusterRoles().Delete(ctx, role, metav1.DeleteOptions{}) })
+	permitted := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}
+	if _, err := p.Client.RbacV1().ClusterRoles().Create(ctx, permitted, metav1.CreateOptions{}); err != nil {
+		p.t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.namespace, Name: name}},
+	}
+	if _, err := p.Client.RbacV1().RoleBindings(p.namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
 	}
 }

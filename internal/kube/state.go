@@ -3,6 +3,7 @@ package kube
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ type KindState struct {
 	// Bundle and Channel are what the CustomResourceDefinition says of its release of the Gateway API: "v1.7.0",
 	// "standard".
 	Bundle, Channel string
+	// Definition is how its CustomResourceDefinition differs from what is read; of a kind of the Gateway API, whether it
+	// is absent. It has no Name for a kind that has none.
+	Definition model.Definition
 	// Err is what the last request failed with, if none has been answered since; Since is when that began.
 	Err   string
 	Since time.Time
@@ -47,6 +51,20 @@ func (s State) Bundles() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// Definitions lists the CustomResourceDefinitions that are not as Cardea reads them. Of the Gateway API, a cluster may
+// be without the optional kinds: its standard channel has not all of them.
+func (s State) Definitions() (list []model.Definition) {
+	for _, k := range s.Kinds {
+		d := k.Definition
+		differs := d.Absent || d.NotServed || d.Lacks != ""
+		if differs && !(k.Optional && d.Origin == model.GatewayAPIOrigin) {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b model.Definition) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
 // board is where State is written.
 type board struct {
 	mu     sync.Mutex
@@ -58,9 +76,15 @@ type board struct {
 func newBoard(catalog *kind.Catalog, notify func(State)) *board {
 	b := &board{kinds: map[model.Kind]*KindState{}, notify: notify}
 	for _, k := range catalog.All() {
-		b.kinds[k.Kind] = &KindState{
+		state := &KindState{
 			Kind: k.Kind, Optional: k.Optional, Synced: k.Reading == kind.OnDemand, Version: k.APIVersion(),
 		}
+		if k.Definition != nil {
+			state.Definition = model.Definition{
+				Name: k.Resource(), Origin: k.Origin(), Reads: strings.Join(k.Versions, " or "),
+			}
+		}
+		b.kinds[k.Kind] = state
 	}
 	return b
 }

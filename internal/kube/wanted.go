@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -197,7 +198,11 @@ func (d *intake) failed(ref model.ObjectRef, err error) {
 		return
 	}
 	if w.forbidden = apierrors.IsForbidden(err); w.forbidden {
-		d.giveUp(w, err.Error())
+		why := err.Error()
+		if ref.Kind() == model.KindSecret {
+			why = kinds.Permit(why, kinds.SecretsRole, ref.Namespace())
+		}
+		d.giveUp(w, why)
 	} else if w.failure == nil {
 		w.failure = err
 	}

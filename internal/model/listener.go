@@ -108,6 +108,8 @@ type Environment struct {
 	// TrustDomain is that of the SPIFFE IDs of ServiceAccounts.
 	TrustDomain string
 	APIs        []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
+	// Definitions are the CustomResourceDefinitions that are not as Cardea reads them, by name.
+	Definitions []Definition
 }
 
 // DefaultTrustDomain is that of ServiceAccounts where none is stated.

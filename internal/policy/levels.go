@@ -47,6 +47,10 @@ type level struct {
 	AnewGRPC, Anew []string
 	// Agents, under Feature "": the features for which agents' requests are read.
 	Agents []string
+	// Setters and Readers, under Feature "": the headers in which it is told who sent requests, and the features that
+	// depend on headers before that is known.
+	Setters []setter
+	Readers []headerReads
 }
 
 // levels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its Gateway
@@ -115,6 +119,7 @@ func empty(list []statements) bool {
 // emitLevels emits what one kind is at a Gateway and at its listeners.
 func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, level)) {
 	broad, held := map[string]Piece{}, []string(nil)
+	var setters []setter // of the Gateway: they hold at its listeners whatever these state
 	for _, section := range append([]string{""}, named(sections(g.own))...) {
 		scope := m.scope(c, g.kind, g.dataPlane)
 		scope.where = placeOf(g.ref, section)
@@ -134,6 +139,7 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 				index.Holds = append(index.Holds, f.Name)
 			}
 			index.anew(f.Name, piece)
+			index.headers(f.Name, piece)
 			if f.Agents != nil {
 				index.Agents = append(index.Agents, f.Name)
 			}
@@ -148,6 +154,7 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 					index.Inherits = append(index.Inherits, name)
 				}
 				index.anew(name, piece)
+				index.reads(name, piece)
 				if g.kind.Of(name).Agents != nil {
 					index.Agents = append(index.Agents, name)
 				}
@@ -156,6 +163,8 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 			slices.Sort(index.AnewGRPC)
 			slices.Sort(index.Anew)
 			slices.Sort(index.Agents)
+			slices.SortFunc(index.Readers, headerReads.compare)
+			index.Setters = append(index.Setters, setters...)
 			for _, name := range held {
 				if !slices.Contains(index.Holds, name) {
 					index.Holds = append(index.Holds, name)
@@ -163,7 +172,7 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 			}
 		}
 		if section == "" {
-			held = index.Holds
+			held, setters = index.Holds, index.Setters
 		}
 		emit(LevelKey{g.ref, section, g.kind.Kind, ""}, index)
 	}

@@ -26,6 +26,9 @@ type Piece struct {
 	Anew extend.Anew
 	// Agents is what reads agents' requests for what is stated here or elsewhere.
 	Agents []plan.Setting
+	// Sets are the headers in which it tells who sent a request; Reads those that it depends on before that is known.
+	Sets  extend.IdentityHeaders
+	Reads []string
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -56,6 +59,7 @@ type scope struct {
 	stated   map[string][]statements
 	merged   map[string]Effective
 	refusals map[string]string // why features are invalid, whatever their values
+	identity func() []string   // of rules: extend.Reader.IdentityHeaders; else nil
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
@@ -119,7 +123,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
 		told.refused = true
 	} else {
-		p.Shown, p.Anew = string(value.Shown()), value.Anew()
+		p.Shown, p.Anew, p.Sets, p.Reads = string(value.Shown()), value.Anew(), value.Sets(), value.Reads()
 		if p.Shown == p.JSON {
 			p.Shown = p.JSON // in one memory
 		}

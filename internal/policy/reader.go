@@ -198,6 +198,14 @@ func (r reader) Where() extend.Where {
 	return where
 }
 
+// IdentityHeaders implements extend.Reader.
+func (r reader) IdentityHeaders() []string {
+	if r.identity == nil {
+		return nil
+	}
+	return r.identity()
+}
+
 // Owner implements extend.Reader.
 func (r reader) Owner() string { return r.owner().String() }
 

@@ -30,6 +30,9 @@ type RulePieces struct {
 	Refs []RefPieces
 	// Findings are on what no policy states.
 	Findings []Finding
+	// Forgeable are the headers of its matches that clients could forge; Closed is what answers in place of the rule then.
+	Forgeable []forgeable
+	Closed    []plan.Setting
 }
 
 // RulePiece is a feature of a kind at a rule or a backend.
@@ -39,7 +42,7 @@ type RulePiece struct {
 }
 
 // empty tells whether nothing is stated for the rule.
-func (r RulePieces) empty() bool { return len(r.Pieces)+len(r.Fields)+len(r.Refs) == 0 }
+func (r RulePieces) empty() bool { return len(r.Pieces)+len(r.Fields)+len(r.Refs)+len(r.Closed) == 0 }
 
 // findings are those on what no policy states, at all places.
 func (r Route) findings() (list []Finding) {
@@ -91,7 +94,7 @@ func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
 		if r.empty() {
 			continue
 		}
-		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields}
+		own := plan.RuleSettings{Rule: r.Rule, Own: r.Closed, Fields: r.Fields}
 		for _, p := range r.Pieces {
 			own.Own = joined(joined(own.Own, p.Agents), p.Rendered.Settings)
 			own.Fields = joined(own.Fields, p.Rendered.Fields)

@@ -52,11 +52,12 @@ type routeScope struct {
 func (q *routeScope) at(place model.Place) (list []RulePieces) {
 	for _, rule := range q.route.Rules {
 		p := RulePieces{Rule: rule.Key}
-		for _, kind := range q.m.Store.atRules() {
-			r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind}
+		for _, kind := range q.m.Store.readersLast() {
+			r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind, before: &p}
 			r.add(&p)
 			r.addRefs(&p)
 		}
+		q.closeForgeable(&p, place, rule)
 		if !p.empty() || len(p.Findings) > 0 {
 			list = append(list, p)
 		}
@@ -70,7 +71,7 @@ func (r *ruleScope) add(out *RulePieces) {
 	upgrade, direct := upgrades(r.rule) && r.plaintext(r.place), r.direct()
 	stating := r.withOwn(r.stating(), index)
 	if !upgrade {
-		stating = r.withAnew(stating, index)
+		stating = r.withReaders(r.withAnew(stating, index), index)
 	}
 	agents := r.agents(stating, index)
 	out.Findings = append(out.Findings, r.withoutPolicy(stating, index)...)
@@ -126,6 +127,7 @@ func (r *ruleScope) scope() *scope {
 	scope.where.GRPC, scope.where.Redirects = r.ref.Kind() == model.KindGRPCRoute, r.rule.Redirect != nil
 	scope.where.Object, scope.where.Section = r.ref.String(), r.rule.Key.Name
 	scope.where.Path = pathOf(r.rule.Matches)
+	scope.identity = r.identityHeaders
 	return scope
 }
 
@@ -154,6 +156,8 @@ type ruleScope struct {
 	place model.Place
 	rule  model.Rule
 	kind  Kind
+	// before has the pieces of kinds that came before.
+	before *RulePieces
 }
 
 // level is what a feature is at the rule's listener: its own, or else its Gateway's.

@@ -30,7 +30,7 @@ func newEdges(
 	if e.objects, err = kube.New(kube.Config{
 		REST: cluster, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log, Metrics: metrics,
 		OnState: func(s kube.State) {
-			environment.APIs = s.Bundles()
+			environment.APIs, environment.Definitions = s.Bundles(), s.Definitions()
 			w.SetEnvironment(environment)
 		},
 	}); err != nil {

@@ -21,7 +21,7 @@ import (
 
 // The slots, in the order in which requests pass them; answers pass them in reverse.
 const (
-	Coding      = "coding"       // decompressor, compressor: all others see plain bodies, error pages are compressed, too
+	Coding      = "coding"       // header_mutation "sanitize", decompressor, compressor: all others see plain bodies
 	Errors      = "errors"       // custom_response: sees what every later filter answered
 	Observe     = "observe"      // set_metadata, grpc_stats: names the rule for logs before anybody answers
 	Fault       = "fault"        // fault: an injected failure costs nothing and depends on nobody
@@ -31,7 +31,7 @@ const (
 	Loops       = "loops"        // fault: a request that goes in circles is answered before anybody works on it
 	Guard       = "guard"        // rbac that needs no identity, geoip: the cheapest refusal
 	LimitsEarly = "limits-early" // local_ratelimit by address or header: protects authentication and its servers
-	Authn       = "authn"        // header_mutation "sanitise", basic_auth, api_key_auth, oauth2
+	Authn       = "authn"        // basic_auth, api_key_auth, oauth2
 	JWT         = "jwt"          // jwt_authn: after oauth2, which brings the token
 	MCP         = "mcp"          // mcp: what agents ask for, as metadata for the next
 	Messages    = "messages"     // lua: refuses messages that are not certain; hides tools, by what the next say

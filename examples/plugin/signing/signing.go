@@ -71,7 +71,15 @@ type Signed struct {
 // Feature is the signing of requests.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "example.com/signing", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
+}
+
+// sets are the headers of the signatures: what clients send in them is taken off.
+func sets(v Value) (h extend.IdentityHeaders) {
+	for _, s := range v.Signatures {
+		h.Only = append(h.Only, s.Header)
+	}
+	return h
 }
 
 func read(r extend.Reader, s Spec) (v Value) {
@@ -119,7 +127,6 @@ func render(e extend.EnvoyRule, v Value) {
 	var code strings.Builder
 	code.WriteString("local signatures = {\n")
 	for _, s := range v.Signatures {
-		e.Sanitize(s.Header)
 		fmt.Fprintf(&code, "  {key = %s, header = %s, covers = {", quote(string(s.Key)), quote(s.Header))
 		for _, name := range s.Covers {
 			code.WriteString(quote(strings.ToLower(name)) + ", ")

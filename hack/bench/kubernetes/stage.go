@@ -42,7 +42,8 @@ type stage struct {
 	table   int // bytes of the route table that the floor has sent
 }
 
-// newStage does what the README says: it installs the CRDs of the Gateway API, then deploy/install.yaml.
+// newStage does what the README says: it installs the CRDs of the Gateway API and of others, then
+// deploy/install.yaml.
 func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	s = &stage{}
 	defer func() {
@@ -70,6 +71,9 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 		return s, err
 	}
 	if err := s.InstallGatewayAPI(ctx, "experimental"); err != nil {
+		return s, err
+	}
+	if err := s.ApplyFiles(ctx, "deploy/third-party-crds.yaml"); err != nil {
 		return s, err
 	}
 	manifest, err := manifest()

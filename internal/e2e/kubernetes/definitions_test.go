@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -35,8 +37,9 @@ func TestRouteDefinitionDeleted(t *testing.T) {
 	calls.flawless()
 }
 
-// TestOptionalDefinitionsDeleted: the CRDs of XBackends and DataPlanes are deleted while they are used. All else goes
-// on, also when Cardea is started without them; when they are back they are used without a restart.
+// TestOptionalDefinitionsDeleted: the CRDs of XBackends and DataPlanes are deleted while they are used, and that of
+// InferencePools. All else goes on, also when Cardea is started without them, and the GatewayClass says what is absent;
+// when they are back they are used without a restart.
 func TestOptionalDefinitionsDeleted(t *testing.T) {
 	s := newStage(t)
 	address := s.fleet("edge", "{replicas: 2}")
@@ -46,6 +49,12 @@ func TestOptionalDefinitionsDeleted(t *testing.T) {
 	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
 	s.deleteDefinition("xbackends.gateway.networking.x-k8s.io")
 	s.deleteDefinition("dataplanes.cardea.dev")
+	s.deleteDefinition("inferencepools.inference.networking.k8s.io")
+	absent := []string{
+		"not installed: inferencepools.inference.networking.k8s.io (kubectl create -f deploy/third-party-crds.yaml)",
+		"not installed: dataplanes.cardea.dev (",
+	}
+	s.definitionsAre(metav1.ConditionFalse, absent...)
 	s.routeIs("far", "ResolvedRefs=False BackendNotFound")
 	s.gets(address, "far.example", "/", func(a answer) bool { return a.Status == http.StatusInternalServerError })
 	s.sentTo("green", address)
@@ -53,8 +62,10 @@ func TestOptionalDefinitionsDeleted(t *testing.T) {
 	s.deletePod(s.controller())
 	s.sentTo("blue", address)
 	s.step("a new Cardea does without them")
+	s.definitionsAre(metav1.ConditionFalse, absent...)
 	was := s.controller()
 	s.define()
+	s.definitionsAre(metav1.ConditionTrue)
 	s.apply(xbackend(s.namespace, "far", "blue") +
 		dataPlane(s.namespace, "edge", "{replicas: 1, logLevel: info, pod: {drainSeconds: 2}}"))
 	s.gets(address, "far.example", "/", by("blue"))
@@ -90,12 +101,33 @@ func (s *stage) deleteDefinition(name string) {
 	})
 }
 
+// definitionsAre waits until the GatewayClass says whether all CRDs are installed, with these texts.
+func (s *stage) definitionsAre(want metav1.ConditionStatus, texts ...string) {
+	s.Helper()
+	s.until("the GatewayClass says which CRDs are absent", func() (string, bool) {
+		class, err := s.api.GatewayV1().GatewayClasses().Get(context.Background(), "cardea", metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		is := meta.FindStatusCondition(class.Status.Conditions, "cardea.dev/CRDsInstalled")
+		if is == nil {
+			return statusText(class.Status), false
+		}
+		for _, text := range texts {
+			if !strings.Contains(is.Message, text) {
+				return is.Message, false
+			}
+		}
+		return statusText(is), is.Status == want
+	})
+}
+
 // define installs all CRDs.
 func (s *stage) define() {
 	s.Helper()
 	err := s.InstallGatewayAPI(context.Background(), "experimental")
 	if err == nil {
-		err = s.ApplyFiles(context.Background(), "../../../api/v1alpha1/cardea.dev_dataplanes.yaml")
+		err = s.ApplyFiles(context.Background(), "../../../api/v1alpha1/cardea.dev_dataplanes.yaml", thirdPartyCRDs)
 	}
 	if err != nil {
 		s.Fatal(err)

@@ -99,7 +99,10 @@ func stageIn(t *testing.T, namespace string) *stage {
 	return s
 }
 
-// install does what README says: the Gateway API's CRDs, then deploy/install.yaml.
+// thirdPartyCRDs is the file with the CRDs of other projects.
+const thirdPartyCRDs = "../../../deploy/third-party-crds.yaml"
+
+// install does what docs/kubernetes.md says: the CRDs of the Gateway API and of others, then deploy/install.yaml.
 func install(ctx context.Context) (err error) {
 	if shared.dir, err = os.MkdirTemp("", "cardea-kubernetes-"); err != nil {
 		return err
@@ -137,6 +140,9 @@ func install(ctx context.Context) (err error) {
 		return err
 	}
 	if err := shared.cluster.InstallGatewayAPI(ctx, "experimental"); err != nil {
+		return err
+	}
+	if err := shared.cluster.ApplyFiles(ctx, thirdPartyCRDs); err != nil {
 		return err
 	}
 	return hasten(ctx, "../../../deploy/install.yaml")

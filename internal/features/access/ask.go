@@ -100,7 +100,6 @@ func (w writer) ask() {
 		if p.Asked.External {
 			w.Set(extend.SlotLoops, nil)
 		}
-		w.Sanitize(extend.Attested(*p.Asked)...)
 	}
 }
 

@@ -53,7 +53,20 @@ var Feature = extend.Feature[extend.Each, Value]{
 	EachLevel: true, OnInvalid: extend.Keep, UnlessUpgrade: true,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render, Agents: parse}, Judge: judge, JudgeAgents: judgeMessage,
 	Certificates: certificates, Harmless: harmless, Decide: decide, Grants: grants, Tools: tools,
-	Refers: refers,
+	Refers: refers, Sets: sets,
+}
+
+// sets are the headers of the answers of the servers that policies ask.
+func sets(v Value) (h extend.IdentityHeaders) {
+	for _, l := range v.Levels {
+		for _, p := range l.Policies {
+			if p.Asked != nil {
+				by := extend.AttestedBy(*p.Asked)
+				h.Only, h.Also = append(h.Only, by.Only...), append(h.Also, by.Also...)
+			}
+		}
+	}
+	return h
 }
 
 // read takes what each policy states. A policy that can't be served closes its level.

@@ -99,17 +99,20 @@ type Source struct{ Header, Query, Cookie string }
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "apiKey", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
 	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
+}
+
+// sets is the header of the client's name.
+func sets(v Value) extend.IdentityHeaders {
+	return extend.IdentityHeaders{Only: []string{extend.UserHeader(v.ClientHeader)}}
 }
 
 func render(e extend.EnvoyRule, v Value) {
-	header := extend.UserHeader(v.ClientHeader)
-	e.Sanitize(header)
 	if v.Missing {
 		v.renderOptional(e)
 		return
 	}
-	e.Filter(extend.SlotAuthn, "apiKey", v.filter(header))
+	e.Filter(extend.SlotAuthn, "apiKey", v.filter(extend.UserHeader(v.ClientHeader)))
 	e.Filter(extend.SlotAuthn, "apiKey.client", extend.UserFilter(v.ClientHeader))
 	if len(v.Clients) > 0 {
 		e.Filter(extend.SlotAuthn, "apiKey.clients", onlyClients(v.Clients))

@@ -95,7 +95,7 @@ func sources(r extend.Reader, stated []KeySource) (list []Source) {
 		case n != 1 || one == Source{}:
 			at.Refuse("state one of header, query and cookie")
 			continue
-		case name != nil && extend.CheckIdentityHeader(*name) != "":
+		case name != nil && extend.CheckSetHeader(*name) != "":
 			at.Refuse(fmt.Sprintf("%q can't have a key: it is no name of a header or cookie, or serves the connection", *name))
 		}
 		one.Header = strings.ToLower(one.Header)

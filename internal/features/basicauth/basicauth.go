@@ -57,7 +57,7 @@ type Value struct {
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "basicAuth", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
 	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
 }
 
 // usersKey is the entry of the Secret.
@@ -98,12 +98,15 @@ func read(r extend.Reader, s Spec) Value {
 	return v
 }
 
+// sets is the header of the user's name.
+func sets(v Value) extend.IdentityHeaders {
+	return extend.IdentityHeaders{Only: []string{extend.UserHeader(v.UserHeader)}}
+}
+
 func render(e extend.EnvoyRule, v Value) {
-	header := extend.UserHeader(v.UserHeader)
-	e.Sanitize(header)
 	e.Filter(extend.SlotAuthn, "basicAuth", &basicauthv3.BasicAuth{
 		Users: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: string(v.Users)}},
-		Realm: v.Realm, ForwardUsernameHeader: header,
+		Realm: v.Realm, ForwardUsernameHeader: extend.UserHeader(v.UserHeader),
 		AllowMissing: v.Missing, EmitDynamicMetadata: v.Missing, // which Envoy wants
 	})
 	e.Filter(extend.SlotAuthn, "basicAuth.user", extend.UserFilter(v.UserHeader))

@@ -29,7 +29,6 @@ func render(e extend.EnvoyRule, v Value) {
 	if v.Server.External {
 		e.Set(extend.SlotLoops, nil)
 	}
-	e.Sanitize(extend.Attested(v.Server)...)
 	f := v.filter(e.Cluster(v.Server.Backend))
 	if len(v.When) > 0 {
 		v.passOthers(e)

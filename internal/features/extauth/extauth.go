@@ -45,8 +45,11 @@ func (v Value) Anew() extend.Anew {
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "extAuth", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
 	Group: extend.AuthenticationGroup, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
 }
+
+// sets are the headers of the server's answer.
+func sets(v Value) extend.IdentityHeaders { return extend.AttestedBy(v.Server) }
 
 func judge(_ extend.Request, v Value) []extend.Verdict {
 	allowed := v.Name + " allows it"

@@ -1,6 +1,7 @@
 package extauth
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -13,10 +14,9 @@ import (
 // rendered notes what is rendered for a rule.
 type rendered struct {
 	extend.EnvoyRule
-	filters  []string
-	asks     *extauthzv3.ExtAuthz
-	sanitize []string
-	slots    []extend.Slot
+	filters []string
+	asks    *extauthzv3.ExtAuthz
+	slots   []extend.Slot
 }
 
 func (r *rendered) Filter(slot extend.Slot, name string, config proto.Message) {
@@ -26,7 +26,6 @@ func (r *rendered) Filter(slot extend.Slot, name string, config proto.Message) {
 	}
 }
 
-func (r *rendered) Sanitize(headers ...string) { r.sanitize = append(r.sanitize, headers...) }
 func (r *rendered) Set(slot extend.Slot, _ proto.Message, _ ...string) {
 	r.slots = append(r.slots, slot)
 }
@@ -57,16 +56,17 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// TestWhatClientsCantSay: headers that the server sets are taken off, but for what it is shown. A server elsewhere
-// can't be asked in circles.
+// TestWhatClientsCantSay: headers that the server sets are taken off, but for what it is shown. Credentials are a
+// client's own. A server elsewhere can't be asked in circles.
 func TestWhatClientsCantSay(t *testing.T) {
 	v := Value{StatusOnFailure: 403}
 	v.Server.ResponseHeaders, v.Server.RequestHeaders = []string{"x-user", "x-shown", "authorization"}, []string{"x-shown"}
 	v.Server.External = true
 	r := new(rendered)
 	render(r, v)
-	if want := []string{"x-user"}; !slices.Equal(r.sanitize, want) {
-		t.Errorf("taken off are %q, want %q", r.sanitize, want)
+	want := extend.IdentityHeaders{Only: []string{"x-user"}, Also: []string{"x-shown"}}
+	if got := sets(v); !reflect.DeepEqual(got, want) {
+		t.Errorf("set are %q, want %q", got, want)
 	}
 	if hop := r.asks.GetHttpService().GetAuthorizationRequest().GetHeadersToAdd(); len(hop) != 1 ||
 		!slices.Equal(r.slots, []extend.Slot{extend.SlotLoops}) {

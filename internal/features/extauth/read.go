@@ -49,7 +49,7 @@ func read(r extend.Reader, s Spec) Value {
 	v.failure(r, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Context)) {
 		at := r.Field("context")
-		switch why := extend.CheckIdentityHeader(name); {
+		switch why := extend.CheckSetHeader(name); {
 		case name == "":
 			at.Refuse("it has an empty name")
 		case s.HTTP != nil && why != "":
@@ -170,4 +170,4 @@ func checkName(name string) string {
 }
 
 // checkAnswered tells why a header of the server's answer can't stand in the answer to a client.
-func checkAnswered(name string) string { return extend.CheckIdentityHeader(name) }
+func checkAnswered(name string) string { return extend.CheckSetHeader(name) }

@@ -37,7 +37,17 @@ type Value struct{ Request, Response []extend.HeaderChange }
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "headers", Schema: schema, Levels: extend.AtRule | extend.AtBackendRef,
 	OnInvalid: extend.Deny,
-	Read:      read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+	Read:      read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: extend.Passes[Value], Words: words,
+}
+
+// sets are the headers of the request whose values tell who sent it.
+func sets(v Value) (h extend.IdentityHeaders) {
+	for _, c := range v.Request {
+		if extend.TellsIdentity(c.Format) {
+			h.Also = append(h.Also, c.Name)
+		}
+	}
+	return h
 }
 
 func read(r extend.Reader, s Spec) (v Value) {

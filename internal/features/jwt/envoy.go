@@ -23,7 +23,6 @@ func render(e extend.EnvoyRule, v Value) {
 	shared := &jwtv3.JwtAuthentication{Providers: map[string]*jwtv3.JwtProvider{}}
 	var each []*jwtv3.JwtRequirement
 	for _, p := range v.Providers {
-		e.Sanitize(p.headers()...)
 		provider := p.envoy()
 		name := p.name(provider)
 		p.Keys.put(e, provider)
@@ -62,11 +61,14 @@ func (v Value) names() (list []string) {
 	return list
 }
 
-func (a Accepted) headers() (list []string) {
-	for _, c := range a.Claims {
-		list = append(list, c.Header)
+// sets are the headers of claims.
+func sets(v Value) (h extend.IdentityHeaders) {
+	for _, p := range v.Providers {
+		for _, c := range p.Claims {
+			h.Only = append(h.Only, c.Header)
+		}
 	}
-	return list
+	return h
 }
 
 func (a Accepted) envoy() *jwtv3.JwtProvider {

@@ -1,6 +1,7 @@
 package jwt
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,11 +16,8 @@ type rendered struct {
 	extend.EnvoyRule // for what the feature does not use
 	chosen           *jwtv3.PerRouteConfig
 	entry            *jwtv3.JwtAuthentication
-	removed          []string
 	told             proto.Message
 }
-
-func (r *rendered) Sanitize(headers ...string) { r.removed = append(r.removed, headers...) }
 
 func (r *rendered) Filter(_ extend.Slot, _ string, config proto.Message) { r.told = config }
 
@@ -33,11 +31,15 @@ func (r *rendered) Shared(_ extend.Slot, _ string, entry proto.Message) {
 
 func (r *rendered) Cluster(b extend.BackendKey) string { return b.Words() }
 
+func valueOf(keys Keys) Value {
+	return Value{Mode: Strict, Providers: []Accepted{{
+		Name: "corp", Issuer: "https://corp", Keys: keys, Claims: []Claim{{Path: []string{"sub"}, Header: "x-user"}},
+	}}}
+}
+
 func of(keys Keys) *rendered {
 	r := new(rendered)
-	render(r, Value{Mode: Strict, Providers: []Accepted{{
-		Name: "corp", Issuer: "https://corp", Keys: keys, Claims: []Claim{{Path: []string{"sub"}, Header: "x-user"}},
-	}}})
+	render(r, valueOf(keys))
 	return r
 }
 
@@ -75,8 +77,9 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%v: want no clear_route_cache, and async_fetch", p)
 		}
 	}
-	if len(r.entry.GetProviders()) != 1 || r.entry.GetBypassCorsPreflight() || len(r.removed) != 1 {
-		t.Errorf("%v, removed %v", r.entry, r.removed)
+	only := sets(valueOf(Keys{})).Only
+	if len(r.entry.GetProviders()) != 1 || r.entry.GetBypassCorsPreflight() || !slices.Equal(only, []string{"x-user"}) {
+		t.Errorf("%v, set are %v", r.entry, only)
 	}
 	if want := extend.ProvidersFilter([]string{"corp"}); !proto.Equal(r.told, want) {
 		t.Errorf("later filters are told %v, want %v", r.told, want)

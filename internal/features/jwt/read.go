@@ -82,7 +82,7 @@ func sources(r extend.Reader, stated []TokenSource) (list []Source) {
 	for i, s := range stated {
 		switch {
 		case s.Header != nil && s.Query == nil && s.Cookie == nil:
-			if why := extend.CheckIdentityHeader(s.Header.Name); why != "" {
+			if why := extend.CheckSetHeader(s.Header.Name); why != "" {
 				r.Field(fmt.Sprintf("from[%d].header", i)).Refuse(why)
 			}
 			list = append(list, Source{Header: strings.ToLower(s.Header.Name), Prefix: s.Header.Prefix})

@@ -43,7 +43,31 @@ type Counted struct {
 // Feature is limits of requests. What can't be served is left out, and all other limits hold.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words, Identified: identified,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Reads: reads, Judge: judge, Words: words,
+	Identified: identified,
+}
+
+// reads are the headers that limits before authentication depend on.
+func reads(v Value) (names []string) {
+	for _, l := range v.Limits {
+		if !l.Late {
+			names = append(names, headersOf(l.When, l.Per)...)
+		}
+	}
+	return names
+}
+
+// headersOf are the headers that requests are told apart by.
+func headersOf(when []extend.RequestMatch, per []extend.RequestDimension) (names []string) {
+	for _, m := range when {
+		names = append(names, m.HeaderNames()...)
+	}
+	for _, d := range per {
+		if d.Header != nil {
+			names = append(names, strings.ToLower(*d.Header))
+		}
+	}
+	return names
 }
 
 // judge tells which limits may be used up: what was counted before a request can't be told. One that does not count the

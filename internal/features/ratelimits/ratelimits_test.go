@@ -27,6 +27,8 @@ func (r told) Refuse(message string) { *r.list = append(*r.list, r.path+": "+mes
 func (r told) Warn(message string)   { r.Refuse("warning: " + message) }
 func (r told) Owner() string         { return r.owner }
 
+func (told) IdentityHeaders() []string { return []string{"x-client"} }
+
 func readAs(owner string, limits ...Limit) (Value, []string) {
 	var list []string
 	v := read(told{owner: owner, list: &list}, limits)

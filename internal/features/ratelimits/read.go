@@ -89,11 +89,18 @@ func (l Limit) read(r extend.Reader) (c Counted, ok bool) {
 
 // late tells whether requests are counted after authentication.
 func (l Limit) late(p *refusals) bool {
-	needs := l.needsIdentity()
-	if l.At == BeforeAuthentication && needs {
-		p.add("at", "who sent a request is not known before authentication; leave it out, or write AfterAuthentication")
+	needs, header := l.needsIdentity(), ""
+	if read := headersOf(l.When, l.Per); len(read) > 0 {
+		header = extend.ReadOf(read, p.r.IdentityHeaders())
 	}
-	return needs || l.At == AfterAuthentication
+	switch {
+	case l.At != BeforeAuthentication:
+	case needs:
+		p.add("at", "who sent a request is not known before authentication; leave it out, or write AfterAuthentication")
+	case header != "":
+		p.add("at", "header %s is set by authentication; leave it out, or write AfterAuthentication", header)
+	}
+	return needs || header != "" || l.At == AfterAuthentication
 }
 
 func (l Limit) readRate(p *refusals, c *Counted) {
