@@ -99,6 +99,8 @@ var accessLogFields = map[string]string{
 	"mcpMethod": "%DYNAMIC_METADATA(envoy.filters.http.mcp:method)%",
 	"mcpName":   "%DYNAMIC_METADATA(envoy.filters.http.mcp:params:name)%",
 	"access":    "%DYNAMIC_METADATA(" + rbacMetadata + ")%",
+	// What the server of extAuth said in mode Shadow; "access" has what authorization would have refused.
+	"shadow": "%FILTER_STATE(policy.shadow:FIELD:check_result)%",
 	// What the answer of a model took (modelUsage of a TrafficPolicy).
 	"model": usage("model"), "modelCaller": usage("caller"), "inputTokens": usage("input_tokens"),
 	"outputTokens": usage("output_tokens"), "cachedTokens": usage("cached_tokens"),

@@ -27,6 +27,8 @@ type Feature[S, V any] struct {
 	// PortFields are those fields of a feature that is AtListener that are as if they were AtPort. Read is asked for them
 	// and for the others apart.
 	PortFields []string
+	// DisabledWith names a feature of the kind: who turns that off, turns this one off, too. "": none.
+	DisabledWith string
 	// UnlessUpgrade: what is inherited does not hold for a rule of a listener without TLS that does nothing but redirect
 	// to https: a request would be asked for credentials in clear text.
 	UnlessUpgrade bool
@@ -40,6 +42,8 @@ type Feature[S, V any] struct {
 	// policies of one level state, or of a few; filters have to have names of their level, so that they all run. Such a
 	// feature is all that its kind of policies states: its fields stand in their spec.
 	EachLevel bool
+	// Identified are the fields of a spec that are about who sent a request, which a SecurityPolicy finds out; nil: none.
+	Identified func(s S) []Identified
 	// Names are lists of its spec whose elements' names other kinds may ask for (Reader.Names): "providers".
 	Names []string
 	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What
@@ -194,6 +198,7 @@ type Declared struct {
 	Levels        Levels
 	OnInvalid     OnInvalid
 	Group         string
+	DisabledWith  string
 	PortFields    []string
 	UnlessUpgrade bool
 	Answers       bool
@@ -206,6 +211,9 @@ type Declared struct {
 	ReadsHeaders  bool // it has Reads
 	// UnlessPlaintext is as the Feature's.
 	UnlessPlaintext bool
+
+	// Identified is as the Feature's.
+	Identified func(spec []byte) []Identified
 
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
 	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
@@ -253,7 +261,7 @@ func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
-		MCPServer: f.MCPServer, Failover: f.Failover, Protects: f.Protects,
+		MCPServer: f.MCPServer, Failover: f.Failover, Protects: f.Protects, DisabledWith: f.DisabledWith,
 		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names, ReadsHeaders: f.Reads != nil,
 		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates, Harmless: f.Harmless,
 		Read: func(r Reader, effective []byte) (Value, error) {
@@ -287,6 +295,15 @@ func (f Feature[S, V]) Plug() Plugin {
 				return nil, false
 			}
 			return must(json.Marshal(s)), true
+		}
+	}
+	if f.Identified != nil {
+		d.Identified = func(spec []byte) []Identified {
+			var s S
+			if json.Unmarshal(spec, &s) != nil {
+				return nil // who reads it says so
+			}
+			return f.Identified(s)
 		}
 	}
 	if f.Judge != nil {

@@ -137,9 +137,9 @@ func ProvidersFilter(names []string) *setmetadatav3.Config {
 	}}}
 }
 
-// ClaimFormat is a format (CheckFormat) of a claim of the accepted token, whoever issued it, by the names that lead to
-// it; nothing, if there is none.
-func ClaimFormat(path []string) string {
+// ClaimExpression is an expression of CEL for a claim of the accepted token, whoever issued it, by the names that lead
+// to it; it fails if there is none.
+func ClaimExpression(path []string) string {
 	names := fmt.Sprintf("metadata.filter_metadata['%s']", providersMetadata)
 	claims := fmt.Sprintf("metadata.filter_metadata['%s']", ClaimsMetadata)
 	var below strings.Builder
@@ -157,5 +157,5 @@ func ClaimFormat(path []string) string {
 			expr.WriteString(" : ")
 		}
 	}
-	return "%CEL(" + expr.String() + ")%"
+	return expr.String()
 }

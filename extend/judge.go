@@ -8,8 +8,8 @@ type Request = request.Request
 // Verdict is what a proxy does with a request because of a feature. The zero Verdict: it lets it pass. One with a
 // Status answers the request; with If, only if what If says is not so, which can't be told: "the token is accepted by
 // corp". RefusedIf is the opposite: "limit a is used up". One with If alone: what the backend gets depends on it.
-// ByAddress: what they say depends on the client's address. At is the slot of the filter that does so, if it is not the
-// feature's first one.
+// Shadow: it refuses nothing, and the request would be refused. ByAddress: what they say depends on the client's
+// address. At is the slot of the filter that does so, if it is not the feature's first one.
 type Verdict = request.Verdict
 
 // Agent is who sends a request to a server of MCP, and what stands in it.

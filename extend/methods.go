@@ -12,6 +12,9 @@ import (
 // AuthenticationGroup is the Group of the features that find out who sent a request, and of those that need to know.
 const AuthenticationGroup = "authentication"
 
+// Authentication is the feature that says what holds for all methods. Who turns it off turns all methods off.
+const Authentication = "authentication"
+
 // Methods are the features that find out who sent a request.
 var Methods = []string{"jwt", "oidc", "basicAuth", "apiKey"}
 
@@ -31,8 +34,31 @@ func AnyMethod(r Reader) bool {
 	var authentication struct {
 		Combine string `json:"combine"`
 	}
-	r.Effective("authentication", &authentication)
+	r.Effective(Authentication, &authentication)
 	return authentication.Combine == "Any" && len(MethodsStated(r)) > 1
+}
+
+// Identified is a field that is about who sent a request.
+type Identified struct {
+	Field     string // "[orders].per[0]"
+	Token     bool   // an accepted token tells it, and nothing else
+	Otherwise string // what becomes of it where nothing tells it
+}
+
+// By are the methods that tell it.
+func (i Identified) By() []string {
+	if i.Token {
+		return []string{"jwt"}
+	}
+	return []string{"jwt", "basicAuth", "apiKey"}
+}
+
+// ByWords are the methods in words.
+func (i Identified) ByWords() string {
+	if i.Token {
+		return "jwt"
+	}
+	return "jwt, basicAuth or apiKey"
 }
 
 // Identities are what authentication finds out about requests where a spec of its group is read.

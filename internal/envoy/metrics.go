@@ -58,12 +58,15 @@ const (
 		`(dry)?deny_\.policy\..+\.(shadow_)?denied)`
 )
 
+// shadowMetrics are what parts of policies in mode Shadow would have refused, below extend.ShadowPrefix.
+const shadowMetrics = `filter_chain\.(rbac|ext_authz)\.shadow/.+/\.shadow_(allowed|denied|error)`
+
 // statistics bounds which statistics there are at all, and labels them for Prometheus. Those that are not kept take no
 // memory.
 func statistics(gateway string) *metricsv3.StatsConfig {
 	kept := []*matcherv3.StringMatcher{
 		fullRegex(`cluster\..+\.(` + backendMetrics + `)`), fullRegex(`listener\.[^.]+\.(` + listenerMetrics + `)`),
-		fullRegex(`http\.[^.]+\.(` + requestMetrics + `)`), fullRegex(accessMetrics),
+		fullRegex(`http\.[^.]+\.(` + requestMetrics + `)`), fullRegex(accessMetrics), fullRegex(shadowMetrics),
 	}
 	for _, prefix := range []string{
 		metricsPrefix + ".", "server.", "listener_manager.", "cluster_manager.", "control_plane.", "overload.",
@@ -80,6 +83,8 @@ func statistics(gateway string) *metricsv3.StatsConfig {
 			labelled("level", `^filter_chain\.rbac\.(access_([a-z]+)_(?:deny_)?\.?)`),
 			labelled("mode", `^filter_chain\.rbac\.access_[a-z]+_((dry)(?:deny)?_\.)`),
 			labelled("rule", `^filter_chain\.rbac\.access_[^.]+\.policy\.((.+)\.)(?:shadow_)?(?:allowed|denied)$`),
+			labelled("policy", `^(filter_chain\.(?:rbac|ext_authz)\.shadow/([^/]+/[^/]+)/)`),
+			labelled("rule", `^filter_chain\.(?:rbac|ext_authz)\.shadow/[^/]+/[^/]+/((.+)/\.)[a-z_]+$`),
 		},
 		StatsMatcher: &metricsv3.StatsMatcher{StatsMatcher: &metricsv3.StatsMatcher_InclusionList{
 			InclusionList: &matcherv3.ListStringMatcher{Patterns: kept},

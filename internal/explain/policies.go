@@ -3,6 +3,7 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
@@ -58,6 +59,9 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 		instead = "connections are closed: " + wrong(p.Findings)
 	}
 	if p.JSON == "" {
+		if p.Disabled != (policy.Source{}) && len(p.Lost) == 0 && reflect.DeepEqual(p.Rendered, plan.Rendered{}) {
+			return nil // there is nothing to turn off
+		}
 		off := Policy{Field: p.Feature, From: q.source(p.Disabled)}
 		if p.Disabled == (policy.Source{}) {
 			if off.From = "does not hold for a redirect to https"; len(p.Findings) > 0 {

@@ -19,6 +19,9 @@ type Effective struct {
 	Wrong    string // why values can't be merged; ""
 }
 
+// lostOff is the Value of what is turned off in vain: an override states it.
+const lostOff = "off"
+
 // Field is a field that is in force.
 type Field struct {
 	Path, Value string // the value as JSON
@@ -149,7 +152,7 @@ func (e *Effective) account(t *merge.Type, value any, all []applied) {
 func (e *Effective) held(off Source, since []applied) {
 	i := slices.IndexFunc(since, func(a applied) bool { return a.Override && a.Source != off })
 	if i >= 0 {
-		e.Lost = append(e.Lost, Lost{Value: "off", From: off, By: since[i].Source})
+		e.Lost = append(e.Lost, Lost{Value: lostOff, From: off, By: since[i].Source})
 	}
 }
 

@@ -127,6 +127,8 @@ type reporter struct {
 	named   *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, model.Gateway]] // Gateways by class
 	// backends are those that policies reach, by object
 	backends *flow.Collection[model.ObjectRef, flow.Members[plan.BackendKey, Backend]]
+	// methods are the routes with methods of authentication of their own, under the kind SecurityPolicy.
+	methods *flow.Collection[model.Kind, flow.Members[model.ObjectRef, Route]]
 	// users are the routes with rules that name an XBackend.
 	users *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, []model.ObjectRef]]
 }
@@ -159,6 +161,7 @@ func (m *Meaning) Reports(
 		return nil
 	}
 	r := reporter{Meaning: m, out: out, proxied: proxied}
+	r.methods = m.methodsBy()
 	r.users = xbackendUsers(m.in.Plan.Routes)
 	r.named = flow.Group(m.in.Plan.Gateways, "policy/gateways-by-class",
 		func(_ model.ObjectRef, g model.Gateway) []model.ObjectRef { return []model.ObjectRef{g.Class} }, flow.ByKey)
@@ -191,6 +194,7 @@ func (r reporter) report(
 	facts.Findings = append(facts.Findings, append(r.Store.misplaced(ref, p), r.Store.notOfPools(ref, p)...)...)
 	facts.Findings = compact(append(facts.Findings, r.withoutTLS(c, ref, p, all)...))
 	facts.Findings = append(facts.Findings, r.withoutCertificates(c, ref, p, facts.Ancestors)...)
+	facts.Findings = slices.Concat(facts.Findings, r.offNothing(c, ref, p), r.unidentified(c, ref, p, facts.Findings))
 	findings := slices.Clip(facts.Findings)
 	switch {
 	case !p.targeted() && naming.Len() == 0:

@@ -81,7 +81,8 @@ type policy struct {
 	Override   bool
 	Targets    []Target // that it names
 	Selectors  []selector
-	Disable    []string
+	Disable    []string // as it is stated
+	Off        []string // the features that Disable turns off
 	Features   []input.FeatureSpec
 	// Closed is why it can't be read, so that all that it is for is closed; "": it can.
 	Closed string
@@ -197,6 +198,7 @@ func (k Kind) read(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.Policy
 	p := &policy{
 		UID: o.Meta.UID, Generation: o.Meta.Generation, Age: age(o.Meta.Created),
 		Override: o.Spec.Strategy == input.PatchOverrides, Disable: o.Spec.Disable, Features: o.Spec.Features,
+		Off:       k.off(o.Spec.Disable),
 		Selectors: readSelectors(o.Spec.TargetSelectors),
 	}
 	if k.Of(extend.Whole) != nil {
@@ -228,7 +230,7 @@ func age(created time.Time) string {
 // states tells whether the policy says anything of a feature.
 func (p *policy) states(feature string) bool {
 	_, stated := p.spec(feature)
-	return stated || slices.Contains(p.Disable, feature)
+	return stated || slices.Contains(p.Off, feature)
 }
 
 func (p *policy) spec(feature string) (string, bool) {
@@ -244,7 +246,7 @@ func (p *policy) spec(feature string) (string, bool) {
 func (p *policy) statement(ref model.ObjectRef, level Level, feature string) statement {
 	json, _ := p.spec(feature)
 	return statement{
-		Source: Source{ref, level, p.Override}, JSON: json, Disable: slices.Contains(p.Disable, feature),
+		Source: Source{ref, level, p.Override}, JSON: json, Disable: slices.Contains(p.Off, feature),
 		Closed: p.Closed != "",
 	}
 }

@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
@@ -39,6 +40,8 @@ func (e Effect) Words(sent Request) []string {
 	w.limits(e.Limits)
 	for _, g := range e.Gates {
 		switch {
+		case g.Shadow != "":
+			w.say("%s", g.would())
 		case g.RefusedIf != "" && g.Status == AnyStatus:
 			w.say("another's answer if %s", g.RefusedIf)
 		case g.RefusedIf != "":
@@ -57,6 +60,21 @@ func (e Effect) Words(sent Request) []string {
 		}
 	}
 	return w
+}
+
+// would tells what a verdict in shadow would do.
+func (v Verdict) would() string {
+	text := "would be denied"
+	if v.Status != AnyStatus {
+		text += " with " + strconv.Itoa(v.Status)
+	}
+	switch {
+	case v.If != "":
+		text += " unless " + v.If
+	case v.RefusedIf != "":
+		text += " if " + v.RefusedIf
+	}
+	return text + ", by " + v.Shadow
 }
 
 // request tells what differs between a request as sent and as the backend gets it. What every request gets is left out:

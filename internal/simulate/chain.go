@@ -83,7 +83,7 @@ func (s *simulation) entrance(filter *hcmv3.HttpFilter) bool {
 	}
 	for _, v := range gate.Judge(s.request) {
 		switch {
-		case v.Open():
+		case v.Shadow != "", v.Open():
 			s.pass(v)
 		case v.Status != 0:
 			s.result.Refused = gate.Feature + " of its listener answers it"
@@ -261,7 +261,7 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 // judge does what verdicts say, up to one that answers. Those of other slots have to wait.
 func (s *simulation) judge(slot string, list []request.Verdict, r *routev3.Route, f *filtered) {
 	for _, v := range list {
-		if v.Status == http.StatusForbidden && f.agent {
+		if v.Status == http.StatusForbidden && f.agent && v.Shadow == "" {
 			v.Status = http.StatusOK // with an error of JSON-RPC
 		}
 		switch {
@@ -269,7 +269,7 @@ func (s *simulation) judge(slot string, list []request.Verdict, r *routev3.Route
 			return
 		case v.At != "" && v.At != slot:
 			f.later = append(f.later, v)
-		case v.Open():
+		case v.Shadow != "", v.Open():
 			s.pass(v)
 		case v.Status != 0:
 			f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Effect: request.Effect{Status: v.Status}}

@@ -107,6 +107,9 @@ func (w writer) ask() {
 func (p Policy) asks(cluster string, about *matcherv3.MetadataMatcher) *extauthzv3.ExtAuthz {
 	f := extend.ExtAuthz(*p.Asked, cluster)
 	f.StatPrefix, f.ShadowMode, f.FilterEnabledMetadata = "access", p.DryRun, about
+	if p.DryRun {
+		f.StatPrefix = extend.ShadowPrefix(p.Name, "externalAuth")
+	}
 	f.StatusOnError = &typev3.HttpStatus{Code: typev3.StatusCode(forbidden)}
 	if f.GetGrpcService() != nil {
 		f.MetadataContextNamespaces = []string{parsed, extend.ClaimsMetadata, extend.UserMetadata}

@@ -98,7 +98,7 @@ type Source struct{ Header, Query, Cookie string }
 // Feature is authentication by key.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "apiKey", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "authentication", UnlessUpgrade: true,
+	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
 }
 

@@ -72,8 +72,8 @@ func (v Value) Anew() extend.Anew {
 
 // Feature is what holds for all methods.
 var Feature = extend.Feature[Spec, Value]{
-	Kind: extend.SecurityPolicy, Name: "authentication", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: extend.AuthenticationGroup, UnlessUpgrade: true,
+	Kind: extend.SecurityPolicy, Name: extend.Authentication, Schema: schema, Levels: extend.AtRule,
+	OnInvalid: extend.Deny, Group: extend.AuthenticationGroup, UnlessUpgrade: true,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
 }
 

@@ -56,8 +56,8 @@ type Entry struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Matches []extend.RequestMatch `json:"matches,omitempty"`
-	// Mode Shadow refuses nothing: what would be refused is counted in Envoy's metrics (rbac.shadow_denied). Nothing
-	// stated: Enforce.
+	// Mode Shadow refuses nothing: what would be refused is counted (envoy_shadow_denied) and logged (access). Of allow,
+	// it is counted what would be refused with all entries in force. Nothing stated: Enforce.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 	// Status of the answer to what is refused. Nothing stated: 403; Envoy has no other.
@@ -82,6 +82,8 @@ type Value struct {
 	Deny, Require, Allow []Entry
 	Providers            []string // of tokens that are accepted
 	Headers              []string // that authentication sets
+	// Shadows are below what names entries in mode Shadow count and log, by list and entry, "deny.watched", or "allow".
+	Shadows map[string]string
 }
 
 // Feature is which requests may pass. Where nothing but a redirect to https is, who sent the request is not known yet.

@@ -26,24 +26,30 @@ func render(e extend.EnvoyRule, v Value) {
 	v.deny(e, extend.SlotAuthz, true)
 	for _, entry := range v.Require {
 		f := new(filterv3.RBAC)
-		add(f, entry.Mode, rbacv3.RBAC_ALLOW, v.policies(entry))
+		v.add(f, "require."+entry.Name, entry.Mode, rbacv3.RBAC_ALLOW, v.policies(entry))
 		e.Filter(v.slot([]Entry{entry}), "require/"+entry.Name, f)
 	}
 	v.allow(e)
 }
 
 // deny renders the entries that need an identity, or those that need none. An expression that can't be evaluated must
-// not let a request pass: a match with one has a filter of its own, which allows all others.
+// not let a request pass: a match with one has a filter of its own, which allows all others. So has an entry that is
+// only tried, and counts by itself.
 func (v Value) deny(e extend.EnvoyRule, at extend.Slot, identity bool) {
-	f := new(filterv3.RBAC)
+	joint := new(filterv3.RBAC)
 	for _, entry := range v.Deny {
 		if v.needsIdentity(entry) != identity {
 			continue
 		}
+		f := joint
+		if entry.Mode == Shadow {
+			f = new(filterv3.RBAC)
+		}
 		for i, m := range entry.Matches {
 			name := fmt.Sprintf("%s/%d", entry.Name, i)
 			if m.CEL == "" {
-				add(f, entry.Mode, rbacv3.RBAC_DENY, map[string]*rbacv3.Policy{name: extend.Policy(m, v.Providers...)})
+				v.add(f, "deny."+entry.Name, entry.Mode, rbacv3.RBAC_DENY,
+					map[string]*rbacv3.Policy{name: extend.Policy(m, v.Providers...)})
 				continue
 			}
 			others := map[string]*rbacv3.Policy{}
@@ -51,17 +57,23 @@ func (v Value) deny(e extend.EnvoyRule, at extend.Slot, identity bool) {
 				others[fmt.Sprintf("%s/%d", name, j)] = p
 			}
 			own := new(filterv3.RBAC)
-			add(own, entry.Mode, rbacv3.RBAC_ALLOW, others)
+			v.add(own, "deny."+entry.Name, entry.Mode, rbacv3.RBAC_ALLOW, others)
+			if own.ShadowRulesStatPrefix != "" && len(entry.Matches) > 1 {
+				own.ShadowRulesStatPrefix += fmt.Sprint(i, "/")
+			}
 			e.Filter(at, "deny/"+name, own)
 		}
+		if f.GetShadowRules() != nil {
+			e.Filter(at, "deny/"+entry.Name, f)
+		}
 	}
-	if f.GetRules() != nil || f.GetShadowRules() != nil {
-		e.Filter(at, "deny", f)
+	if joint.GetRules() != nil {
+		e.Filter(at, "deny", joint)
 	}
 }
 
-// allow renders all entries as one filter: a request of any of them passes. What an entry in shadow mode would let pass
-// as well is counted.
+// allow renders all entries as one filter: a request of any of them passes. If some are only tried, it is counted what
+// would pass, and what not, with all of them.
 func (v Value) allow(e extend.EnvoyRule) {
 	if len(v.Allow) == 0 {
 		return
@@ -70,20 +82,25 @@ func (v Value) allow(e extend.EnvoyRule) {
 	shadow := slices.ContainsFunc(v.Allow, func(entry Entry) bool { return entry.Mode == Shadow })
 	for _, entry := range v.Allow {
 		if entry.Mode != Shadow {
-			add(f, Enforce, rbacv3.RBAC_ALLOW, v.policies(entry))
+			v.add(f, allowList, Enforce, rbacv3.RBAC_ALLOW, v.policies(entry))
 		}
 		if shadow {
-			add(f, Shadow, rbacv3.RBAC_ALLOW, v.policies(entry))
+			v.add(f, allowList, Shadow, rbacv3.RBAC_ALLOW, v.policies(entry))
 		}
 	}
 	e.Filter(v.slot(v.Allow), "allow", f)
 }
 
-// add puts policies into a filter.
-func add(f *filterv3.RBAC, mode Mode, action rbacv3.RBAC_Action, policies map[string]*rbacv3.Policy) {
+// allowList names the list of which all entries count together.
+const allowList = "allow"
+
+// add puts policies into a filter. What is only tried counts and logs as a part of the policy.
+func (v Value) add(
+	f *filterv3.RBAC, part string, mode Mode, action rbacv3.RBAC_Action, policies map[string]*rbacv3.Policy,
+) {
 	rules := &f.Rules
 	if mode == Shadow {
-		rules = &f.ShadowRules
+		rules, f.ShadowRulesStatPrefix = &f.ShadowRules, v.Shadows[part]
 	}
 	if *rules == nil {
 		*rules = &rbacv3.RBAC{Action: action, Policies: map[string]*rbacv3.Policy{}}

@@ -13,23 +13,20 @@ import (
 func judge(q extend.Request, v Value) []extend.Verdict {
 	j := judged{request: q, of: v}
 	for _, e := range v.Deny {
-		if e.Mode != Shadow {
-			d := j.entry(e, v.slot([]Entry{e}))
-			d.holds = -d.holds
-			j.add(d, extend.Verdict{RefusedIf: fmt.Sprintf("%s denies it (%s)", e.Name, d.words)})
-		}
+		d := j.entry(e, v.slot([]Entry{e}))
+		d.holds = -d.holds
+		j.add(d, extend.Verdict{RefusedIf: fmt.Sprintf("%s denies it (%s)", e.Name, d.words), Shadow: e.shadow("deny")})
 	}
 	for _, e := range v.Require {
-		if e.Mode != Shadow {
-			d := j.entry(e, v.slot([]Entry{e}))
-			j.add(d, extend.Verdict{If: fmt.Sprintf("it is what %s requires (%s)", e.Name, d.words)})
-		}
+		d := j.entry(e, v.slot([]Entry{e}))
+		j.add(d, extend.Verdict{If: fmt.Sprintf("it is what %s requires (%s)", e.Name, d.words), Shadow: e.shadow("require")})
 	}
-	j.allow()
+	j.allow(false)
+	j.allow(true)
 	var list []extend.Verdict
 	for _, verdict := range j.verdicts {
 		refused := extend.Verdict{Status: only, At: verdict.At}
-		if verdict == refused || !slices.Contains(j.verdicts, refused) {
+		if verdict == refused || verdict.Shadow != "" || !slices.Contains(j.verdicts, refused) {
 			list = append(list, verdict) // else it is refused anyway
 		}
 	}
@@ -73,28 +70,47 @@ func (j *judged) add(d decision, open extend.Verdict) {
 	if d.holds == extend.Certainly {
 		return
 	}
-	v := extend.Verdict{Status: only, At: string(d.at)}
+	v := extend.Verdict{Status: only, At: string(d.at), Shadow: open.Shadow}
 	if d.holds == extend.Unknown {
 		v.If, v.RefusedIf, v.ByAddress = open.If, open.RefusedIf, d.byAddress
 	}
 	j.verdicts = append(j.verdicts, v)
 }
 
-func (j *judged) allow() {
-	if !slices.ContainsFunc(j.of.Allow, func(e Entry) bool { return e.Mode != Shadow }) {
+// allow decides by the entries of allow: by those in force, or by all if some are only tried.
+func (j *judged) allow(shadow bool) {
+	tried := func(e Entry) bool { return e.Mode == Shadow }
+	if shadow && !slices.ContainsFunc(j.of.Allow, tried) {
 		return
 	}
 	all := decision{holds: extend.CertainlyNot, at: j.of.slot(j.of.Allow)}
 	var open []string
+	some := false
 	for _, e := range j.of.Allow {
-		if e.Mode == Shadow {
+		if tried(e) && !shadow {
 			continue
 		}
+		some = true
 		d := j.entry(e, all.at)
 		if d.holds == extend.Unknown {
 			open = append(open, fmt.Sprintf("%s (%s)", e.Name, d.words))
 		}
 		all.holds, all.byAddress = max(all.holds, d.holds), all.byAddress || d.byAddress
 	}
-	j.add(all, extend.Verdict{If: "it is what is allowed by " + strings.Join(open, " or ")})
+	if !some {
+		return
+	}
+	verdict := extend.Verdict{If: "it is what is allowed by " + strings.Join(open, " or ")}
+	if shadow {
+		verdict.Shadow = "authorization.allow with what is in mode Shadow"
+	}
+	j.add(all, verdict)
+}
+
+// shadow says that an entry is only tried; "": it is in force.
+func (e Entry) shadow(list string) string {
+	if e.Mode != Shadow {
+		return ""
+	}
+	return fmt.Sprintf("authorization.%s[%s] in mode Shadow", list, e.Name)
 }

@@ -32,7 +32,10 @@ func TestJudge(t *testing.T) {
 	}{
 		"denied":     {Value{Deny: entry("a", method("PUT"), method("GET"))}, []extend.Verdict{refused}},
 		"not denied": {Value{Deny: entry("a", method("PUT"))}, nil},
-		"shadow":     {Value{Deny: []Entry{{Name: "a", Matches: entry("", method("GET"))[0].Matches, Mode: Shadow}}}, nil},
+		"shadow": {
+			Value{Deny: []Entry{{Name: "a", Matches: entry("", method("GET"))[0].Matches, Mode: Shadow}}},
+			[]extend.Verdict{{Status: 403, Shadow: "authorization.deny[a] in mode Shadow", At: "guard"}},
+		},
 		"may be denied": {Value{Deny: entry("a", method("PUT"), client)}, with(refused, func(v *extend.Verdict) {
 			v.RefusedIf, v.ByAddress = "a denies it (client in 10.0.0.0/8)", true
 		})},

@@ -12,6 +12,14 @@ type list struct {
 	entries []Entry
 }
 
+// part is what an entry that is only tried counts as.
+func (l list) part(e Entry) string {
+	if l.name == allowList {
+		return allowList
+	}
+	return l.name + "." + e.Name
+}
+
 func (v Value) lists() []list {
 	return []list{{"deny", v.Deny}, {"require", v.Require}, {"allow", v.Allow}}
 }
@@ -23,6 +31,9 @@ func read(r extend.Reader, s Spec) Value {
 	for _, l := range v.lists() {
 		for _, e := range l.entries {
 			at := r.Field(fmt.Sprintf("%s[%s]", l.name, e.Name))
+			if e.Mode == Shadow {
+				v.shadow(l.part(e), at.Owner())
+			}
 			if len(e.Matches) == 0 {
 				at.Refuse("it has no matches, so it would take no request; state matches")
 			}
@@ -34,4 +45,14 @@ func read(r extend.Reader, s Spec) Value {
 		}
 	}
 	return v
+}
+
+// shadow notes below what name a part counts and logs; of several policies, the first one's.
+func (v *Value) shadow(part, owner string) {
+	if v.Shadows == nil {
+		v.Shadows = map[string]string{}
+	}
+	if v.Shadows[part] == "" {
+		v.Shadows[part] = extend.ShadowPrefix(owner, "authorization."+part)
+	}
 }

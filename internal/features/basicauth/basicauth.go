@@ -56,7 +56,7 @@ type Value struct {
 // Feature is authentication by password.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "basicAuth", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "authentication", UnlessUpgrade: true,
+	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
 }
 

@@ -1,6 +1,7 @@
 package extauth
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,10 +42,10 @@ func render(e extend.EnvoyRule, v Value) {
 
 func (v Value) filter(cluster string) *extauthzv3.ExtAuthz {
 	f := extend.ExtAuthz(v.Server, cluster)
-	f.StatPrefix, f.ShadowMode, f.FailureModeAllow = filter, v.Shadow, v.PassOnFailure
+	f.StatPrefix, f.ShadowMode, f.FailureModeAllow = cmp.Or(v.Shadow, filter), v.Shadow != "", v.PassOnFailure
 	f.StatusOnError = &typev3.HttpStatus{Code: typev3.StatusCode(v.StatusOnFailure)}
 	if b := f.GetWithRequestBody(); b != nil {
-		b.AllowPartialMessage = v.Partial || v.Shadow // which refuses nothing
+		b.AllowPartialMessage = v.Partial || v.Shadow != "" // which refuses nothing
 	}
 	if s := f.GetGrpcService(); s != nil {
 		s.Timeout = durationpb.New(v.Timeout)

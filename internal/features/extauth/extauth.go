@@ -28,7 +28,7 @@ type Value struct {
 	PassOnFailure     bool
 	StatusOnFailure   int
 	Context           map[string]Text
-	Shadow            bool
+	Shadow            string // what it refuses is counted and logged below this name, and passes; "": it is refused
 	When              []extend.RequestMatch
 	Providers         []string // of tokens that are accepted
 }
@@ -56,8 +56,10 @@ func judge(_ extend.Request, v Value) []extend.Verdict {
 	if len(v.When) > 0 {
 		allowed += ", or it is of none of those that are asked about"
 	}
-	if v.Shadow {
-		return []extend.Verdict{{If: allowed}}
+	if v.Shadow != "" {
+		return []extend.Verdict{
+			{If: allowed}, {Status: extend.AnyStatus, If: allowed, Shadow: "extAuth in mode Shadow"},
+		}
 	}
 	return []extend.Verdict{{Status: extend.AnyStatus, If: allowed}}
 }
@@ -67,7 +69,7 @@ func words(v Value) (list []string) {
 	for _, m := range v.When {
 		list = append(list, "about "+extend.Words(m))
 	}
-	if v.Shadow {
+	if v.Shadow != "" {
 		list = append(list, "refuses nothing (mode Shadow)")
 	}
 	return list

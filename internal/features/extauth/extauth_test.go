@@ -80,8 +80,9 @@ func TestJudge(t *testing.T) {
 	if got := judge(extend.Request{}, v); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	v.Shadow = true
-	if got := judge(extend.Request{}, v); len(got) != 1 || got[0].Status != 0 {
+	v.Shadow = "shadow/default/auth/extAuth/"
+	want[0].Shadow = "extAuth in mode Shadow"
+	if got := judge(extend.Request{}, v); len(got) != 2 || got[0].Status != 0 || got[1] != want[0] {
 		t.Errorf("in shadow mode: %v", got)
 	}
 }

@@ -21,7 +21,10 @@ const maxBody = 1 << 30
 func read(r extend.Reader, s Spec) Value {
 	v := Value{
 		Timeout: extend.AuthTimeout, PassOnFailure: s.OnFailure == Allow, StatusOnFailure: http.StatusForbidden,
-		Context: s.Context, Shadow: s.Mode == Shadow, When: s.When,
+		Context: s.Context, When: s.When,
+	}
+	if s.Mode == Shadow {
+		v.Shadow = extend.ShadowPrefix(r.Owner(), "extAuth")
 	}
 	v.Server.GRPC = s.GRPC != nil
 	if (s.GRPC == nil) == (s.HTTP == nil) {

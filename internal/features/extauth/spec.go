@@ -55,7 +55,7 @@ type Spec struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Context map[string]Text `json:"context,omitempty"`
-	// Mode Shadow refuses nothing: what would be refused is counted in Envoy's metrics (ext_authz.policy.denied). Nothing
+	// Mode Shadow refuses nothing: what would be refused is counted (envoy_shadow_denied) and logged (shadow). Nothing
 	// stated: Enforce.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`

@@ -59,7 +59,7 @@ type Claim struct {
 // Feature is authentication by token.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "jwt", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "authentication", UnlessUpgrade: true, Names: []string{"providers"},
+	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true, Names: []string{"providers"},
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
 }
 

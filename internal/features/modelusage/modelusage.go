@@ -50,6 +50,14 @@ type Value struct {
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "modelUsage", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+	Identified: identified,
+}
+
+func identified(s Spec) []extend.Identified {
+	if s.Caller == nil || s.Caller.Claim == nil {
+		return nil // models are told apart without callers, too
+	}
+	return []extend.Identified{{Field: "caller.claim", Token: true, Otherwise: "all requests are nobody's"}}
 }
 
 func read(r extend.Reader, s Spec) (v Value) {

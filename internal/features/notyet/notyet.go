@@ -8,6 +8,7 @@ package notyet
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"cardea.dev/cardea/extend"
 )
@@ -102,12 +103,20 @@ func Features() (list []extend.Plugin) {
 	return list
 }
 
+// method names what all methods of authentication are turned off with; "": it is none of them.
+func (f Field) method() string {
+	if f.Kind == extend.SecurityPolicy && slices.Contains(extend.Methods, f.Name) {
+		return extend.Authentication
+	}
+	return ""
+}
+
 // anySpec is a spec of any form.
 type anySpec map[string]any
 
 func (f Field) feature() extend.Feature[anySpec, struct{}] {
 	return extend.Feature[anySpec, struct{}]{
-		Kind: f.Kind, Name: f.Name, Schema: f.schema(), Levels: f.Levels, OnInvalid: f.OnInvalid,
+		Kind: f.Kind, Name: f.Name, Schema: f.schema(), Levels: f.Levels, OnInvalid: f.OnInvalid, DisabledWith: f.method(),
 		Read: func(r extend.Reader, _ anySpec) (none struct{}) {
 			r.Refuse("it is not supported yet; take it out")
 			return none

@@ -29,6 +29,7 @@ type Counted struct {
 	ID              string
 	When            []extend.RequestMatch
 	Per             []extend.RequestDimension
+	Together        bool // requests without a value of Per share a counter; else each client has one
 	Requests, Burst uint32
 	Interval        time.Duration
 	Cost            uint32 // of a request
@@ -43,6 +44,7 @@ type Counted struct {
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep,
 	Protects: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Reads: reads, Judge: judge, Words: words,
+	Identified: identified,
 }
 
 // reads are the headers that limits before authentication depend on.
@@ -73,12 +75,17 @@ func headersOf(when []extend.RequestMatch, per []extend.RequestDimension) (names
 func judge(q extend.Request, v Value) (list []extend.Verdict) {
 	for _, early := range []bool{true, false} {
 		for _, l := range v.Limits {
-			if l.Late != early && !l.Shadow && l.counts(q) {
-				list = append(list, extend.Verdict{
-					Status: http.StatusTooManyRequests, RefusedIf: fmt.Sprintf("limit %s (%s) is used up", l.Name, l.rate()),
-					ByAddress: l.byAddress(), At: string(l.slot()),
-				})
+			if l.Late == early || !l.counts(q) {
+				continue
 			}
+			v := extend.Verdict{
+				Status: http.StatusTooManyRequests, RefusedIf: fmt.Sprintf("limit %s (%s) is used up", l.Name, l.rate()),
+				ByAddress: l.byAddress(), At: string(l.slot()),
+			}
+			if l.Shadow {
+				v.Shadow = fmt.Sprintf("rateLimits[%s] in mode Shadow", l.Name)
+			}
+			list = append(list, v)
 		}
 	}
 	return list
@@ -121,6 +128,13 @@ func (l Counted) rate() string {
 	if len(per) > 0 {
 		text += " for each " + strings.Join(per, " and ")
 	}
+	switch {
+	case !slices.ContainsFunc(l.Per, mayBeAbsent):
+	case l.Together:
+		text += " (all without one together)"
+	default:
+		text += " (without one, for each client address)"
+	}
 	var when []string
 	for _, m := range l.When {
 		when = append(when, extend.Words(m))
@@ -133,7 +147,40 @@ func (l Counted) rate() string {
 
 func (l Counted) byAddress() bool {
 	return slices.ContainsFunc(l.Per, func(d extend.RequestDimension) bool { return d.ClientAddress != nil }) ||
+		!l.Together && slices.ContainsFunc(l.Per, mayBeAbsent) ||
 		slices.ContainsFunc(l.When, extend.RequestMatch.ByAddress)
+}
+
+// mayBeAbsent tells whether a request may have no value of a dimension.
+func mayBeAbsent(d extend.RequestDimension) bool {
+	return d.ClientAddress == nil && d.Path == nil && d.Method == nil
+}
+
+// identified are the parts of limits that count by who sent a request.
+func identified(s Spec) (list []extend.Identified) {
+	for _, l := range s {
+		field := func(list string, i int) string { return fmt.Sprintf("[%s].%s[%d]", l.Name, list, i) }
+		otherwise := "each client's address counts in its place"
+		if l.Absent == AllTogether {
+			otherwise = "all requests have one counter"
+		}
+		for i, d := range l.Per {
+			if d.NeedsIdentity() {
+				list = append(list, extend.Identified{
+					Field: field("per", i), Token: d.Claim != nil, Otherwise: otherwise,
+				})
+			}
+		}
+		for i, m := range l.When {
+			if m.NeedsIdentity() {
+				list = append(list, extend.Identified{
+					Field: field("when", i), Token: len(m.Claims) > 0 && len(m.Users) == 0,
+					Otherwise: "it is as if the request had none",
+				})
+			}
+		}
+	}
+	return list
 }
 
 // interval is a duration without parts that are zero: "1h", not "1h0m0s".

@@ -108,8 +108,8 @@ func TestWhereLimitsCount(t *testing.T) {
 	}
 }
 
-// TestJudge: of a limit it can't be told whether it is used up; one in shadow mode answers nothing, nor does one that
-// counts other requests.
+// TestJudge: of a limit it can't be told whether it is used up; one in shadow mode would refuse, and one that counts
+// other requests answers nothing.
 func TestJudge(t *testing.T) {
 	late, shadow, address := perHour("late", 1), perHour("shadow", 1), perHour("address", 100)
 	late.At, shadow.Mode, address.Interval = AfterAuthentication, Shadow, new(gatewayv1.Duration("90s"))
@@ -118,6 +118,8 @@ func TestJudge(t *testing.T) {
 	v, said := readAs("a", late, shadow, address)
 	got := judge(extend.Request{Method: "POST"}, v)
 	want := []extend.Verdict{
+		{Status: 429, RefusedIf: "limit shadow (1 per 1h) is used up", Shadow: "rateLimits[shadow] in mode Shadow",
+			At: "limits-early"},
 		{Status: 429, RefusedIf: "limit address (100 per 1m30s for each client address and method, of requests with method " +
 			"POST) is used up", ByAddress: true, At: "limits-early"},
 		{Status: 429, RefusedIf: "limit late (1 per 1h) is used up", At: "limits-late"},
@@ -125,8 +127,8 @@ func TestJudge(t *testing.T) {
 	if len(said) > 0 || !slices.Equal(got, want) {
 		t.Errorf("%+v %v, want %+v", got, said, want)
 	}
-	if got = judge(extend.Request{Method: "GET"}, v); !slices.Equal(got, want[1:]) {
-		t.Errorf("of another method: %+v, want %+v", got, want[1:])
+	if got = judge(extend.Request{Method: "GET"}, v); len(got) != 2 || got[1] != want[2] {
+		t.Errorf("of another method: %+v, want %+v", got, want[2])
 	}
 }
 
@@ -138,6 +140,27 @@ func TestIntervalWords(t *testing.T) {
 		if got := interval(d); got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
+	}
+}
+
+// TestAbsent: what a request may not have is its value or the client's address, and Together one text; what each
+// request has is itself.
+func TestAbsent(t *testing.T) {
+	header, user, path := extend.RequestDimension{Header: new("x-a")}, extend.RequestDimension{User: &extend.Empty{}},
+		extend.RequestDimension{Path: &extend.Empty{}}
+	value := func(s shape, d extend.RequestDimension) string {
+		return s.action("0", d).GetRemoteAddressMatch().GetDescriptorValue()
+	}
+	const orAddress = `{"command":"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT","param":"64"}]})%`
+	if got, want := value(shape{}, header),
+		`%REQ(x-a)%/%COALESCE({"operators":[{"command":"REQ","param":"x-a"},`+orAddress; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := value(shape{}, user); !strings.HasSuffix(got, orAddress) {
+		t.Errorf("a user is %s", got)
+	}
+	if got := value(shape{Together: true}, header) + value(shape{}, path); got != "%REQ(x-a)%%PATH(NQ)%" {
+		t.Error(got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"cardea.dev/cardea/extend"
@@ -50,7 +51,7 @@ func (l Limit) read(r extend.Reader) (c Counted, ok bool) {
 	p := &refusals{r: r}
 	c = Counted{
 		Name: l.Name, When: l.When, Per: l.Per, Cost: 1, Proxy: l.Scope == Proxy, EachRule: l.Count == EachRule,
-		Shadow: l.Mode == Shadow, Headers: l.Headers == DraftVersion03,
+		Together: l.Absent == AllTogether, Shadow: l.Mode == Shadow, Headers: l.Headers == DraftVersion03,
 	}
 	if l.Scope == Global {
 		p.add("scope", "Global is not supported yet; write Gateway, whose proxies share the limit, or Proxy")
@@ -78,6 +79,9 @@ func (l Limit) read(r extend.Reader) (c Counted, ok bool) {
 				p.add(field, "Envoy can't count by it: %v", err)
 			}
 		}
+	}
+	if l.Absent != "" && !slices.ContainsFunc(l.Per, mayBeAbsent) {
+		r.Field("absent").Warn("it has no effect: each request has what per names; leave it out")
 	}
 	c.ID = c.Name + "-" + hash(r.Owner(), c)
 	return c, !p.any

@@ -1,9 +1,11 @@
 package ratelimits
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	headertometadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_to_metadata/v3"
@@ -17,6 +19,7 @@ import (
 // shape is what limits have in common whose descriptors have the same keys.
 type shape struct {
 	Per      []extend.RequestDimension
+	Together bool
 	EachRule bool
 	When     bool
 	Headers  bool
@@ -24,7 +27,9 @@ type shape struct {
 }
 
 func (l Counted) shape() shape {
-	return shape{Per: l.Per, EachRule: l.EachRule, When: len(l.When) > 0, Headers: l.Headers, Cost: l.Cost}
+	return shape{
+		Per: l.Per, Together: l.Together, EachRule: l.EachRule, When: len(l.When) > 0, Headers: l.Headers, Cost: l.Cost,
+	}
 }
 
 func (s shape) id() string { return hash(s) }
@@ -66,7 +71,7 @@ func (s shape) dimensions() (list []dimension) {
 		if d.ClientAddress != nil {
 			key = "masked_remote_address" // which can't be chosen
 		}
-		list = append(list, dimension{key, action(key, d)})
+		list = append(list, dimension{key, s.action(key, d)})
 	}
 	if s.EachRule {
 		list = append(list, dimension{"rule", formatted("rule", "%ROUTE_NAME%")})
@@ -74,8 +79,10 @@ func (s shape) dimensions() (list []dimension) {
 	return list
 }
 
-func action(key string, d extend.RequestDimension) *routev3.RateLimit_Action {
+func (s shape) action(key string, d extend.RequestDimension) *routev3.RateLimit_Action {
 	switch {
+	case mayBeAbsent(d) && !s.Together:
+		return formatted(key, format(d)+"/"+orAddress(commands(d)))
 	case d.ClientAddress != nil:
 		v4, v6 := prefixes(*d.ClientAddress)
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_MaskedRemoteAddress_{
@@ -88,24 +95,53 @@ func action(key string, d extend.RequestDimension) *routev3.RateLimit_Action {
 	}
 }
 
-// format is a value as Envoy's formats have it.
-func format(d extend.RequestDimension) string {
+// command is a command of Envoy's formats.
+type command struct {
+	Command string `json:"command"`
+	Param   string `json:"param,omitempty"`
+}
+
+// commands make a value. Each may have a part of it; without any there is none.
+func commands(d extend.RequestDimension) []command {
 	switch {
 	case d.Header != nil:
-		return "%REQ(" + *d.Header + ")%"
+		return []command{{"REQ", *d.Header}}
 	case d.Claim != nil:
 		path, _ := extend.ClaimPath(*d.Claim) // Validate has told
-		return extend.ClaimFormat(path)
+		return []command{{"CEL", extend.ClaimExpression(path)}}
 	case d.Cookie != nil:
-		return "%DYNAMIC_METADATA(" + cookieMetadata + ":" + *d.Cookie + ")%"
+		return []command{{"DYNAMIC_METADATA", cookieMetadata + ":" + *d.Cookie}}
 	case d.Query != nil:
-		return "%QUERY_PARAM(" + *d.Query + ")%"
+		return []command{{"QUERY_PARAM", *d.Query}}
 	case d.User != nil:
-		return "%DYNAMIC_METADATA(" + extend.UserMetadata + ":" + extend.UserKey + ")%" + extend.ClaimFormat([]string{"sub"})
+		return []command{
+			{"DYNAMIC_METADATA", extend.UserMetadata + ":" + extend.UserKey}, {"CEL", extend.ClaimExpression([]string{"sub"})},
+		}
 	case d.Path != nil:
-		return "%PATH(NQ)%"
+		return []command{{"PATH", "NQ"}}
 	}
-	return "%REQ(:method)%"
+	return []command{{"REQ", ":method"}}
+}
+
+// format is a value as Envoy's formats have it.
+func format(d extend.RequestDimension) (text string) {
+	for _, c := range commands(d) {
+		text += "%" + c.Command + "(" + c.Param + ")%"
+	}
+	return text
+}
+
+// orAddress is the first value that is there, or else the client's address. It stands behind the value and a slash: no
+// value that a client sends is another client's address then.
+func orAddress(of []command) string {
+	operators := append(of, command{"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", strconv.Itoa(clientV6)}) // IPv4 is whole
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(map[string][]command{"operators": operators}); err != nil {
+		panic(err) // plain texts
+	}
+	return "%COALESCE(" + strings.TrimSpace(text.String()) + ")%"
 }
 
 // checkDimension tells why Envoy can't count by a dimension: a name that its formats have no word for.

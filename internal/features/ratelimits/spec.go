@@ -28,13 +28,20 @@ type Limit struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	When []extend.RequestMatch `json:"when,omitempty"`
-	// Per tells requests apart: each combination of values has a counter. Those without a value share one. Nothing
-	// stated: one counter for all. Of more than 10000 counters the one that was not asked longest starts anew.
+	// Per tells requests apart: each combination of values has a counter; absent says what counts in place of a value that
+	// a request does not have. Nothing stated: one counter for all. Of more than 10000 counters the one that was not asked
+	// longest starts anew.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	Per []extend.RequestDimension `json:"per,omitempty"`
+	// Absent says what counts in place of a value that a request does not have: no user, no claim, no header, cookie or
+	// query parameter of that name. ClientAddress: the client's address, of IPv6 its network (/64), so that no client uses
+	// up what all without a value have. Together: all without it have one counter. A value that is there and empty is a
+	// value. Nothing stated: ClientAddress.
+	// +optional
+	Absent Absent `json:"absent,omitempty"`
 	// Requests that pass in an interval.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -108,6 +115,16 @@ const (
 	Proxy   Scope = "Proxy"
 	Gateway Scope = "Gateway"
 	Global  Scope = "Global"
+)
+
+// Absent says what counts in place of a value that a request does not have.
+// +kubebuilder:validation:Enum=ClientAddress;Together
+type Absent string
+
+// The values of Limit.Absent.
+const (
+	ByClientAddress Absent = "ClientAddress"
+	AllTogether     Absent = "Together"
 )
 
 // Count says which rules count together.
