@@ -63,7 +63,8 @@ func TestAPolicyIsReadForItsBackend(t *testing.T) {
 		t.Fatalf("spoken to by %+v", own)
 	}
 	for _, c := range put("b.ex").Collections {
-		want := map[string]int{"tls-policy": 1, "tls-policies by target": 1, "tls-policies/sections": 1, "plan/backend": 1}
+		want := map[string]int{"tls-policy": 1, "tls-policies by target": 1, "tls-policies/sections": 1, "plan/backend": 1,
+			"material/users": 1}
 		if c.Runs > want[c.Name] && !strings.HasPrefix(c.Name, "input/") {
 			t.Errorf("%s ran %d times", c.Name, c.Runs)
 		}

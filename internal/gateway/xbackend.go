@@ -88,7 +88,9 @@ func unservable(ref model.ObjectRef, problems []problem) (why unusable) {
 			all = append(all, p.message)
 		}
 	}
-	why.message = fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))
+	if len(all) > 0 {
+		why.message = fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))
+	}
 	return why
 }
 
