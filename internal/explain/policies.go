@@ -3,7 +3,6 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
@@ -59,8 +58,8 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 		instead = "connections are closed: " + wrong(p.Findings)
 	}
 	if p.JSON == "" {
-		if p.Disabled != (policy.Source{}) && len(p.Lost) == 0 && reflect.DeepEqual(p.Rendered, plan.Rendered{}) {
-			return nil // there is nothing to turn off
+		if p.OffInVain() {
+			return nil
 		}
 		off := Policy{Field: p.Feature, From: q.source(p.Disabled)}
 		if p.Disabled == (policy.Source{}) {

@@ -14,6 +14,7 @@ type Effective struct {
 	JSON    string // the merged spec; "": the feature is not in force
 	// Disabled is who turned the feature off, if nothing is in force.
 	Disabled Source
+	With     bool // it is turned off with another feature
 	Fields   []Field
 	Lost     []Lost
 	Wrong    string // why values can't be merged; ""
@@ -52,7 +53,7 @@ func effective(feature string, t *merge.Type, levels []statements) Effective {
 	var value any
 	apply := func(s statement) {
 		if s.Disable {
-			value, e.Disabled = nil, s.Source
+			value, e.Disabled, e.With = nil, s.Source, s.With
 			all = append(all, applied{Source: s.Source, disable: true})
 		}
 		if s.JSON == "" {

@@ -62,6 +62,7 @@ type statement struct {
 	Source
 	JSON    string // "": nothing
 	Disable bool   // broader statements do not count
+	With    bool   // Disable names another feature, with which this one is turned off
 	Closed  bool   // the source can't be read
 }
 

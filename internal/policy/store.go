@@ -247,6 +247,7 @@ func (p *policy) statement(ref model.ObjectRef, level Level, feature string) sta
 	json, _ := p.spec(feature)
 	return statement{
 		Source: Source{ref, level, p.Override}, JSON: json, Disable: slices.Contains(p.Off, feature),
+		With:   !slices.Contains(p.Disable, feature),
 		Closed: p.Closed != "",
 	}
 }
