@@ -38,7 +38,7 @@ func (w *tester) wantBackend(b model.BackendKey, want ...string) {
 			}
 		}
 		if s, some := flow.Get(v, w.m.Settings.Backends, key); some {
-			got = append(got, fmt.Sprintf("%s of %v", s.Cluster, s.From))
+			got = append(got, fmt.Sprintf("%s of %v", []byte(s.Cluster), s.From))
 			if s.Closed {
 				got = append(got, "it is closed")
 			}
