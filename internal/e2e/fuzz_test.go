@@ -16,7 +16,10 @@ import (
 
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/machine"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/world"
 )
 
 // FuzzObjects: whatever valid objects hold, nothing panics, and what they are rendered to is valid by the rules of
@@ -63,6 +66,7 @@ func scriptOf(seed uint64) []byte {
 func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Resource {
 	t.Helper()
 	w := worldOf(t, docs)
+	onThisMachine(w)
 	all := map[resource.Key]resource.Resource{}
 	w.Graph.View(func(v flow.View) {
 		for key, p := range flow.All(v, w.Graph.Panics()) {
@@ -80,6 +84,15 @@ func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Res
 		}
 	}
 	return all
+}
+
+// onThisMachine has the files looked at that the proxies of a world would write.
+func onThisMachine(w *world.World) {
+	w.SetEnvironment(model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset, Machine: true})
+	looker := machine.New(machine.Config{Graph: w.Graph, Wanted: w.Plan.Files, Files: w.Sources.Files})
+	for w.Graph.Settle(); looker.Step(); {
+		w.Graph.Settle()
+	}
 }
 
 // valid tells what is wrong with a resource by the rules of Envoy's protos, those inside an Any included, and what it

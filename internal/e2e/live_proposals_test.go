@@ -201,7 +201,7 @@ func TestProposalsOverHTTP(t *testing.T) {
 
 	// Who may roll back, and neither read nor write, has the server draft it.
 	s.has(s.as("carol", 0, "undo", "2", "--dry-run"), "changed HTTPRoute shop/web")
-	s.has(s.as("mallory", 1, "undo", "2", "--dry-run"), "may not undo or roll back")
+	s.has(s.as("mallory", 1, "undo", "2", "--dry-run"), "mallory may not", "or undo or roll back its changes")
 	s.has(s.as("carol", 1, "rollback", "httproute", "shop/web", "--to", "1", "--preview"), "not shown",
 		"need approvals (1)")
 	s.has(s.as("carol", 0, "undo", "2", "--propose", "-m", "not yet"), "proposal 2 by carol", "not yet",

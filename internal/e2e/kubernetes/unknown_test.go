@@ -77,7 +77,7 @@ func TestUnknownFieldOfAPolicy(t *testing.T) {
 	s.extend("trafficpolicies.cardea.dev", nil, "newer")
 	policy := func(kind, route, spec string) string {
 		return fmt.Sprintf("---\napiVersion: cardea.dev/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
-			"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: %[2]s}]\n  %s\n",
+			"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: %[2]s}]\n  %[4]s\n",
 			kind, route, s.namespace, spec)
 	}
 	text := ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -125,7 +126,7 @@ func (g Guard) Bound(ctx context.Context, a Attempt, edits []ledger.Edit) ([]led
 }
 
 // MayAny refuses who may do none of some things with any object, as far as that is known before it is known with which
-// one, and notes that. The first of them names the grant that is missing.
+// one, and notes that. A grant of the first of them is the way out that is named.
 func (g Guard) MayAny(ctx context.Context, a Attempt, list ...ledger.Permission) error {
 	if a.Caller.All {
 		return nil
@@ -134,7 +135,11 @@ func (g Guard) MayAny(ctx context.Context, a Attempt, list ...ledger.Permission)
 	if err != nil || ok {
 		return err
 	}
-	return g.Denied(ctx, a, list[0], ledger.Key{}, a.Subject()+" may not "+words[list[0]]+", whatever it is",
+	may := make([]string, len(list))
+	for i, p := range list {
+		may[i] = words[p]
+	}
+	return g.Denied(ctx, a, list[0], ledger.Key{}, a.Subject()+" may not "+strings.Join(may, " or ")+", whatever it is",
 		"ask an administrator for a grant of \""+string(list[0])+"\"")
 }
 
