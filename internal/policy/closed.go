@@ -52,7 +52,7 @@ func (p *policy) close(k Kind, why string) {
 	if k.Of(extend.Whole) != nil {
 		stated = input.FeatureSpec{Name: extend.Whole, JSON: "{}"}
 	}
-	p.Features = append(p.Features, stated)
+	p.Features = append(slices.Clip(p.Features), stated) // those of the object stay as they are
 }
 
 // closed is a policy in place of one that can't be read.
