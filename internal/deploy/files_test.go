@@ -17,6 +17,7 @@ import (
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/envoystatic"
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -202,7 +203,7 @@ func TestFilesOfOthers(t *testing.T) {
 }
 
 // TestMistakenDataPlane: a DataPlane that asks for another proxy, and for what the API server does not take, changes
-// nothing; nor does one that is missing, for a Deployer that has just started.
+// nothing; nor does it, or one that is missing, for a Deployer that has just started.
 func TestMistakenDataPlane(t *testing.T) {
 	p := newPlace(t)
 	p.plan(func(x *plan.Proxy) {
@@ -221,19 +222,22 @@ func TestMistakenDataPlane(t *testing.T) {
 	})
 	p.plan(func(x *plan.Proxy) {
 		x.DataPlane = model.DataPlaneEnvoy
-		x.Parameters = parameters(t, `{replicas: 0, pod: {nodeSelector: {"not a label": x}}}`)
+		x.Parameters = parameters(t, `{replicas: 0, pod: {drainSeconds: 7, nodeSelector: {"not a label": x}}}`)
 	})
 	p.frontIs(func(f model.Front) bool { return f.Reason == "InvalidParameters" })
 	p.isAgain(before)
-	unknown := p.proxy
+	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) }) // it is the other ones'
+	mistaken, unknown := p.proxy, p.proxy
 	unknown.Accepted, unknown.Parameters = false, nil
-	p.restart(unknown, func(*deploy.Config) {}, func(front func() model.Front) {
-		p.eventually(func() error {
-			if f := front(); len(f.Addresses) != 1 {
-				return fmt.Errorf("the front is %+v", f)
-			}
-			return nil
+	for _, proxy := range []plan.Proxy{unknown, mistaken} {
+		p.restart(proxy, func(*deploy.Config) {}, func(front func() model.Front) {
+			p.eventually(func() error {
+				if f := front(); len(f.Addresses) != 1 || proxy.Accepted && f.Reason != "InvalidParameters" {
+					return fmt.Errorf("the front is %+v", f)
+				}
+				return nil
+			})
+			p.isAgain(before)
 		})
-		p.isAgain(before)
-	})
+	}
 }

@@ -145,10 +145,11 @@ func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
 }
 
 func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.ConfigMapApplyConfiguration {
-	data := map[string]string{caFile: string(bundle)}
+	data := map[string]string{}
 	for name, text := range files {
 		data[name] = string(text)
 	}
+	data[caFile] = string(bundle)
 	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace()).
 		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).
 		WithOwnerReferences(owner(r.ref, r.proxy)).

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"time"
@@ -15,8 +16,8 @@ import (
 
 // renderValid renders a Gateway's objects by its DataPlanes, if everything that they set can be applied. If not, the
 // mistakes are in the outcome, and the objects are rendered by the DataPlanes that were applied last, with the current
-// ports and labels: a DataPlane is applied as a whole or not at all. If these are not known (after a start), Deployment
-// and Service stay as they are. The returned proxy is the one that was rendered.
+// ports and labels: a DataPlane is applied as a whole or not at all. If these are not known (after a start), Deployment,
+// Service and the files of the pods' start stay as they are. The returned proxy is the one that was rendered.
 func (d *Deployer) renderValid(
 	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, o *outcome,
 ) (objects, plan.Proxy, error) {
@@ -33,6 +34,7 @@ func (d *Deployer) renderValid(
 		}
 	}
 	switch {
+	case !p.Accepted: // what it asks for is not what to go back to
 	case len(o.wrong) == 0:
 		d.mu.Lock()
 		d.record(ref).good = &p
@@ -46,7 +48,30 @@ func (d *Deployer) renderValid(
 		p.Parameters, p.DataPlane = good.Parameters, good.DataPlane
 		want, err = d.render(ref, p, bundle)
 	}
+	if _, whole := want.texts[deployment]; !whole && err == nil {
+		err = d.keepFilesOfStart(ctx, ref, p, bundle, want)
+	}
 	return want, p, err
+}
+
+// keepFilesOfStart makes the ConfigMap one that differs from the existing one in its CA certificates alone: the pods
+// are started from its files, which belong to the Deployment.
+func (d *Deployer) keepFilesOfStart(
+	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, want objects,
+) error {
+	is, err := d.core.ConfigMaps(ref.Namespace()).Get(ctx, p.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read %s %s: %w", configMap, p.Name, err)
+	}
+	files := map[string][]byte{}
+	for name, text := range is.Data {
+		files[name] = []byte(text)
+	}
+	want.texts[configMap], err = json.Marshal((&renderer{ref: ref, proxy: p}).configMap(files, bundle))
+	return err
 }
 
 // running is the data plane of the proxies that run for a Gateway; that of the plan if there are none.
