@@ -49,8 +49,9 @@ type Reader interface {
 	// known is false if that is found out in a moment: until then the file must be left out.
 	Writable(path string) (wrong string, known bool)
 	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does
-	// if the document can't be fetched any more.
-	Fetch(of Document) (content []byte, state State)
+	// if the document can't be fetched any more, or does not pass check and the last content that passed is in its place.
+	// If there is none, content that does not pass is known.
+	Fetch(of Document, check func(content []byte) error) (content []byte, state State)
 
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
 	Effective(feature string, into any) bool

@@ -354,6 +354,58 @@ func TestLastGoodVersions(t *testing.T) {
 	}
 }
 
+// TestTheLastGoodKeySetOfAServer: what a server says of its keys serves on while it says what can't be used, for as long
+// as it is named.
+func TestTheLastGoodKeySetOfAServer(t *testing.T) {
+	t.Parallel()
+	const url, unusable = "https://corp.example/keys", `{"keys":[{"kty":"AKP"}]}`
+	firstKeys, firstKey := jwks()
+	secondKeys, secondKey := jwks()
+	pair := testcert.Self("shop.example")
+	policy := func(url string) string {
+		return strings.Replace(keepingJWT, "JWKS", fmt.Sprintf("remote: {url: %q}", url), 1)
+	}
+	k := keep(t, keepingGatewayFile("", "shop")+pairFile("shop", pair.Certificate, pair.PrivateKey)+"---\n"+policy(url))
+	answers := func(url string, known model.Fetched) {
+		t.Helper()
+		k.world.Graph.Apply("fetch", func(b *flow.Batch) {
+			k.world.Sources.Fetched.Set(b, model.FetchKey{URL: url, Member: "keys"}, known)
+		})
+		k.settle()
+	}
+	is := func(step, want, says string) {
+		t.Helper()
+		if got := k.used(statedAt); want == "" && got != "" || want != "" && !strings.Contains(got, want) {
+			t.Errorf("%s: used is %q, want %q", step, got, want)
+		}
+		if says != "" && !k.says(says) {
+			t.Errorf("%s: no finding has %q: %v", step, says, k.world.Findings())
+		}
+		if older := k.says("the last good version serves on"); older != (says != "" && want != "") {
+			t.Errorf("%s: an older version is told of: %v", step, older)
+		}
+	}
+
+	answers(url, model.Fetched{Known: true, Content: unusable})
+	is("none was good", "", "kty is none of RSA, EC and OKP")
+	answers(url, model.Fetched{Known: true, Content: firstKeys})
+	is("good", firstKey, "")
+	answers(url, model.Fetched{Known: true, Content: unusable})
+	is("keys of other types only", firstKey, "kty is none of RSA, EC and OKP")
+	answers(url, model.Fetched{Known: true, Content: unusable, Failing: "the connection failed"})
+	is("and then no answer", firstKey, "the connection failed")
+	answers(url, model.Fetched{Known: true, Content: `{"keys":"soon"}`})
+	is("no list", firstKey, "it is not a key set")
+	answers(url, model.Fetched{Known: true, Content: secondKeys})
+	is("another good one", secondKey, "")
+	answers(url+"2", model.Fetched{Known: true, Content: unusable})
+	k.edit(policy(url+"2"), "")
+	is("another URL is named", "", "kty is none of RSA, EC and OKP")
+	answers(url, model.Fetched{Known: true, Content: unusable})
+	k.edit(policy(url), "")
+	is("the first one is named again", "", "kty is none of RSA, EC and OKP")
+}
+
 // TestWhatEndsAtOnce: an older version is for a mistake in what is referred to. What takes a reference back, or says
 // that something is good no more, ends it at once.
 func TestWhatEndsAtOnce(t *testing.T) {

@@ -20,7 +20,7 @@ type fetch struct {
 
 // Fetch implements extend.Reader. The document is asked for because it is noted here, whatever becomes of the rest. A
 // host that names what is in the cluster is not: that leads past ReferenceGrants.
-func (r reader) Fetch(of extend.Document) ([]byte, extend.State) {
+func (r reader) Fetch(of extend.Document, check func(content []byte) error) ([]byte, extend.State) {
 	key := model.FetchKey{URL: of.URL, Through: of.Through, Member: of.Member}
 	if why := r.hostProblem(of); why != "" {
 		r.Refuse(why)
@@ -42,7 +42,24 @@ func (r reader) Fetch(of extend.Document) ([]byte, extend.State) {
 	if !known.Known {
 		return nil, extend.Pending
 	}
-	return []byte(known.Content), extend.Known
+	return r.lastFetched(key, []byte(known.Content), check), extend.Known
+}
+
+// lastFetched is a document that was fetched, or the one before that passed. It is the policy's own: what another one
+// asks of a document of that URL may be something else.
+func (r reader) lastFetched(key model.FetchKey, content []byte, check func(content []byte) error) []byte {
+	read := material{Key: model.MaterialKey{Object: r.owner(), Use: fmt.Sprintf("%s/%s of %s", r.feature, key.URL, key.Through.Words())}}
+	read.Text = content
+	if err := check(content); err != nil {
+		last, kept := r.instead(read, fmt.Sprintf("what its server says can't be used: %v", err), check)
+		if !kept {
+			return content
+		}
+		r.Warn(last.Problem)
+		read = last
+	}
+	r.keep(read)
+	return read.Text
 }
 
 // hostProblem says why the host of a URL is not asked; "": it is, or a backend is asked in its place.

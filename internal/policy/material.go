@@ -32,19 +32,34 @@ func (r reader) Entry(
 		}
 	}
 	read := material{Key: model.MaterialKey{Object: ref, Use: r.feature + "/" + key}}
-	read.Users, read.Text = []model.ObjectRef{r.owner()}, content
-	if problem != (Unusable{}) {
-		last, kept := flow.Fetch(r.c, r.m.in.Sources.LastGood.Collection(), read.Key)
-		if ref == (model.ObjectRef{}) || !kept || check(last.Text) != nil {
-			return content, !r.unusable(why)
-		}
-		read.Material.Material, read.Problem = last, problem.Message+last.Instead()
-		r.problems.add(r.path, Finding{
-			Policy: r.of, Condition: "ResolvedRefs", Reason: problem.Reason, Message: read.Problem,
-		})
+	read.Text = content
+	if problem == (Unusable{}) {
+		r.keep(read)
+		return content, true
 	}
-	r.problems.materials = append(r.problems.materials, read)
-	return read.Text, true
+	last, kept := r.instead(read, problem.Message, check)
+	if ref == (model.ObjectRef{}) || !kept {
+		return content, !r.unusable(why)
+	}
+	r.problems.add(r.path, Finding{
+		Policy: r.of, Condition: "ResolvedRefs", Reason: problem.Reason, Message: last.Problem,
+	})
+	r.keep(last)
+	return last.Text, true
+}
+
+// instead is what passed last in the place of what can't be used.
+func (r reader) instead(read material, problem string, check func(content []byte) error) (last material, kept bool) {
+	last = read
+	last.Material.Material, kept = flow.Fetch(r.c, r.m.in.Sources.LastGood.Collection(), read.Key)
+	last.Problem = problem + last.Instead()
+	return last, kept && check(last.Text) == nil
+}
+
+// keep notes what is used, so that it is kept for as long as it is.
+func (r reader) keep(used material) {
+	used.Users = []model.ObjectRef{r.owner()}
+	r.problems.materials = append(r.problems.materials, used)
 }
 
 // materialsOf has each material once: those who read it read the same. Of an older version it has all policies.

@@ -44,18 +44,21 @@ func (s *KeySet) read(r extend.Reader) (keys Keys) {
 	return keys
 }
 
-// ofEntry are the keys of an entry of a ConfigMap or a Secret. An empty set is no mistake: nobody's tokens count.
+// ofEntry are the keys of an entry of a ConfigMap or a Secret.
 func ofEntry(r extend.Reader, of gatewayv1.ObjectReference, key string) string {
-	content, found := r.Entry(of, key, func(content []byte) error {
-		if _, _, err := parseKeys(string(content)); !errors.Is(err, errNoKeys) {
-			return err
-		}
-		return nil
-	})
+	content, found := r.Entry(of, key, isKeySet)
 	if !found {
 		return ""
 	}
 	return usable(r, string(content))
+}
+
+// isKeySet tells why a text is no key set of which a key can be used. An empty set is no mistake: nobody's tokens count.
+func isKeySet(text []byte) error {
+	if _, _, err := parseKeys(string(text)); !errors.Is(err, errNoKeys) {
+		return err
+	}
+	return nil
 }
 
 // read finds what was fetched, or says how proxies have to fetch it.
@@ -79,7 +82,7 @@ func (s *Remote) read(r extend.Reader) (keys Keys) {
 	if !sound {
 		return keys
 	}
-	content, state := r.Field("url").Fetch(keys.Document)
+	content, state := r.Field("url").Fetch(keys.Document, isKeySet)
 	switch state {
 	case extend.Known:
 		keys.Text = usable(r, string(content))
