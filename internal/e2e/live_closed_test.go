@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -108,4 +110,22 @@ func TestClosedByAFile(t *testing.T) {
 	s.write("secret.yaml", bad)
 	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
 	s.soon("GET http://shop.example/ -> 200 green")
+}
+
+// TestClosedByALink: a link whose target is not there at the start may be one to what protects, unless its name is that
+// of what is not read.
+func TestClosedByALink(t *testing.T) {
+	t.Parallel()
+	for link, closes := range map[string]bool{"policy.yaml": true, "policies": true, "notes.txt": false, ".#a.yaml": false} {
+		dir := t.TempDir()
+		if err := os.Symlink(filepath.Join(dir, "nothing"), filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		_, err := standalone.Check(t.Context(), options(dir), &out)
+		says := link + ": it may protect anything, so every Gateway answers 500"
+		if err != nil || strings.Contains(out.String(), says) != closes {
+			t.Errorf("%s: check says %v\n%s", link, err, out.String())
+		}
+	}
 }

@@ -367,3 +367,52 @@ func TestSlowWriter(t *testing.T) {
 		t.Error("half a file was read:", r.told)
 	}
 }
+
+// TestLinksToNothing: what a link would lead to can't be read while it is not there, and what was read of it serves on,
+// until it is there or the link goes.
+func TestLinksToNothing(t *testing.T) {
+	for link, at := range map[string]string{"a.yaml": "real.yaml", "a.json": "real.json", "conf": "conf"} {
+		t.Run(link, func(t *testing.T) {
+			s, elsewhere := newStill(t), t.TempDir()
+			target := filepath.Join(elsewhere, at)
+			s.write("z.yaml", route("other", "one"))
+			s.must(os.Symlink(target, filepath.Join(s.dir, link)))
+			s.must(os.Symlink("nothing", filepath.Join(s.dir, "notes.txt"))) // is not read
+			s.must(os.Symlink("nothing", filepath.Join(s.dir, ".#a.yaml")))  // an editor's lock
+			s.look(look{all: true})
+			is := func(step, serves string, problems int) {
+				t.Helper()
+				if got := s.backend("web"); got != serves {
+					t.Errorf("%s: %q is served, want %q", step, got, serves)
+				}
+				if p := s.folder.Problems(); len(p) != problems {
+					t.Errorf("%s: want %d problems, not %v", step, problems, p)
+				}
+			}
+			is("at the start", "", 1)
+			if link == "conf" {
+				s.must(os.Mkdir(target, 0o755))
+				target = filepath.Join(target, "web.yaml")
+			}
+			text := route("web", "one")
+			if link == "a.json" {
+				text = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`
+			}
+			s.must(os.WriteFile(target, []byte(text), 0o644))
+			serves := map[bool]string{true: "one"}[link != "a.json"]
+			s.look(look{all: true})
+			is("it is there", serves, 0)
+			s.must(os.RemoveAll(filepath.Join(elsewhere, at)))
+			if isObjectFile(link) {
+				s.look(look{paths: map[string]struct{}{link: {}}})
+			}
+			s.later()
+			s.later()
+			is("it is gone", serves, 1)
+			s.must(os.Remove(filepath.Join(s.dir, link)))
+			s.later()
+			s.later()
+			is("the link is gone", "", 0)
+		})
+	}
+}

@@ -48,9 +48,17 @@ func (l *listing) add(abs, rel string, info fs.FileInfo, isLink bool) {
 	if !isLink {
 		return
 	}
-	if target, err := filepath.EvalSymlinks(abs); err == nil {
-		l.links[target] = append(l.links[target], rel)
+	target, err := filepath.EvalSymlinks(abs)
+	if err != nil { // it leads to nothing yet
+		if target, err = os.Readlink(abs); err != nil {
+			return
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(abs), target)
+		}
 	}
+	target = filepath.Clean(target)
+	l.links[target] = append(l.links[target], rel)
 }
 
 func (l *listing) walk(root, rel string, above []fs.FileInfo) error {
@@ -87,7 +95,7 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// gone since it was listed, or a link to nothing
+		l.missing(abs, rel)
 	case err != nil:
 		l.broken[rel] = err
 	case info.IsDir():
@@ -96,6 +104,18 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 		}
 	case info.Mode().IsRegular() && isObjectFile(rel):
 		l.add(abs, rel, info, e.Type()&fs.ModeSymlink != 0)
+	}
+}
+
+// missing takes in a link to what is not there, unless its name is that of a file that is not read: who made it wants
+// something read. Without a link, the entry is gone since it was listed.
+func (l *listing) missing(abs, rel string) {
+	switch own, err := os.Lstat(abs); {
+	case err != nil:
+	case isObjectFile(rel):
+		l.add(abs, rel, own, true)
+	case path.Ext(rel) == "": // as of a folder
+		l.broken[rel] = errNoTarget
 	}
 }
 
