@@ -354,8 +354,8 @@ func TestLastGoodVersions(t *testing.T) {
 	}
 }
 
-// TestTheLastGoodKeySetOfAServer: what a server says of its keys serves on while it says what can't be used, for as long
-// as it is named.
+// TestTheLastGoodKeySetOfAServer: what a server says of its keys serves on while it says what can't be used, for as
+// long as it is named.
 func TestTheLastGoodKeySetOfAServer(t *testing.T) {
 	t.Parallel()
 	const url, unusable = "https://corp.example/keys", `{"keys":[{"kty":"AKP"}]}`

@@ -116,7 +116,9 @@ func TestClosedByAFile(t *testing.T) {
 // of what is not read.
 func TestClosedByALink(t *testing.T) {
 	t.Parallel()
-	for link, closes := range map[string]bool{"policy.yaml": true, "policies": true, "notes.txt": false, ".#a.yaml": false} {
+	for link, closes := range map[string]bool{
+		"policy.yaml": true, "policies": true, "notes.txt": false, ".#a.yaml": false,
+	} {
 		dir := t.TempDir()
 		if err := os.Symlink(filepath.Join(dir, "nothing"), filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)

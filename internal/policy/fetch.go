@@ -48,7 +48,8 @@ func (r reader) Fetch(of extend.Document, check func(content []byte) error) ([]b
 // lastFetched is a document that was fetched, or the one before that passed. It is the policy's own: what another one
 // asks of a document of that URL may be something else.
 func (r reader) lastFetched(key model.FetchKey, content []byte, check func(content []byte) error) []byte {
-	read := material{Key: model.MaterialKey{Object: r.owner(), Use: fmt.Sprintf("%s/%s of %s", r.feature, key.URL, key.Through.Words())}}
+	use := fmt.Sprintf("%s/%s of %s", r.feature, key.URL, key.Through.Words())
+	read := material{Key: model.MaterialKey{Object: r.owner(), Use: use}}
 	read.Text = content
 	if err := check(content); err != nil {
 		last, kept := r.instead(read, fmt.Sprintf("what its server says can't be used: %v", err), check)
