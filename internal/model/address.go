@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Metadata are the networks at which machines find their own credentials; docs/adr/0037-what-is-fetched.md says where each is
-// documented.
+// Metadata are the networks at which machines find their own credentials; docs/adr/0037-what-is-fetched.md says where
+// each is documented.
 var Metadata = []netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),         // link-local: most clouds
 	netip.MustParsePrefix("fe80::/10"),              // link-local

@@ -55,8 +55,11 @@ func TestAnAccessLogThatCannotBeWritten(t *testing.T) {
 		filepath.Join(file, "log"): "log requests: " + filepath.Join(file, "log") + " can't be reached: not a directory",
 	} {
 		// without a program of that name it ends after it has looked at the log
-		err := Run(t.Context(), Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, Envoy: none, AccessLog: log})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "log requests") != (want != none) {
+		err := Run(t.Context(), Options{
+			Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, Envoy: none, AccessLog: log,
+		})
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "log requests") != (want != none) {
 			t.Errorf("with the log %q: %v, want %q", log, err, want)
 		}
 	}

@@ -56,7 +56,8 @@ func TestUninstall(t *testing.T) {
 
 	s.withoutSecrets()
 	s.step("the controller goes first, and policies stay")
-	s.apply(`{apiVersion: cardea.dev/v1alpha1, kind: TrafficPolicy, metadata: {name: kept, namespace: ` + s.namespace + `}, ` +
+	s.apply(`{apiVersion: cardea.dev/v1alpha1, kind: TrafficPolicy, ` +
+		`metadata: {name: kept, namespace: ` + s.namespace + `}, ` +
 		`spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: first}], timeouts: {request: 7s}}}`)
 	kept := s.quick(policies)
 	line, _, _ := strings.Cut(strings.TrimPrefix(blocks[1], "$ "), "\n")
