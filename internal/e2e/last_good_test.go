@@ -468,7 +468,10 @@ func TestWhatEndsAtOnce(t *testing.T) {
 	k.settle()
 }
 
-// TestCredentialsHaveNoLastVersion: who takes keys of clients out of a Secret takes their rights.
+// passwords are ann's, as htpasswd -s writes them.
+const passwords = "ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="
+
+// TestCredentialsHaveNoLastVersion: who takes keys or passwords of clients out of a Secret takes their rights.
 func TestCredentialsHaveNoLastVersion(t *testing.T) {
 	t.Parallel()
 	pair := testcert.Self("shop.example")
@@ -484,24 +487,45 @@ apiVersion: v1
 kind: Secret
 metadata: {name: keys, namespace: shop}
 stringData: {alice: one, bob: two}
-`)
-	answers := func(step string, want int) {
-		t.Helper()
-		k.world.Graph.View(func(v flow.View) {
-			for key, l := range flow.All(v, k.world.Policies.Levels) {
-				if key.Feature == "apiKey" && l.Piece.Status != want {
-					t.Errorf("%s: status %d, want %d", step, l.Piece.Status, want)
+---
+apiVersion: cardea.dev/v1alpha1
+kind: SecurityPolicy
+metadata: {name: users, namespace: shop}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: web}]
+  basicAuth: {usersRef: {name: users}}
+---
+`+opaqueFile("users", ".htpasswd", passwords))
+	for _, c := range []struct{ feature, secret, key, good, broken string }{
+		{"apiKey", "keys", "alice", "one", "a key with spaces"},
+		{"basicAuth", "users", ".htpasswd", passwords, "ann:in the clear"},
+	} {
+		answers := func(step string, want int) {
+			t.Helper()
+			found := false
+			k.world.Graph.View(func(v flow.View) {
+				for key, l := range flow.All(v, k.world.Policies.Levels) {
+					if key.Feature == c.feature {
+						found = true
+						if l.Piece.Status != want {
+							t.Errorf("%s, %s: status %d, want %d", c.feature, step, l.Piece.Status, want)
+						}
+					}
 				}
+			})
+			if !found {
+				t.Errorf("%s, %s: nobody asks", c.feature, step)
 			}
-		})
+		}
+		good := opaqueFile(c.secret, c.key, c.good)
+		answers("good", 0)
+		k.edit(opaqueFile(c.secret, c.key, c.broken), "")
+		answers("broken", 500)
+		k.edit(good, "")
+		answers("mended", 0)
+		k.edit("", good)
+		answers("gone", 500)
 	}
-	answers("good", 0)
-	k.edit(opaqueFile("keys", "alice", "a key with spaces"), "")
-	answers("broken", 500)
-	k.edit(opaqueFile("keys", "alice", "one"), "")
-	answers("mended", 0)
-	k.edit("", opaqueFile("keys", "alice", "one"))
-	answers("gone", 500)
 
 	text, _ := jwks()
 	k.edit(strings.Replace(keepingJWT, "JWKS", "configMapRef: {name: set, key: set}", 1)+

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,6 +31,13 @@ func (s *stage) first(call string) (status int) {
 	return status
 }
 
+// keysPolicy asks route web for keys, by a field that is spelt right or not.
+func keysPolicy(field string) string {
+	return "apiVersion: cardea.dev/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: keys, namespace: shop}\nspec:\n" +
+		"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]\n  apiKey: {" + field +
+		": [{name: keys}]}\n"
+}
+
 // TestClosedFromTheFirstAnswer: a policy that protects has a mistake when the program starts. The very first answer is
 // 500; findings and /readyz say why, other routes serve. What mends the mistake opens it; the same mistake while the
 // program runs changes nothing, since the last good version serves.
@@ -37,15 +45,10 @@ func TestClosedFromTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())
 	s.write("second.yaml", routeFile("second", "second.example", to("blue")))
-	policy := func(field string) string {
-		return "apiVersion: cardea.dev/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: keys, namespace: shop}\nspec:\n" +
-			"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]\n  apiKey: {" + field +
-			": [{name: keys}]}\n"
-	}
 	s.write("keys.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: shop}\n"+
 		"stringData: {alice: one}\n")
-	s.write("policy.yaml", policy("keyRefs"))
-	s.opens(policy("keysRefs"))
+	s.write("policy.yaml", keysPolicy("keyRefs"))
+	s.opens(keysPolicy("keysRefs"))
 	s.start()
 	if status := s.first("GET http://shop.example/"); status != 500 {
 		t.Errorf("the first answer is %d", status)
@@ -58,14 +61,14 @@ func TestClosedFromTheFirstAnswer(t *testing.T) {
 	}
 	s.reads("problem in the folder", closed)
 
-	s.write("policy.yaml", policy("keysRefs"))
+	s.write("policy.yaml", keysPolicy("keysRefs"))
 	s.soon("GET http://shop.example/ -> 401")
 	s.expect("GET http://shop.example/ -t one -> 200 blue\nGET http://second.example/ -> 200 blue")
 	if body, err := s.get("/readyz"); err != nil || strings.Contains(string(body), "closed") {
 		t.Errorf("/readyz says %q, %v", body, err)
 	}
 
-	s.write("policy.yaml", policy("keyRefs"))
+	s.write("policy.yaml", keysPolicy("keyRefs"))
 	s.write("second.yaml", routeFile("second", "second.example", to("green")))
 	s.soon("GET http://second.example/ -> 200 green")
 	s.expect("GET http://shop.example/ -> 401\nGET http://shop.example/ -t one -> 200 blue")
@@ -128,6 +131,45 @@ func TestClosedByALink(t *testing.T) {
 		says := link + ": it may protect anything, so every Gateway answers 500"
 		if err != nil || strings.Contains(out.String(), says) != closes {
 			t.Errorf("%s: check says %v\n%s", link, err, out.String())
+		}
+	}
+}
+
+// TestWhatIsClosedIsTranslated: `cardea translate` prints the answer 500 at what is closed: at a route whose policy has
+// a mistake, at all routes if a file can't be read, whoever asks; nowhere if nothing is closed.
+func TestWhatIsClosedIsTranslated(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shop())
+	s.write("second.yaml", routeFile("second", "second.example", to("blue")))
+	const tables, hosts, web = "\nroutes:\n", "virtual_hosts:", "name: httproute/shop/web/"
+	answer := regexp.MustCompile(`name: denied/\$closed\s+typed_config:[^$]*?http_status: 500`)
+	for _, c := range []struct {
+		name, text   string // of the policy's file; a text "" is a link in a circle
+		want         int
+		after, until string // between which words the answer stands
+	}{
+		{"nothing", keysPolicy("keysRefs"), 0, "", ""},
+		{"a policy with a mistake", keysPolicy("keyRefs"), 1, web, ""},
+		{"a file that is no text", "# \xff\n", 1, tables, hosts},
+		{"a link in a circle", "", 1, tables, hosts},
+	} {
+		if c.text != "" {
+			s.write("policy.yaml", c.text)
+		} else if err := os.Symlink("policy.yaml", filepath.Join(s.Dir, "policy.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := standalone.Translate(t.Context(), options(s.Dir), "", "yaml", &out); err != nil {
+			t.Fatal(err)
+		}
+		s.remove("policy.yaml")
+		_, part, _ := strings.Cut(out.String(), c.after)
+		if c.until != "" {
+			part, _, _ = strings.Cut(part, c.until)
+		}
+		n, all := len(answer.FindAllString(part, -1)), len(answer.FindAllString(out.String(), -1))
+		if n != c.want || all != c.want {
+			t.Errorf("%s: %d answers 500 there, and %d in all, want %d", c.name, n, all, c.want)
 		}
 	}
 }

@@ -85,8 +85,10 @@ func TestShadowLimit(t *testing.T) {
 	s.Ready(t)
 	s.expect("GET http://shop.example/ -> 200 blue\nGET http://shop.example/ -> 200 blue\n" +
 		"GET http://shop.example/ -> 200 blue")
-	const counter = "limits-early.http_local_rate_limit.shadow_mode"
-	if n := envoyCounters(t, work, "shadow_mode$")[counter]; n != "2" {
-		t.Errorf("%s is %q, want 2", counter, n)
+	counted := envoyCounters(t, work, "http_local_rate_limit")
+	for name, want := range map[string]string{"shadow_mode": "2", "rate_limited": "2", "enforced": "0"} {
+		if n := counted["limits-early.http_local_rate_limit."+name]; n != want {
+			t.Errorf("%s is %q, want %s", name, n, want)
+		}
 	}
 }

@@ -5,18 +5,20 @@ import (
 	"slices"
 )
 
-// Metadata are the networks at which machines find their own credentials, as clouds document them.
+// Metadata are the networks at which machines find their own credentials; docs/adr/0037-what-is-fetched.md says where
+// each is documented.
 var Metadata = []netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),         // link-local: most clouds
 	netip.MustParsePrefix("fe80::/10"),              // link-local
-	netip.MustParsePrefix("168.63.129.16/32"),       // Azure
+	netip.MustParsePrefix("168.63.129.16/32"),       // Azure, of its agent
 	netip.MustParsePrefix("100.100.100.200/32"),     // Alibaba Cloud
-	netip.MustParsePrefix("192.0.0.192/32"),         // Oracle Cloud
+	netip.MustParsePrefix("192.0.0.192/32"),         // Oracle Cloud at Customer
 	netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), // Oracle Cloud
 	netip.MustParsePrefix("fd00:ec2::254/128"),      // AWS
 	netip.MustParsePrefix("fd00:ec2::23/128"),       // AWS, of pods
-	netip.MustParsePrefix("fd20:ce::254/128"),       // Google Cloud
+	netip.MustParsePrefix("fd20:ce::254/128"),       // Google Cloud, of machines without IPv4
 	netip.MustParsePrefix("fd00:42::42/128"),        // Scaleway
+	netip.MustParsePrefix("fd00:a9fe:a9fe::1/128"),  // Akamai (Linode)
 }
 
 // nat64 are the networks in which IPv4 addresses are the last 32 bits of IPv6 ones (RFC 6052, RFC 8215).

@@ -37,3 +37,30 @@ func TestStrict(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAccessLogThatCannotBeWritten: a log of all requests that a command names must be writable, or nothing starts.
+func TestAnAccessLogThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(dir, "none")
+	for log, want := range map[string]string{
+		"":                         none,
+		file:                       none,
+		filepath.Join(dir, "new"):  none,
+		dir:                        "log requests: " + dir + " is a folder; write the path of a file",
+		filepath.Join(none, "log"): "log requests: folder " + none + " does not exist; make it",
+		filepath.Join(file, "log"): "log requests: " + filepath.Join(file, "log") + " can't be reached: not a directory",
+	} {
+		// without a program of that name it ends after it has looked at the log
+		err := Run(t.Context(), Options{
+			Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, Envoy: none, AccessLog: log,
+		})
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "log requests") != (want != none) {
+			t.Errorf("with the log %q: %v, want %q", log, err, want)
+		}
+	}
+}

@@ -55,21 +55,32 @@ func TestUninstall(t *testing.T) {
 	theirs.unchanged()
 
 	s.withoutSecrets()
-	s.step("the controller goes first")
-	s.quick("kubectl delete --wait=false --ignore-not-found -f deploy/install.yaml")
+	s.step("the controller goes first, and policies stay")
+	s.apply(`{apiVersion: cardea.dev/v1alpha1, kind: TrafficPolicy, ` +
+		`metadata: {name: kept, namespace: ` + s.namespace + `}, ` +
+		`spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: first}], timeouts: {request: 7s}}}`)
+	kept := s.quick(policies)
+	line, _, _ := strings.Cut(strings.TrimPrefix(blocks[1], "$ "), "\n")
+	s.quick(line + " --wait=false --ignore-not-found") // nobody is there who removes the class's finalizer
 	s.until("Cardea is gone", func() (string, bool) {
 		_, err := s.Client.CoreV1().Namespaces().Get(ctx, "cardea-system", metav1.GetOptions{})
 		return fmt.Sprint(err), apierrors.IsNotFound(err)
 	})
 	s.quick("kubectl delete --wait=false gateway first")
-	s.play(blocks[1])
+	s.play(blocks[2])
 	s.nothingMade("first")
 	s.until("the class is gone", func() (string, bool) {
 		_, err := s.api.GatewayV1().GatewayClasses().Get(ctx, "cardea", metav1.GetOptions{})
 		return fmt.Sprint(err), apierrors.IsNotFound(err)
 	})
 	theirs.unchanged()
+	if left := s.quick(policies); kept == "" || left != kept {
+		t.Fatalf("of the policies %q are left, want %q", left, kept)
+	}
 }
+
+// policies lists a kind of Cardea's own: objects, and by its success the CRD.
+const policies = "kubectl get trafficpolicy -o jsonpath='{range .items[*]}{.metadata.uid}{.spec}{end}'"
 
 // quick runs a line that must succeed.
 func (s shell) quick(line string) string {
