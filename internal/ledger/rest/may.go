@@ -79,8 +79,9 @@ func (g Guard) Noted(ctx context.Context, a Attempt, p ledger.Permission, err er
 	return err
 }
 
-// LetsWrite tells whether a caller may write an object. Who may not write it in any case may because it is there, or
-// because it is not; then only is the generation that it has to have for that (Edit.Expect), and else nil.
+// LetsWrite tells whether a caller may write an object. only is nil for a caller who may write it whether or not it
+// exists. For a caller who may only create it, or only change it, only is the generation that it must have
+// (Edit.Permitted).
 func (g Guard) LetsWrite(ctx context.Context, c ledger.Caller, k ledger.Key) (ok bool, only *int64, err error) {
 	if ok, err = g.Lets(ctx, c, ledger.MayWrite, k); err != nil || ok {
 		return ok, nil, err
@@ -106,7 +107,7 @@ func (g Guard) MayWrite(ctx context.Context, a Attempt, k ledger.Key) (only *int
 	return only, err
 }
 
-// Bound are edits with the generations that objects have to have for the caller to be let write them.
+// Bound are edits with the generations that the objects must have, so that the caller may write them (Edit.Permitted).
 func (g Guard) Bound(ctx context.Context, a Attempt, edits []ledger.Edit) ([]ledger.Edit, error) {
 	edits = slices.Clone(edits)
 	for i := range edits {
@@ -114,19 +115,16 @@ func (g Guard) Bound(ctx context.Context, a Attempt, edits []ledger.Edit) ([]led
 		if e.Delete {
 			continue
 		}
-		only, err := g.MayWrite(ctx, a, e.Key)
-		if err != nil {
+		var err error
+		if e.Permitted, err = g.MayWrite(ctx, a, e.Key); err != nil {
 			return nil, err
-		}
-		if e.Expect == nil {
-			e.Expect = only
 		}
 	}
 	return edits, nil
 }
 
-// MayAny refuses who may do none of some things with any object, as far as that is known before it is known with which
-// one, and notes that. A grant of the first of them is the way out that is named.
+// MayAny refuses a caller who has none of the permissions for any object, and notes that. It is asked before the
+// objects of the request are known. The error tells the caller to ask for the first permission of the list.
 func (g Guard) MayAny(ctx context.Context, a Attempt, list ...ledger.Permission) error {
 	if a.Caller.All {
 		return nil
