@@ -119,10 +119,11 @@ func (k *Kubernetes) mayBe(token string, now time.Time) (ends time.Time, may boo
 	return ends, true
 }
 
-// isNoToken tells what is in no bearer token (RFC 6750, 2.1).
+// isNoToken tells what is in no bearer token (RFC 6750, 2.1). Tokens that an API server has judged by a webhook may
+// have a colon, too: "kubeconfig-u-8k2vd:SECRET".
 func isNoToken(r rune) bool {
 	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-	return !letter && !strings.ContainsRune("-._~+/=", r)
+	return !letter && !strings.ContainsRune("-._~+/=:", r)
 }
 
 // delegating are the groups of kinds by which somebody lets others do things. The API server lets nobody give more than
