@@ -102,7 +102,16 @@ func (l *Limits) Body(w http.ResponseWriter, r *http.Request, who string, most i
 	return nil, err
 }
 
-// arriving is a body that has to arrive in time. What comes after it on the connection has no deadline of it.
+// Arrives gives a request's body the time that it may take to arrive. It is for bodies that nobody reads: the server
+// reads what is left of them before it answers.
+func Arrives(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+	}
+}
+
+// arriving is a body that must arrive within bodyTime of its first read. The deadline ends with the body, so it does
+// not end the request while it is answered.
 type arriving struct {
 	io.ReadCloser
 	control *http.ResponseController
