@@ -133,11 +133,12 @@ func (g Guard) MayAny(ctx context.Context, a Attempt, list ...ledger.Permission)
 	if err != nil || ok {
 		return err
 	}
-	may := make([]string, len(list))
+	names := make([]string, len(list))
 	for i, p := range list {
-		may[i] = words[p]
+		names[i] = string(p)
 	}
-	return g.Denied(ctx, a, list[0], ledger.Key{}, a.Subject()+" may not "+strings.Join(may, " or ")+", whatever it is",
+	return g.Denied(ctx, a, list[0], ledger.Key{},
+		a.Subject()+" has no permission for this with any object ("+strings.Join(names, ", ")+")",
 		"ask an administrator for a grant of \""+string(list[0])+"\"")
 }
 
