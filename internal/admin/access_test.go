@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/bodytest"
 	"cardea.dev/cardea/internal/testcert"
 )
 
@@ -188,27 +189,17 @@ func TestTokensAreNotSentPlain(t *testing.T) {
 	response.Body.Close()
 }
 
-// deadlines notes the deadlines that are set for reading.
-type deadlines struct {
-	*httptest.ResponseRecorder
-	set []time.Time
-}
-
-func (d *deadlines) SetReadDeadline(t time.Time) error {
-	d.set = append(d.set, t)
-	return nil
-}
-
 // TestBodiesThatNobodyReads: a body has to arrive in time, also of somebody who may not ask.
 func TestBodiesThatNobodyReads(t *testing.T) {
 	f, log := accessFiles(t), slog.New(slog.DiscardHandler)
 	beyond := &net.TCPAddr{IP: net.IPv4zero}
 	server := newServer(log, guard(beyond, Access{TokenFile: f.token}, log, http.NotFoundHandler()))
 	for body, want := range map[string]int{"{}": 1, "": 0} {
-		seen := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		server.Handler.ServeHTTP(seen, httptest.NewRequestWithContext(t.Context(), "GET", "/objects", strings.NewReader(body)))
-		if seen.Code != http.StatusUnauthorized || len(seen.set) != want || want > 0 && seen.set[0].IsZero() {
-			t.Errorf("with body %q: %d, deadlines %v", body, seen.Code, seen.set)
+		seen := bodytest.NewAnswer()
+		q := httptest.NewRequestWithContext(t.Context(), "GET", "/objects", strings.NewReader(body))
+		server.Handler.ServeHTTP(seen, q)
+		if seen.Code != http.StatusUnauthorized || len(seen.Deadlines) != want || want > 0 && seen.Deadlines[0].IsZero() {
+			t.Errorf("with body %q: %d, deadlines %v", body, seen.Code, seen.Deadlines)
 		}
 	}
 }

@@ -6,22 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"cardea.dev/cardea/internal/bodytest"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/world"
 )
-
-// deadlines notes the deadlines that are set for reading.
-type deadlines struct {
-	*httptest.ResponseRecorder
-	set []time.Time
-}
-
-func (d *deadlines) SetReadDeadline(t time.Time) error {
-	d.set = append(d.set, t)
-	return nil
-}
 
 // TestBodiesThatNobodyReads: the server reads what is left of a body before it answers, so a body that is refused has a
 // deadline, too, whoever sends it.
@@ -47,10 +36,10 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 	server := newServer(t.Context(), Options{Log: slog.New(slog.DiscardHandler)}, api)
 	for _, path := range []string{"/ledger/v1/changes", "/ledger/v1/nothing", "/api/v1/resources", "/nothing"} {
 		for body, want := range map[string]int{"{}": 1, "": 0} {
-			seen := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+			seen := bodytest.NewAnswer()
 			server.Handler.ServeHTTP(seen, httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body)))
-			if seen.Code/100 != 4 || len(seen.set) != want || want > 0 && seen.set[0].IsZero() {
-				t.Errorf("%s with body %q: %d, deadlines %v", path, body, seen.Code, seen.set)
+			if seen.Code/100 != 4 || len(seen.Deadlines) != want || want > 0 && seen.Deadlines[0].IsZero() {
+				t.Errorf("%s with body %q: %d, deadlines %v", path, body, seen.Code, seen.Deadlines)
 			}
 		}
 	}

@@ -79,7 +79,8 @@ func TestAddressesStayHere(t *testing.T) {
 	}))
 	t.Cleanup(refuses.Close)
 	for address, want := range map[string]string{
-		refuses.URL: "does not let this program ask", "http://127.0.0.1:1": "no Cardea runs", "http://127.0.0.1:99999": "can't be reached",
+		refuses.URL:          "does not let this program ask",
+		"http://127.0.0.1:1": "no Cardea runs", "http://127.0.0.1:99999": "can't be reached",
 		other.URL: "not Cardea's admin API", cut.URL: "does not answer", "http://a b": "no URL",
 		"http://cardea.invalid:9901": "without TLS",
 	} {
