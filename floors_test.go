@@ -48,7 +48,8 @@ var towers = map[string][]string{
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
 		"api/inference/v1", "api/inference/v1alpha2",
 		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
-		"internal/ledger/postgrestest", "internal/certfile", "internal/testcert", "internal/figures", "examples/calls"},
+		"internal/ledger/postgrestest", "internal/certfile", "internal/testcert", "internal/bodytest",
+		"internal/figures", "examples/calls"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.

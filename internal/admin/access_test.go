@@ -4,14 +4,17 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/bodytest"
 	"cardea.dev/cardea/internal/testcert"
 )
 
@@ -156,7 +159,8 @@ func TestWhoMayAsk(t *testing.T) {
 	if err := os.Remove(f.token); err != nil {
 		t.Fatal(err)
 	}
-	if code, body, err := ask(Credentials{CA: f.ca, TokenFile: other}, at+"/objects"); code != 500 {
+	if code, body, err := ask(Credentials{CA: f.ca, TokenFile: other}, at+"/objects"); code != 500 ||
+		strings.Contains(body, f.token) {
 		t.Errorf("no token: %d %s %v", code, body, err)
 	}
 	if _, _, err := ask(Credentials{TokenFile: other}, at+"/objects"); err == nil {
@@ -183,4 +187,19 @@ func TestTokensAreNotSentPlain(t *testing.T) {
 		t.Fatalf("this machine: %v %v", response, err)
 	}
 	response.Body.Close()
+}
+
+// TestBodiesThatNobodyReads: a body has to arrive in time, also of somebody who may not ask.
+func TestBodiesThatNobodyReads(t *testing.T) {
+	f, log := accessFiles(t), slog.New(slog.DiscardHandler)
+	beyond := &net.TCPAddr{IP: net.IPv4zero}
+	server := newServer(log, guard(beyond, Access{TokenFile: f.token}, log, http.NotFoundHandler()))
+	for body, want := range map[string]int{"{}": 1, "": 0} {
+		seen := bodytest.NewAnswer()
+		q := httptest.NewRequestWithContext(t.Context(), "GET", "/objects", strings.NewReader(body))
+		server.Handler.ServeHTTP(seen, q)
+		if seen.Code != http.StatusUnauthorized || len(seen.Deadlines) != want || want > 0 && seen.Deadlines[0].IsZero() {
+			t.Errorf("with body %q: %d, deadlines %v", body, seen.Code, seen.Deadlines)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -13,7 +14,7 @@ const Header = "X-Cardea"
 // guard passes requests that only read, of callers who may ask. An API that listens at a loopback address is only for
 // the users of this machine. But a web page that they visit can make their browser ask it, under a name that resolves
 // to 127.0.0.1 (DNS rebinding), and then read the answer. Such a request has that name in Host, and is refused.
-func guard(listens net.Addr, access Access, next http.Handler) http.Handler {
+func guard(listens net.Addr, access Access, log *slog.Logger, next http.Handler) http.Handler {
 	tcp, ok := listens.(*net.TCPAddr)
 	loopback := ok && tcp.IP.IsLoopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +30,8 @@ func guard(listens net.Addr, access Access, next http.Handler) http.Handler {
 		}
 		switch allowed, err := access.allows(r); {
 		case err != nil:
-			fail(w, http.StatusInternalServerError, err.Error())
+			log.Error("admin API can't tell who may ask", "error", err)
+			fail(w, http.StatusInternalServerError, "the admin API can't tell who may ask; its log says why")
 			return
 		case !allowed:
 			w.Header().Set("WWW-Authenticate", "Bearer")

@@ -190,7 +190,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.config.OnListen != nil {
 		s.config.OnListen(listener.Addr().String())
 	}
-	guarded := guard(listener.Addr(), s.config.Access, s.mux)
+	guarded := guard(listener.Addr(), s.config.Access, s.config.Log, s.mux)
 	group.Go(func() error { return s.serve(ctx, listener, secure, guarded) })
 	return group.Wait()
 }
@@ -208,13 +208,7 @@ func listen(address, whose, flag string) (net.Listener, error) {
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, secure *tls.Config, handler http.Handler) error {
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		WriteTimeout:      2 * time.Minute, // a profile takes long
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
-	}
+	server := newServer(s.config.Log, handler)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -231,4 +225,21 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, secure *tls.C
 	}
 	<-stopped
 	return nil
+}
+
+// newServer makes a server whose requests all have a bound of time in which they arrive: it reads what is left of a
+// body before it answers, also if the caller may not ask.
+func newServer(log *slog.Logger, handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength != 0 {
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(editArrives))
+			}
+			handler.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: 10 * time.Second,
+		WriteTimeout:      2 * time.Minute, // a profile takes long
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }

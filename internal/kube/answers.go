@@ -18,7 +18,7 @@ const (
 	reviewWithin = 5 * time.Second
 	maxReviews   = 4096
 	// reviewsAtOnce is how many questions of strangers are under way at most, whoever asks: each forged token is one.
-	// There are as many for those who were accepted before, so that strangers do not hold them up.
+	// There are as many for those who were accepted before, however long ago, so that strangers do not hold them up.
 	reviewsAtOnce = 16
 )
 
@@ -84,20 +84,19 @@ func (a *Answers[A]) Ask(
 	}
 }
 
-// remembered is what is known of a question whose answer has not ended, and whether it need not be asked again.
+// remembered is the last answer to a question, and whether it need not be asked again.
 func (a *Answers[A]) remembered(key AnswerKey) (known answer[A], fresh bool) {
 	now := a.now()
-	known, ok := a.memory.get(key, now)
-	return known, ok && now.Before(known.until)
+	known = a.memory.get(key, now)
+	return known, now.Before(known.until)
 }
 
 // ask asks, and remembers the answer. Without one, what was accepted before still is.
 func (a *Answers[A]) ask(
 	ctx context.Context, key AnswerKey, known answer[A], ask func(context.Context) (Accepted[A], error),
 ) answer[A] {
-	was := known.accepted
 	slots := a.strangers
-	if was {
+	if known.accepted {
 		slots = a.known
 	}
 	var said Accepted[A]
@@ -116,7 +115,7 @@ func (a *Answers[A]) ask(
 	case errors.Is(err, ErrRefused):
 		a.count("refused")
 		known = answer[A]{err: err, until: now.Add(refusedFor), ends: now.Add(refusedFor)}
-	case was:
+	case known.accepted && !known.over(now):
 		a.count("unknown")
 		known.until = earlier(now.Add(unknownFor), known.ends)
 	default:

@@ -29,20 +29,20 @@ func newPastAnswers[A any]() *pastAnswers[A] {
 	return &pastAnswers[A]{of: map[AnswerKey]*remembered[A]{}}
 }
 
-// get is what is remembered of a question whose answer has not ended.
-func (m *pastAnswers[A]) get(key AnswerKey, now time.Time) (answer[A], bool) {
+// get is the last answer to a question, which may have ended; zero: none is remembered.
+func (m *pastAnswers[A]) get(key AnswerKey, now time.Time) answer[A] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of[key]
-	if r == nil || r.over(now) {
-		return answer[A]{}, false
+	if r == nil {
+		return answer[A]{}
 	}
 	r.used = now
-	return r.answer, true
+	return r.answer
 }
 
-// put remembers an answer. If there are too many, those that ended go, or else a refused one, or the one that was not
-// used for longest.
+// put remembers an answer. If there are too many, refusals that ended go, or else another refusal, or the answer that
+// was not used for longest.
 func (m *pastAnswers[A]) put(key AnswerKey, a answer[A], now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +56,7 @@ func (m *pastAnswers[A]) makeRoom(now time.Time) {
 	var victim AnswerKey
 	var worst *remembered[A]
 	for key, r := range m.of {
-		if r.over(now) {
+		if !r.accepted && r.over(now) {
 			delete(m.of, key)
 		} else if worst == nil || r.goesBefore(worst) {
 			victim, worst = key, r

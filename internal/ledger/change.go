@@ -72,6 +72,9 @@ type Edit struct {
 	// Expect, if not nil, is the generation that the object must have; 0: it must not be there (never have been, or be
 	// deleted). An object that was deleted has no generation that fits but 0.
 	Expect *int64 `json:"expect,omitempty"`
+	// Permitted is as Expect, and set for an author who may write the object only if it is there, or only if it is not.
+	// It is no part of what the draft states, so a Request may come again with another one.
+	Permitted *int64 `json:"-"`
 }
 
 // Hold says that an object is not to be changed.

@@ -171,23 +171,33 @@ func resolve(s *State, d Draft, e Hashed) (w Write, changed bool, err error) {
 	return w, true, nil
 }
 
+// checkGeneration refuses an object that does not have the generation that was expected (Edit.Expect).
+func checkGeneration(o *Standing, k Key, expect *int64) error {
+	there := o.Revision != 0
+	var err *Error
+	switch {
+	case expect == nil:
+		return nil
+	case *expect == 0 && there:
+		err = refuse(Exists, k, "is in the ledger already, with generation %d", o.Generation)
+	case *expect != 0 && !there:
+		err = refuse(Stale, k, "is not in the ledger, but generation %d was expected", *expect)
+	case *expect != 0 && *expect != o.Generation:
+		err = refuse(Stale, k, "has generation %d, but generation %d was expected", o.Generation, *expect)
+		err.Fix = "read it again, and repeat the edit"
+	default:
+		return nil
+	}
+	err.Have = o.Generation
+	return err
+}
+
 // check refuses an edit whose preconditions do not hold.
 func check(o *Standing, d Draft, e Hashed, now time.Time) error {
-	there := o.Revision != 0
-	switch {
-	case e.Expect == nil:
-	case *e.Expect == 0 && there:
-		err := refuse(Exists, e.Key, "is in the ledger already, with generation %d", o.Generation)
-		err.Have = o.Generation
-		return err
-	case *e.Expect != 0 && !there:
-		err := refuse(Stale, e.Key, "is not in the ledger, but generation %d was expected", *e.Expect)
-		err.Have = o.Generation
-		return err
-	case *e.Expect != 0 && *e.Expect != o.Generation:
-		err := refuse(Stale, e.Key, "has generation %d, but generation %d was expected", o.Generation, *e.Expect)
-		err.Have, err.Fix = o.Generation, "read it again, and repeat the edit"
-		return err
+	for _, generation := range []*int64{e.Expect, e.Permitted} {
+		if err := checkGeneration(o, e.Key, generation); err != nil {
+			return err
+		}
 	}
 	if h := o.Hold; h.holds(now) && !d.Release {
 		err := refuse(Held, e.Key, "is held by %s", h.By)

@@ -148,7 +148,7 @@ func TestProgress(t *testing.T) {
 
 // TestResolveRefuses: what a draft may not do, and that the state then stays.
 func TestResolveRefuses(t *testing.T) {
-	key, one, none := Key{Kind: "HTTPRoute", Name: "a"}, int64(1), int64(0)
+	key, one, two, none := Key{Kind: "HTTPRoute", Name: "a"}, int64(1), int64(2), int64(0)
 	state := func() *State {
 		return &State{Head: 4, Digest: "d", Now: time.Unix(1000, 0), NewID: func() string { return "id" },
 			Objects: map[Key]*Standing{key: {ID: "x", Generation: 2, Revision: 2, Hash: "h2", Change: 4,
@@ -162,6 +162,8 @@ func TestResolveRefuses(t *testing.T) {
 	}{
 		"another generation":  {Draft{}, content(Edit{Expect: &one}, "h3"), Stale},
 		"it was to be new":    {Draft{}, content(Edit{Expect: &none}, "h3"), Exists},
+		"only a new one may":  {Draft{}, content(Edit{Expect: &two, Permitted: &none}, "h3"), Exists},
+		"only that one may":   {Draft{}, content(Edit{Permitted: &one}, "h3"), Stale},
 		"another head":        {Draft{Head: 3}, content(Edit{}, "h3"), Conflict},
 		"twice in one change": {Draft{}, append(content(Edit{}, "h3"), content(Edit{}, "h4")...), Invalid},
 		"no such revision":    {Draft{}, []Hashed{{Edit{Key: key, Revision: 9}, ""}}, NotFound},

@@ -181,11 +181,7 @@ func serve(ctx context.Context, o Options, address, flag string, handler http.Ha
 	if err != nil {
 		return fmt.Errorf("listen (%s): %w", flag, err)
 	}
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog:    slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	server := newServer(ctx, o, handler)
 	scheme := "http"
 	if o.TLSCert != "" {
 		certificate, err := certfile.Open(o.TLSCert, o.TLSKey)
@@ -219,4 +215,17 @@ func serve(ctx context.Context, o Options, address, flag string, handler http.Ha
 	}
 	<-stopped
 	return nil
+}
+
+// newServer makes a server whose requests all have a bound of time in which they arrive.
+func newServer(ctx context.Context, o Options, handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rest.Arrives(w, r)
+			handler.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog:    slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
 }

@@ -149,12 +149,15 @@ func may(verb string, resources ...string) rbacv1.PolicyRule {
 		Resources: resources}
 }
 
-// do makes a request, and answers its status and body.
-func (a *asking) do(token, method, path, body string) (int, string) {
+// do makes a request, with a header if one is stated, and answers its status and body.
+func (a *asking) do(token, method, path, body string, header ...string) (int, string) {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
 	a.must(err)
 	r.Header.Set("Authorization", "Bearer "+token)
+	if len(header) > 0 {
+		r.Header.Set(header[0], header[1])
+	}
 	if method == "PUT" && strings.Contains(path, "/objects/") {
 		r.Header.Set("If-Match", "*")
 	}
@@ -350,6 +353,22 @@ func TestVerbsOfTheCluster(t *testing.T) {
 			if err != nil && ledger.CodeOf(err) != ledger.NotFound {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// TestRepeatsOfWhoMayOnlyChange: who may only change what is there repeats a request as anybody else does.
+func TestRepeatsOfWhoMayOnlyChange(t *testing.T) {
+	a := newAsking(t)
+	_, err := a.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{a.config1("there")}})
+	a.must(err)
+	token := a.account("changer", may("patch", "configmaps"))
+	body := fmt.Sprintf(`{"edits": [{"content": {"apiVersion": "v1", "kind": "ConfigMap", "metadata":
+		{"name": "there", "namespace": %q}}}]}`, a.namespace)
+	for _, want := range []int{http.StatusCreated, http.StatusOK} {
+		status, text := a.do(token, "POST", "/changes", body, "Idempotency-Key", "one")
+		if repeated := strings.Contains(text, `"repeated":true`); status != want || repeated != (want == http.StatusOK) {
+			t.Errorf("%d %s, want %d", status, text, want)
 		}
 	}
 }

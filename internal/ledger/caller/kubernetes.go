@@ -25,22 +25,22 @@ import (
 // LedgerGroup is the group of the API that permissions of the ledger itself are named by, of resource "changes".
 const LedgerGroup = "ledger.cardea.dev"
 
-// Kubernetes asks an API server whose token something is, and what that user may do. It implements Reviewer and
-// Authorizer. What it answered is remembered for seconds, and so many questions are under way at once (kube.Answers).
+// Kubernetes asks an API server who a token belongs to, and what that user may do. It implements Reviewer and
+// Authorizer. Answers are remembered for seconds, and a few questions are under way at a time (kube.Answers).
 //
-// Who may get and delete an object in the cluster may read and delete it in the ledger; who may create it may write it
-// if it is new, and who may patch it, if it is there. Other permissions are verbs (rollback, hold, propose, approve) on
-// changes.ledger.cardea.dev, in the namespace of the object.
+// A caller who may get or delete an object in the cluster may read or delete it in the ledger. A caller who may create
+// an object may write one that does not exist, and a caller who may patch it, one that does. Other permissions are
+// verbs (rollback, hold, propose, approve) on changes.ledger.cardea.dev, in the namespace of the object.
 type Kubernetes struct {
 	client  kubernetes.Interface
 	tokens  *kube.Answers[ledger.Caller]
 	answers *kube.Answers[bool]
 	// Audience, if not "", is one that tokens must be made for.
 	Audience string
-	// Targets are those with whose objects callers may do what they may do in this cluster.
+	// Targets are the targets of the ledger for whose objects the permissions of this cluster count.
 	Targets []string
-	// Admins lets those administer the ledger who may `admin` changes.ledger.cardea.dev: also whoever may do everything in
-	// the cluster.
+	// Admins lets callers administer the ledger if they may `admin` changes.ledger.cardea.dev. Everybody who may do
+	// everything in the cluster may do that, too.
 	Admins bool
 	// Plural is how a kind is called in paths; nil, or "" of a kind: as most are.
 	Plural func(group, kind string) string
@@ -58,8 +58,8 @@ func NewKubernetes(config *rest.Config) (*Kubernetes, error) {
 		answers: kube.NewAnswers[bool](nil, nil)}, nil
 }
 
-// Review is whose token something is (authentication.k8s.io/v1 TokenReview). What can't be one of the cluster's is
-// nobody's, and is not asked about.
+// Review tells who a token belongs to (authentication.k8s.io/v1 TokenReview); false: nobody. The API server is not
+// asked about what can't be one of its tokens.
 func (k *Kubernetes) Review(ctx context.Context, token string) (ledger.Caller, bool, error) {
 	ends, may := k.mayBe(token, time.Now())
 	if !may {
@@ -101,8 +101,8 @@ const skew = time.Minute
 // longestToken is how long a token of a cluster may be: one of a ServiceAccount has about 1,000 bytes.
 const longestToken = 16 << 10
 
-// mayBe tells whether something may be a token of the cluster, and when it ends (zero: it does not say). A signed token
-// says for whom it is, and until when; others are the API server's to judge if they can be a token at all.
+// mayBe tells whether a text may be a token of the cluster, and when the token ends (zero: it does not say). A signed
+// token names its audience and its end. Any other text that has the form of a token is for the API server to judge.
 func (k *Kubernetes) mayBe(token string, now time.Time) (ends time.Time, may bool) {
 	if len(token) > longestToken || strings.ContainsFunc(token, isNoToken) {
 		return ends, false
@@ -119,20 +119,22 @@ func (k *Kubernetes) mayBe(token string, now time.Time) (ends time.Time, may boo
 	return ends, true
 }
 
-// isNoToken tells what is in no bearer token (RFC 6750, 2.1).
+// isNoToken tells what is in no bearer token (RFC 6750, 2.1). Some tokens that webhooks of API servers know have a
+// colon, too: "kubeconfig-u-8k2vd:SECRET".
 func isNoToken(r rune) bool {
 	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-	return !letter && !strings.ContainsRune("-._~+/=", r)
+	return !letter && !strings.ContainsRune("-._~+/=:", r)
 }
 
-// delegating are the groups of kinds by which somebody lets others do things. The API server lets nobody give more than
-// they have, and asks for verbs of their own (escalate, bind, approve, sign, attest): it can't when a worker applies
-// them. So only a grant lets somebody write those.
+// delegating are the groups of kinds that give permissions to others. For these, the API server asks for more than a
+// verb on the object: nobody may give more than they have, unless they have a verb such as escalate, bind, approve,
+// sign or attest. That check is lost when a worker applies the object as itself. So only a grant lets a caller write
+// them.
 var delegating = []string{"rbac.authorization.k8s.io", "authorization.openshift.io", "certificates.k8s.io"}
 
-// Authorize asks whether a caller may do something (authorization.k8s.io/v1 SubjectAccessReview): first with the
-// objects of all namespaces, then of one, then with the one that it is about, so that of many objects only few things
-// are asked.
+// Authorize asks whether a caller may do something (authorization.k8s.io/v1 SubjectAccessReview): first with all
+// objects, then with all of the kind, then with those in the namespace, then with the object itself. So a list of
+// many objects needs few questions.
 func (k *Kubernetes) Authorize(
 	ctx context.Context, c ledger.Caller, p ledger.Permission, key ledger.Key,
 ) (bool, error) {
@@ -153,8 +155,8 @@ func (k *Kubernetes) Authorize(
 	return false, nil
 }
 
-// widest are the keys by which a key's object may be written, read and so on, from that of all objects of its target
-// to its own.
+// widest are the keys for which a permission includes the key's object: from all objects of the target to the object
+// itself. A key without a name stands for all objects of what its other fields say.
 func widest(k ledger.Key) []ledger.Key {
 	list := []ledger.Key{{Target: k.Target}}
 	if k.Kind != "" {
@@ -175,7 +177,7 @@ var verbs = map[ledger.Permission][]string{
 	ledger.MayCreate: {"create"}, ledger.MayChange: {"patch"},
 }
 
-// each tells whether a caller may do all that a permission is with what a key names.
+// each tells whether a caller has all verbs of a permission for a key.
 func (k *Kubernetes) each(
 	ctx context.Context, c ledger.Caller, p ledger.Permission, key ledger.Key,
 ) (bool, error) {
@@ -218,7 +220,7 @@ func (k *Kubernetes) allowed(
 	return true, nil
 }
 
-// onChanges is a permission of the ledger's own as the API server knows it.
+// onChanges is a permission that only the ledger knows, as attributes that the API server can be asked about.
 func onChanges(verb, namespace string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Group: LedgerGroup, Resource: "changes", Verb: verb, Namespace: namespace}
 }

@@ -82,7 +82,7 @@ func TestGarbageIsNotReviewed(t *testing.T) {
 	for name, may := range map[string]string{ // the API server is asked, and is away
 		"of the audience": token(fmt.Sprintf(`{"aud":["ledger","b"],"exp":%d}`, future)), "without an end": token(`{}`),
 		"of a static file": "31ada4fd-adec-460c-809a-9e56ceb75269", "of a bootstrap": "07401b.f395accd246ae52d",
-		"of another program": "k8s-aws-v1.aHR0cHM6Ly9zdHMu",
+		"of another program": "k8s-aws-v1.aHR0cHM6Ly9zdHMu", "of a webhook": "kubeconfig-u-8k2vd:x5g9wl7r4b",
 	} {
 		if _, _, err := k.Review(t.Context(), may); err == nil {
 			t.Errorf("%s: it was not asked about", name)

@@ -1,42 +1,16 @@
 package kontrol_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
+	"cardea.dev/cardea/internal/bodytest"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/kontrol"
 	"cardea.dev/cardea/internal/ledger/rest"
 )
-
-// counted is a body that counts what is read of it.
-type counted struct {
-	io.Reader
-	read int
-}
-
-func (c *counted) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.read += n
-	return n, err
-}
-
-func (c *counted) Close() error { return nil }
-
-// deadlines notes the deadlines that are set for reading.
-type deadlines struct {
-	*httptest.ResponseRecorder
-	set []time.Time
-}
-
-func (d *deadlines) SetReadDeadline(t time.Time) error {
-	d.set = append(d.set, t)
-	return nil
-}
 
 // TestBodies: a body is read of who may do something with it, as much as it may be, in time, and while there is room.
 func TestBodies(t *testing.T) {
@@ -45,14 +19,12 @@ func TestBodies(t *testing.T) {
 	a := r.create()
 	r.ok(r.store.SetGrant(t.Context(), ledger.Grant{Name: "b", Subjects: []string{"bob"},
 		Permissions: []ledger.Permission{ledger.MayRead}}, "test"))
-	send := func(who, method, path, body string, length int64) (*deadlines, int) {
-		q := httptest.NewRequestWithContext(t.Context(), method, path, nil)
-		read := &counted{Reader: strings.NewReader(body)}
-		q.Body, q.ContentLength = read, length
+	send := func(who, method, path, body string, length int64) (*bodytest.Answer, int) {
+		q, read := bodytest.Request(t, method, path, strings.NewReader(body), length)
 		q.Header.Set("Authorization", "Bearer "+r.tokens[who])
-		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		w := bodytest.NewAnswer()
 		r.handler.ServeHTTP(w, q)
-		return w, read.read
+		return w, read.Count
 	}
 	const update = `{"desired_spec": {"spec": {"replicas": 5}}}`
 	for name, c := range map[string]struct {
@@ -82,8 +54,8 @@ func TestBodies(t *testing.T) {
 	}
 	end()
 	w, _ = send("alice", "PUT", resources+"/"+a.ID, strings.Repeat(" ", 3<<20)+update, int64(3<<20+len(update)))
-	if n := len(w.set); w.Code != 200 || n < 2 || w.set[0].IsZero() || !w.set[n-1].IsZero() {
-		t.Errorf("with room: %d %s, deadlines %v", w.Code, w.Body, w.set)
+	if n := len(w.Deadlines); w.Code != 200 || n < 2 || w.Deadlines[0].IsZero() || !w.Deadlines[n-1].IsZero() {
+		t.Errorf("with room: %d %s, deadlines %v", w.Code, w.Body, w.Deadlines)
 	}
 	if w, _ = send("alice", "PUT", resources+"/"+a.ID, update, -1); w.Code != 200 {
 		t.Errorf("of unknown length: %d %s", w.Code, w.Body)

@@ -114,7 +114,10 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 	}
 	response, err := asks.Do(request)
 	_, connecting := errors.AsType[*net.OpError](err)
+	_, unsent := errors.AsType[admin.CredentialsError](err)
 	switch {
+	case unsent:
+		return report, unanswered{"the token for its admin API can't be sent", err}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return report, unanswered{"no Cardea runs at its admin API's address", err}
 	case connecting:
@@ -134,7 +137,14 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 		if json.Unmarshal(text, &status) != nil {
 			status.Message = strings.TrimSpace(string(text))
 		}
-		return report, errors.New(status.Message)
+		why := errors.New(status.Message)
+		switch response.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return report, unanswered{"its admin API does not let this program ask", why}
+		case http.StatusInternalServerError:
+			return report, unanswered{"its admin API failed", why}
+		}
+		return report, why
 	}
 	return report, json.Unmarshal(text, &report)
 }

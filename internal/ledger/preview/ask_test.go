@@ -2,6 +2,7 @@ package preview
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
@@ -70,7 +72,14 @@ func TestAddressesStayHere(t *testing.T) {
 	t.Cleanup(other.Close)
 	cut := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(cut.Close)
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(admin.Header, "admin")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, `{"message": "use a loopback address or localhost as the host, not %s"}`, r.Host)
+	}))
+	t.Cleanup(refuses.Close)
 	for address, want := range map[string]string{
+		refuses.URL:          "does not let this program ask",
 		"http://127.0.0.1:1": "no Cardea runs", "http://127.0.0.1:99999": "can't be reached",
 		other.URL: "not Cardea's admin API", cut.URL: "does not answer", "http://a b": "no URL",
 		"http://cardea.invalid:9901": "without TLS",

@@ -32,7 +32,7 @@ func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context
 	err := may(ctx, d)
 	if d.Verb == ledger.Undo && ledger.CodeOf(err) == ledger.Denied { // the request does not name its objects
 		err = &ledger.Error{Code: ledger.Denied, Object: fmt.Sprintf("change %d", d.Of),
-			Message: Subject(ctx) + " may not do this with all objects of it", Fix: "ask an administrator for a grant"}
+			Message: Subject(ctx) + " may not undo the changes of all its objects", Fix: "ask an administrator for a grant"}
 	}
 	return err
 }

@@ -9,18 +9,18 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// first, in an operation's metadata, is what decides whether a caller may do it before the body is read: a check. An
-// operation without one is for everybody who is known, or for a cluster's worker (confine).
+// first is the key, in an operation's metadata, of the check that is made before the body is read. An operation without
+// one is for every known caller, or for a cluster's worker (confine).
 const first = "first"
 
-// large, in an operation's metadata, marks one whose body is a change: it may be larger, of who may write a whole
-// target.
+// large is the key, in an operation's metadata, that marks an operation whose body is a change: a caller who may write
+// a whole target may send a larger one.
 const large = "large"
 
-// check refuses who may not do an operation, whatever its body says.
+// check refuses a caller who may not do an operation, whatever its body says.
 type check func(s *server, h huma.Context) error
 
-// any of these permissions has to be there for some object.
+// anyOf is the check of callers who have one of the permissions for some object.
 func anyOf(list ...ledger.Permission) check {
 	return func(s *server, h huma.Context) error {
 		return s.guard().MayAny(h.Context(), askedOf(h.Context()).attempt(), list...)
@@ -36,7 +36,7 @@ func writes(s *server, h huma.Context) error {
 		Namespace: h.Param("namespace"), Name: h.Param("name")}))
 }
 
-// bodies lets a body be read once it is known that its sender may do something with it, and that there is room for it.
+// bodies lets a body be read if its sender passes the operation's check, and if there is room for it.
 func (s *server) bodies(h huma.Context, next func(huma.Context)) {
 	op := h.Operation()
 	if op.RequestBody == nil {
@@ -70,7 +70,7 @@ func (s *server) body(h huma.Context) (release func(), err error) {
 	return s.Limits.Body(w, r, askedOf(h.Context()).attempt().Subject(), most)
 }
 
-// mostBytes is how much a change of the caller may have.
+// mostBytes is how many bytes a change of the caller may have.
 func (s *server) mostBytes(ctx context.Context) (int64, error) {
 	targets, err := s.Ledger.Targets(ctx)
 	if err != nil {

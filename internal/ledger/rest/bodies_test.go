@@ -11,50 +11,24 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/bodytest"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// counted is a body that counts what is read of it.
-type counted struct {
-	io.Reader
-	read int
-}
-
-func (c *counted) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.read += n
-	return n, err
-}
-
-func (c *counted) Close() error { return nil }
-
-// deadlines notes the deadlines that are set for reading.
-type deadlines struct {
-	*httptest.ResponseRecorder
-	set []time.Time
-}
-
-func (d *deadlines) SetReadDeadline(t time.Time) error {
-	d.set = append(d.set, t)
-	return nil
-}
-
 // send has a body answered without a connection, and says how much of it was read.
-func (r *rig) send(c call, body io.Reader, length int64) (*deadlines, int) {
+func (r *rig) send(c call, body io.Reader, length int64) (*bodytest.Answer, int) {
 	r.t.Helper()
-	q := httptest.NewRequestWithContext(r.t.Context(), c.method, rest.Prefix+c.path, nil)
-	read := &counted{Reader: body}
-	q.Body, q.ContentLength = read, length
+	q, read := bodytest.Request(r.t, c.method, rest.Prefix+c.path, body, length)
 	q.Header.Set("Authorization", "Bearer "+r.tokens[c.who])
 	q.Header.Set("Content-Type", "application/json")
 	for name, value := range c.header {
 		q.Header.Set(name, value)
 	}
-	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	w := bodytest.NewAnswer()
 	r.handler.ServeHTTP(w, q)
-	return w, read.read
+	return w, read.Count
 }
 
 // TestBodiesOfWhoMayNotAreNotRead: whether somebody may do something is decided before the body is read, as far as it
@@ -132,14 +106,14 @@ func TestBodiesArriveInTime(t *testing.T) {
 		before := time.Now()
 		w, _ := r.send(call{who: "alice", method: "POST", path: "/changes"}, strings.NewReader(body), length)
 		var set []time.Time
-		for _, d := range w.set {
+		for _, d := range w.Deadlines {
 			if !d.IsZero() || len(set) > 0 {
 				set = append(set, d)
 			}
 		}
 		if w.Code >= 300 || len(set) < 2 || set[0].Before(before) || set[0].After(time.Now().Add(time.Minute)) ||
 			!set[len(set)-1].IsZero() {
-			t.Errorf("length %d: %d %s, deadlines %v", length, w.Code, w.Body, w.set)
+			t.Errorf("length %d: %d %s, deadlines %v", length, w.Code, w.Body, w.Deadlines)
 		}
 	}
 }

@@ -11,28 +11,28 @@ import (
 
 // How many denials are noted.
 const (
-	// noteEvery is the time for which they are counted. Within it, the same denial is noted once.
+	// noteEvery is the period in which denials are counted. Within it, the same denial is noted once.
 	noteEvery = time.Hour
-	// notesEach is how many different ones of a caller are noted within that.
+	// notesEach is how many different denials of a caller are noted in a period.
 	notesEach = 100
-	// notedCallers is how many callers are counted apart; all others are counted together.
+	// notedCallers is how many callers have a count of their own; all others share one.
 	notedCallers = 4096
-	// noteBytes is how much of an object's name and of a request is noted.
+	// noteBytes is how many bytes of an object's name, and of a request, are noted.
 	noteBytes = 1024
 )
 
-// denials decide which denials are noted, so that nobody fills the disk with them. The others are counted, and the next
-// one that is noted of the caller says how many they were.
+// denials decide which denials are noted, so that no caller fills the disk with them. The others are counted: the next
+// denial of the caller that is noted has their number (ledger.Denial.Missed). Keys are subjects.
 type denials map[string]*noted
 
 // noted is what was noted of a caller.
 type noted struct {
 	since  time.Time
-	seen   map[[sha256.Size]byte]bool // in this time
+	seen   map[[sha256.Size]byte]bool // in this period
 	missed int64                      // since the last that was noted
 }
 
-// note tells whether a denial is to be noted, and how it is.
+// note tells whether a denial is to be noted, and returns what to note.
 func (l *Limits) note(d ledger.Denial, now time.Time) (ledger.Denial, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *Limits) note(d ledger.Denial, now time.Time) (ledger.Denial, bool) {
 	return d, true
 }
 
-// clipped is as much of a text as is noted: who sends it chooses how long it is.
+// clipped is the part of a text that is noted. The caller chose how long the text is.
 func clipped(text string) string { return strings.ToValidUTF8(text[:min(len(text), noteBytes)], "") }
 
 // of is what was noted of a caller.
@@ -76,7 +76,7 @@ func (all denials) of(subject string, now time.Time) *noted {
 	return n
 }
 
-// tidy forgets callers whose time is over.
+// tidy forgets callers whose period is over.
 func (all denials) tidy(now time.Time) {
 	for subject, n := range all {
 		if now.Sub(n.since) >= noteEvery {

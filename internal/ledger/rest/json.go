@@ -45,7 +45,7 @@ func at(text []byte, offset int64, message string) error {
 	return fmt.Errorf("not JSON at line %d, column %d: %s", line, column, message)
 }
 
-// mostValues is how many values a body may have beside contents: 20,000 edits with all of their members are fewer.
+// mostValues is how many values a body may have beside contents. 20,000 edits with all of their members have fewer.
 const mostValues = 500_000
 
 // outline is the value of a JSON text, with empty objects in place of contents.

@@ -14,27 +14,27 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// What bodies may have.
+// Bounds of bodies.
 const (
-	// BodyBytes is how much a body may have. One of who may write a whole target may have ledger.MaxBytes.
+	// BodyBytes is how many bytes a body may have. A caller who may write a whole target may send ledger.MaxBytes.
 	BodyBytes = 4 << 20
-	// BodiesBytes is how much all bodies may have that are being read and answered at a time, unless it is chosen.
+	// BodiesBytes is the default for how many bytes all bodies together may have that are being read and answered.
 	BodiesBytes = 2 * ledger.MaxBytes
-	// shareBytes is how much of that one caller may have, unless a single body has more.
+	// shareBytes is how many of those bytes a caller may have, unless a single body has more.
 	shareBytes = 4 * BodyBytes
 	// bodyTime is how long a body may take to arrive.
 	bodyTime = time.Minute
 )
 
-// Limits bound what callers cost a server, over all its APIs: the bytes of bodies, what goes on at a time, and denials
-// that are noted. Any goroutine may use them.
+// Limits bound what callers cost a server, in all its APIs together: the bytes of bodies in flight, the work under way
+// (Turn), and the denials that are noted. Any goroutine may use them.
 type Limits struct {
 	bodies int64 // bytes that may be in flight
 
 	mu      sync.Mutex
 	used    int64
-	callers map[string]*callerUse // who has something in flight
-	turns   map[string]int        // by what: how many there are
+	callers map[string]*callerUse // by subject; those who have something in flight
+	turns   map[string]int        // by Turn.What: how many there are
 	denials denials
 }
 
@@ -44,7 +44,7 @@ type callerUse struct {
 	turns map[string]int
 }
 
-// NewLimits makes Limits; bodies is how many bytes of bodies may be in flight, 0: BodiesBytes.
+// NewLimits makes Limits. bodies is how many bytes of bodies may be in flight; 0: BodiesBytes.
 func NewLimits(bodies int64) *Limits {
 	if bodies == 0 {
 		bodies = BodiesBytes
@@ -69,9 +69,9 @@ func (l *Limits) tidy(who string) {
 	}
 }
 
-// Body makes room for the body of a caller's request, which may have so many bytes, until release is called. Nothing is
-// read of a body that says how long it is; any other one is read here. The errors are TooLarge, TooMany (the caller has
-// others in flight) and Unavailable (all have).
+// Body reserves room for the body of a caller's request until release is called. most is how many bytes the body may
+// have. A body without a Content-Length is read here, any other one is not. The errors are TooLarge, TooMany (the
+// caller has too many bytes in flight) and Unavailable (all callers together have).
 func (l *Limits) Body(w http.ResponseWriter, r *http.Request, who string, most int64) (release func(), err error) {
 	size := r.ContentLength
 	switch {
@@ -102,7 +102,16 @@ func (l *Limits) Body(w http.ResponseWriter, r *http.Request, who string, most i
 	return nil, err
 }
 
-// arriving is a body that has to arrive in time. What comes after it on the connection has no deadline of it.
+// Arrives gives a request's body the time that it may take to arrive. It is for bodies that nobody reads: the server
+// reads what is left of them before it answers.
+func Arrives(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+	}
+}
+
+// arriving is a body that must arrive within bodyTime of its first read. The deadline ends with the body, so it does
+// not end the request while it is answered.
 type arriving struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -166,11 +175,12 @@ func tooLarge(most int64) *ledger.Error {
 	return e
 }
 
-// Turn is something of which a caller may have a few at a time.
+// Turn is a kind of work of which there are a few at a time.
 type Turn struct {
 	What      string // "watches"
-	Each, All int    // how many a caller, and all of them, may have at a time
-	// Waits is how long one more waits for its turn.
+	Each, All int    // how many a caller, and all callers together, may have at a time
+	// Waits is how long a request waits for its turn; 0: it is refused at once. At most Queue times Each requests of a
+	// caller wait.
 	Waits time.Duration
 }
 
@@ -182,12 +192,23 @@ var (
 	DryRuns  = Turn{What: "dry runs in clusters", Each: 4, All: 64, Waits: 10 * time.Second}
 )
 
-// turnStep is how often one that waits for its turn looks.
+// Queue is how many requests of a caller wait for each turn that the caller may have.
+const Queue = 4
+
+// turnStep is how often a request that waits for its turn looks whether it has come.
 const turnStep = 20 * time.Millisecond
 
 // Begin takes a turn for a caller, until end is called. The error is TooMany if the caller has as many as may be, and
-// Unavailable if all together have.
+// Unavailable if all callers together have.
 func (l *Limits) Begin(ctx context.Context, who string, t Turn) (end func(), err error) {
+	if end, err = l.begin(who, t); err == nil || t.Waits == 0 {
+		return end, err
+	}
+	leave, err := l.begin(who, Turn{What: "waiting " + t.What, Each: Queue * t.Each, All: Queue * t.All})
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	for waited := time.Duration(0); ; waited += turnStep {
 		if end, err = l.begin(who, t); err == nil || waited >= t.Waits {
 			return end, err

@@ -14,7 +14,7 @@ import (
 // working is what a denial calls the work of a cluster's worker.
 const working ledger.Permission = "work"
 
-// Guard decides what callers may do, and notes what they were not let do.
+// Guard decides what callers may do, and notes what it refuses.
 type Guard struct {
 	Callers Callers
 	Ledger  interface {
@@ -39,7 +39,7 @@ func (g Guard) Lets(ctx context.Context, c ledger.Caller, p ledger.Permission, k
 	return g.Callers.May(ctx, c, p, k)
 }
 
-// May refuses what a caller may not do, and notes that.
+// May returns an error, and notes it, if a caller may not do something.
 func (g Guard) May(ctx context.Context, a Attempt, p ledger.Permission, k ledger.Key) error {
 	ok, err := g.Lets(ctx, a.Caller, p, k)
 	if err != nil || ok {
@@ -53,7 +53,7 @@ func (g Guard) denied(ctx context.Context, a Attempt, p ledger.Permission, k led
 		"ask an administrator for a grant of \""+string(p)+"\"")
 }
 
-// Denied notes a refused attempt, and is the error that says so. An attempt is noted also if its client went away.
+// Denied notes a refused attempt, and returns the error for it. An attempt is noted also if its client went away.
 func (g Guard) Denied(ctx context.Context, a Attempt, p ledger.Permission, k ledger.Key, message, fix string) error {
 	object := ""
 	if k.Kind != "" {
@@ -62,7 +62,7 @@ func (g Guard) Denied(ctx context.Context, a Attempt, p ledger.Permission, k led
 	return g.Noted(ctx, a, p, &ledger.Error{Code: ledger.Denied, Object: object, Message: message, Fix: fix})
 }
 
-// Noted notes an attempt if an error says that it was denied, and answers the error.
+// Noted notes an attempt if the error is of code Denied, and returns the error.
 func (g Guard) Noted(ctx context.Context, a Attempt, p ledger.Permission, err error) error {
 	e, ok := errors.AsType[*ledger.Error](err)
 	if !ok || e.Code != ledger.Denied {
@@ -79,8 +79,9 @@ func (g Guard) Noted(ctx context.Context, a Attempt, p ledger.Permission, err er
 	return err
 }
 
-// LetsWrite tells whether a caller may write an object. Who may not write it in any case may because it is there, or
-// because it is not; then only is the generation that it has to have for that (Edit.Expect), and else nil.
+// LetsWrite tells whether a caller may write an object. only is nil for a caller who may write it whether or not it
+// exists. For a caller who may only create it, or only change it, only is the generation that it must have
+// (Edit.Permitted).
 func (g Guard) LetsWrite(ctx context.Context, c ledger.Caller, k ledger.Key) (ok bool, only *int64, err error) {
 	if ok, err = g.Lets(ctx, c, ledger.MayWrite, k); err != nil || ok {
 		return ok, nil, err
@@ -97,7 +98,7 @@ func (g Guard) LetsWrite(ctx context.Context, c ledger.Caller, k ledger.Key) (ok
 	return ok, &generation, err
 }
 
-// MayWrite refuses who may not write an object, and notes that. only is as LetsWrite says.
+// MayWrite returns an error, and notes it, if the caller may not write an object. only is as LetsWrite says.
 func (g Guard) MayWrite(ctx context.Context, a Attempt, k ledger.Key) (only *int64, err error) {
 	ok, only, err := g.LetsWrite(ctx, a.Caller, k)
 	if err == nil && !ok {
@@ -106,7 +107,7 @@ func (g Guard) MayWrite(ctx context.Context, a Attempt, k ledger.Key) (only *int
 	return only, err
 }
 
-// Bound are edits with the generations that objects have to have for the caller to be let write them.
+// Bound are edits with the generations that the objects must have, so that the caller may write them (Edit.Permitted).
 func (g Guard) Bound(ctx context.Context, a Attempt, edits []ledger.Edit) ([]ledger.Edit, error) {
 	edits = slices.Clone(edits)
 	for i := range edits {
@@ -114,19 +115,16 @@ func (g Guard) Bound(ctx context.Context, a Attempt, edits []ledger.Edit) ([]led
 		if e.Delete {
 			continue
 		}
-		only, err := g.MayWrite(ctx, a, e.Key)
-		if err != nil {
+		var err error
+		if e.Permitted, err = g.MayWrite(ctx, a, e.Key); err != nil {
 			return nil, err
-		}
-		if e.Expect == nil {
-			e.Expect = only
 		}
 	}
 	return edits, nil
 }
 
-// MayAny refuses who may do none of some things with any object, as far as that is known before it is known with which
-// one, and notes that. A grant of the first of them is the way out that is named.
+// MayAny refuses a caller who has none of the permissions for any object, and notes that. It is asked before the
+// objects of the request are known. The error tells the caller to ask for the first permission of the list.
 func (g Guard) MayAny(ctx context.Context, a Attempt, list ...ledger.Permission) error {
 	if a.Caller.All {
 		return nil
@@ -135,11 +133,12 @@ func (g Guard) MayAny(ctx context.Context, a Attempt, list ...ledger.Permission)
 	if err != nil || ok {
 		return err
 	}
-	may := make([]string, len(list))
+	names := make([]string, len(list))
 	for i, p := range list {
-		may[i] = words[p]
+		names[i] = string(p)
 	}
-	return g.Denied(ctx, a, list[0], ledger.Key{}, a.Subject()+" may not "+strings.Join(may, " or ")+", whatever it is",
+	return g.Denied(ctx, a, list[0], ledger.Key{},
+		a.Subject()+" has no permission for this with any object ("+strings.Join(names, ", ")+")",
 		"ask an administrator for a grant of \""+string(list[0])+"\"")
 }
 
@@ -189,8 +188,8 @@ func (s *server) noted(ctx context.Context, p ledger.Permission, err error) erro
 	return s.guard().Noted(ctx, askedOf(ctx).attempt(), p, err)
 }
 
-// usual is the permission for an edit of a draft: to roll back for one that goes back, and no other; else to write what
-// gets a content, and to delete what goes.
+// usual is the permission that an edit of a draft needs: to roll back, for a draft that goes back; else to delete an
+// object, or to write it.
 func usual(d ledger.Draft, e ledger.Edit) ledger.Permission {
 	switch {
 	case goesBack(d):
@@ -201,8 +200,8 @@ func usual(d ledger.Draft, e ledger.Edit) ledger.Permission {
 	return ledger.MayWrite
 }
 
-// mayCompare refuses who asks what the values of a Secret would change, and may not read it: the answer tells whether
-// they are those that it has.
+// mayCompare refuses a caller who asks what new values of a Secret would change, and may not read the Secret: the
+// answer would tell whether the values are those that it has.
 func (s *server) mayCompare(ctx context.Context, d ledger.Draft) error {
 	for _, e := range d.Edits {
 		if !comparable(e) {
@@ -215,7 +214,7 @@ func (s *server) mayCompare(ctx context.Context, d ledger.Draft) error {
 	return nil
 }
 
-// comparable tells whether what an edit comes to tells whether its values are those of a Secret.
+// comparable tells whether an edit states values of a Secret. Then its outcome tells whether they are those it has.
 func comparable(e ledger.Edit) bool { return e.IsSecret() && len(e.Content) > 0 }
 
 // Blind tells whether edits state values of a Secret that the caller may not read.
@@ -231,7 +230,8 @@ func (g Guard) Blind(ctx context.Context, c ledger.Caller, edits []ledger.Edit) 
 	return false, nil
 }
 
-// Told is what a change did, as it is told to who made it: not which content a Secret has that they may not read.
+// Told is what a change did, as its author is told. If the author may not read a Secret, it does not tell to which
+// older content the Secret has gone back.
 func (g Guard) Told(ctx context.Context, c ledger.Caller, list []ledger.Edited) ([]ledger.Edited, error) {
 	list = slices.Clone(list)
 	for i := range list {
@@ -248,7 +248,8 @@ func (g Guard) Told(ctx context.Context, c ledger.Caller, list []ledger.Edited) 
 	return list, nil
 }
 
-// mayEdit refuses who may not do something with an object; whether they may write it depends on whether it is there.
+// mayEdit returns an error, and notes it, if the caller may not do something with an object. Whether the caller may
+// write an object may depend on whether it exists.
 func (s *server) mayEdit(ctx context.Context, p ledger.Permission, k ledger.Key) error {
 	if p == ledger.MayWrite {
 		return s.mayWrite(ctx, k)
@@ -270,7 +271,8 @@ func (s *server) mayWrite(ctx context.Context, k ledger.Key) error {
 	return err
 }
 
-// mayDraft refuses a draft if the caller may not make all of it, or not hold what is held or released.
+// mayDraft refuses a draft if the caller may not make all of its edits, or may not hold the objects that it holds or
+// releases.
 func (s *server) mayDraft(ctx context.Context, d ledger.Draft) error {
 	if d.DryRun {
 		if err := s.mayCompare(ctx, d); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/rest"
@@ -110,4 +112,36 @@ func TestTurns(t *testing.T) {
 	if _, err := l.Begin(gone, "c", few); err == nil {
 		t.Error("who gave up got a turn")
 	}
+}
+
+// TestQueueOfACaller: of those that wait for a turn, a caller may have a few, too. One more is refused at once.
+func TestQueueOfACaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, few := rest.NewLimits(0), rest.Turn{What: "things", Each: 1, All: 9, Waits: time.Minute}
+		end, err := l.Begin(t.Context(), "a", few)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range rest.Queue * few.Each {
+			all.Go(func() {
+				end, err := l.Begin(t.Context(), "a", few)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				end()
+			})
+		}
+		synctest.Wait()
+		began := time.Now()
+		if _, err := l.Begin(t.Context(), "a", few); ledger.CodeOf(err) != ledger.TooMany || time.Since(began) != 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if _, err := l.Begin(t.Context(), "b", few); err != nil {
+			t.Errorf("another caller: %v", err)
+		}
+		end()
+		all.Wait()
+	})
 }

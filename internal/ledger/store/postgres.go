@@ -82,6 +82,8 @@ func explainPostgres(err error) *ledger.Error {
 			e.Message, e.Fix = "the database's disk is full: nothing was written", "make room; no restart is needed"
 		case isContended(err):
 			e.Message, e.Fix = "something else was written at the same time", "try again"
+		case of.Code == "22P05" || of.Code == "22021": // untranslatable_character, character_not_in_repertoire
+			e.Code, e.Message, e.Fix = ledger.Invalid, "a name of the request "+notText, "write names without such characters"
 		case of.Code == "55P03": // lock_not_available
 			e.Message, e.Fix = "another process has been writing to the ledger for too long", "try again"
 		case of.Code == "42P01" || of.Code == "42703": // undefined_table, undefined_column

@@ -238,3 +238,18 @@ func TestContended(t *testing.T) {
 		verify(t, s)
 	})
 }
+
+// TestNamesThatAreNoText: PostgreSQL keeps no NUL, so a name that has one is the caller's mistake.
+func TestNamesThatAreNoText(t *testing.T) {
+	s := open(t, Config{URL: postgrestest.New(t)})
+	for _, name := range []string{"a\x00b", "a\xffb"} {
+		_, err := s.Object(t.Context(), ledger.Key{Kind: "HTTPRoute", Namespace: "shop", Name: name}, 0)
+		if code := ledger.CodeOf(err); code != ledger.Invalid && code != ledger.NotFound {
+			t.Errorf("%q: %v", name, err)
+		}
+		_, err = s.Changes(t.Context(), ledger.ChangesQuery{Author: name})
+		if code := ledger.CodeOf(err); err != nil && code != ledger.Invalid {
+			t.Errorf("author %q: %v", name, err)
+		}
+	}
+}
