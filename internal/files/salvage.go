@@ -10,8 +10,8 @@ import (
 )
 
 // salvage reads what can be read of a text that can't be parsed, so that what its objects protect is known: each field
-// of an object, of its metadata and its spec, by itself. One that can't be read has no value. A separator between two objects
-// may be lost, so a field that comes twice begins another object.
+// of an object, of its metadata and its spec, by itself. One that can't be read has no value. A separator between two
+// objects may be lost, so a field that comes twice begins another object.
 func salvage(text []byte) []map[string]any {
 	objects := salvaged(strings.Split(string(text), "\n"))
 	for _, o := range objects {

@@ -66,8 +66,8 @@ func (p *Protection) Closes(spec map[string]any) (list []Target, certain bool) {
 	return list, certain && (found || p.Bare && !strange)
 }
 
-// Gather is the spec of a document. It has those fields, too, that stand elsewhere in the document, since their lines are
-// indented wrongly: lists of targets, and fields for which an object protects.
+// Gather is the spec of a document. It has those fields, too, that stand elsewhere in the document, since their lines
+// are indented wrongly: lists of targets, and fields for which an object protects.
 func (p *Protection) Gather(doc, spec map[string]any) map[string]any {
 	if spec == nil {
 		return nil
