@@ -57,7 +57,7 @@ func TestProtections(t *testing.T) {
 		"two specs":                {[]edit{{"a.yaml", good + "spec:\n" + more}}, "api web"},
 		"targets beside the spec":  {[]edit{{"a.yaml", moved(refs)}}, "web"},
 		"targets below a field":    {[]edit{{"a.yaml", moved("    " + refs)}}, "web"},
-		"below a field, no YAML":   {[]edit{{"a.yaml", moved("    " + refs) + "}"}}, "web"},
+		"below a field, no YAML":   {[]edit{{"a.yaml", moved("    "+refs) + "}"}}, "web"},
 		"a lost separator":         {[]edit{{"a.yaml", good + overTLS("b", "api")[4:]}}, "api web"},
 		"the list's name":          {[]edit{{"a.yaml", mistake("targetRefs", "targetRef")}}, "web"},
 		"a list of objects":        {[]edit{{"a.yaml", list(field)}}, "web"},
