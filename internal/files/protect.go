@@ -77,6 +77,7 @@ func (f *Folder) close(to said, d *document, list []schema.Closed, p Problem) {
 		closed := input.Closed{
 			Of: c.Of, Kind: c.Kind, Targets: c.Targets, Where: Place{p.File, p.Line}.String(), Why: why,
 		}
+		closed.Targets = slices.Concat(to.closed[closed.Key()].Targets, closed.Targets) // a text may have an object twice
 		to.closed[closed.Key()] = closed
 		said := Problem{
 			File: p.File, Line: p.Line, Ref: c.Of, Object: labelOf(c.Of), Message: c.Says(), Closes: true,

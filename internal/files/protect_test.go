@@ -29,6 +29,11 @@ func TestProtections(t *testing.T) {
 		return strings.Replace(good, from, to, 1)
 	}
 	field := mistake("hostname", "hostnam")
+	const refs = "targetRefs: [{group: \"\", kind: Service, name: web}]"
+	head, _, _ := strings.Cut(good, "  targetRefs")
+	moved := func(targets string) string {
+		return head + "  validation:\n    hostname: a.example\n    wellKnownCACertificates: System\n" + targets + "\n"
+	}
 	more := "  targetRefs: [{group: \"\", kind: Service, name: api}]\n"
 	lost := mistake("BackendTLSPolicy", "BackendTLSPolcy")
 	list := func(object string) string {
@@ -49,6 +54,10 @@ func TestProtections(t *testing.T) {
 		"a quote":                  {[]edit{{"a.yaml", mistake("a.example", "\"a.example")}}, "web"},
 		"a key twice":              {[]edit{{"a.yaml", good + "  validation: {}\n"}}, "web"},
 		"two lists of targets":     {[]edit{{"a.yaml", good + more}}, "api web"},
+		"two specs":                {[]edit{{"a.yaml", good + "spec:\n" + more}}, "api web"},
+		"targets beside the spec":  {[]edit{{"a.yaml", moved(refs)}}, "web"},
+		"targets below a field":    {[]edit{{"a.yaml", moved("    " + refs)}}, "web"},
+		"below a field, no YAML":   {[]edit{{"a.yaml", moved("    "+refs) + "}"}}, "web"},
 		"a lost separator":         {[]edit{{"a.yaml", good + overTLS("b", "api")[4:]}}, "api web"},
 		"the list's name":          {[]edit{{"a.yaml", mistake("targetRefs", "targetRef")}}, "web"},
 		"a list of objects":        {[]edit{{"a.yaml", list(field)}}, "web"},

@@ -10,8 +10,8 @@ import (
 )
 
 // salvage reads what can be read of a text that can't be parsed, so that what its objects protect is known: each field
-// of an object, of its metadata and its spec, by itself. One that can't be read is nil. A separator between two objects
-// may be lost, so a field that comes twice begins another object.
+// of an object, of its metadata and its spec, by itself. One that can't be read has no value. A separator between two
+// objects may be lost, so a field that comes twice begins another object.
 func salvage(text []byte) []map[string]any {
 	objects := salvaged(strings.Split(string(text), "\n"))
 	for _, o := range objects {
@@ -116,18 +116,25 @@ func entriesOf(lines []string) (list [][]string) {
 	return list
 }
 
-// value is what can be read of the field's value: all of it or, of an object's metadata and spec, its fields; nil:
-// nothing.
+// value is what can be read of the field's value: all of it or, of an object's metadata and spec, its fields. Of what
+// can't be read there are the names of fields that are in its lines; nil: there are none.
 func (f textField) value() any {
 	if !f.torn {
 		if v, ok := strict(f.lines); ok {
 			return v[f.name]
 		}
 	}
-	if f.name != "metadata" && f.name != "spec" || len(f.lines) < 2 {
+	if f.name != "metadata" && f.name != "spec" {
+		return f.names()
+	}
+	first, ok := strict(f.lines[:1])
+	below, is := first[f.name].(map[string]any)
+	if !ok || len(f.lines) < 2 || !is && first[f.name] != nil {
 		return nil
 	}
-	below := map[string]any{}
+	if below == nil {
+		below = map[string]any{}
+	}
 	for _, b := range fieldsOf(f.lines[1:]) {
 		value := b.value()
 		if before, again := below[b.name]; again { // of two lists of targets both count
@@ -140,6 +147,26 @@ func (f textField) value() any {
 		below[b.name] = value
 	}
 	return below
+}
+
+// names are the names of fields in the lines below a field, each without a value.
+func (f textField) names() any {
+	var names map[string]any
+	for _, line := range f.lines[1:] {
+		if isEntry(line) {
+			line = strings.Replace(line, "-", " ", 1)
+		}
+		if m := fieldName.FindStringSubmatch(line); m != nil {
+			if names == nil {
+				names = map[string]any{}
+			}
+			names[m[1]] = nil
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return names
 }
 
 // strict reads lines that are a map.

@@ -142,3 +142,22 @@ func TestWatchSkipsWhatWasMissed(t *testing.T) {
 		cancel() // and so it ends
 	}
 }
+
+// Many turns that a consumer has not seen are one value of Notify.
+func TestNotify(t *testing.T) {
+	g := flow.New(flow.Config{})
+	s := flow.NewSource[int, int](g, "s")
+	ctx, cancel := context.WithCancel(t.Context())
+	turns, seen := g.Notify(ctx), 0
+	for n := range 4 {
+		g.Apply("edit", func(b *flow.Batch) { s.Set(b, 0, n); s.Synced(b) })
+		g.Settle()
+	}
+	for seen != 3 {
+		<-turns
+		g.View(func(v flow.View) { seen, _ = flow.Get(v, s.Collection(), 0) })
+	}
+	cancel()
+	for range turns { // until it is closed
+	}
+}

@@ -28,3 +28,19 @@ func (g *Graph) Watch(ctx context.Context) iter.Seq[Rev] {
 		}
 	}
 }
+
+// Notify is Watch for a consumer that waits for other events, too: a value tells that there are turns that it has not
+// seen. It is closed when ctx ends.
+func (g *Graph) Notify(ctx context.Context) <-chan struct{} {
+	turns := make(chan struct{}, 1)
+	go func() {
+		defer close(turns)
+		for range g.Watch(ctx) {
+			select {
+			case turns <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return turns
+}

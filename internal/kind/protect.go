@@ -66,6 +66,41 @@ func (p *Protection) Closes(spec map[string]any) (list []Target, certain bool) {
 	return list, certain && (found || p.Bare && !strange)
 }
 
+// Gather is the spec of a document. It has those fields, too, that stand elsewhere in the document, since their lines
+// are indented wrongly: lists of targets, and fields for which an object protects.
+func (p *Protection) Gather(doc, spec map[string]any) map[string]any {
+	if spec == nil {
+		return nil
+	}
+	spec = maps.Clone(spec)
+	p.gather(doc, spec)
+	return spec
+}
+
+func (p *Protection) gather(from any, spec map[string]any) {
+	switch from := from.(type) {
+	case []any:
+		for _, value := range from {
+			p.gather(value, spec)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(from)) {
+			if _, there := spec[name]; !there && p.decides(name) {
+				spec[name] = from[name]
+			}
+			p.gather(from[name], spec)
+		}
+	}
+}
+
+// decides tells whether a field decides on what is closed.
+func (p *Protection) decides(field string) bool {
+	if field == targetRefs || field == targetSelectors {
+		return true
+	}
+	return slices.Contains(p.Fields, field) && !p.Of(map[string]any{}) && p.Of(map[string]any{field: nil})
+}
+
 // All is whatever of its namespace an object can be for.
 func (p *Protection) All() (list []Target) {
 	for _, k := range p.Targets {

@@ -3,7 +3,6 @@ package lastgood
 import (
 	"bytes"
 	"context"
-	"sync"
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
@@ -50,27 +49,15 @@ func New(cfg Config) *Keeper {
 // Run keeps what is good until ctx is done.
 func (k *Keeper) Run(ctx context.Context) error {
 	defer k.used.Stop()
-	turns := make(chan struct{})
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	watching.Go(func() {
-		for range k.cfg.Graph.Watch(ctx) {
-			select {
-			case turns <- struct{}{}:
-			case <-ctx.Done():
-			}
-		}
-	})
+	turns := k.cfg.Graph.Notify(ctx)
 	for {
-		timer := time.NewTimer(k.wait())
 		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-turns:
-		case <-timer.C:
+		case _, open := <-turns:
+			if !open {
+				return nil
+			}
+		case <-time.After(k.wait()):
 		}
-		timer.Stop()
 		k.Step()
 	}
 }

@@ -40,7 +40,7 @@ func (l *Looker) Run(ctx context.Context) error {
 		return nil
 	}
 	defer l.wanted.Stop()
-	turns := l.turns(ctx)
+	turns := l.cfg.Graph.Notify(ctx)
 	for {
 		var due <-chan time.Time
 		if len(l.states) > 0 {
@@ -56,21 +56,6 @@ func (l *Looker) Run(ctx context.Context) error {
 			l.lookAgain()
 		}
 	}
-}
-
-// turns tells of turns until ctx is done.
-func (l *Looker) turns(ctx context.Context) <-chan struct{} {
-	turns := make(chan struct{})
-	go func() {
-		defer close(turns)
-		for range l.cfg.Graph.Watch(ctx) {
-			select {
-			case turns <- struct{}{}:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	return turns
 }
 
 // Step looks at the files that the last turn began to name. It tells whether it learned anything: then another turn is

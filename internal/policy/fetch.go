@@ -74,15 +74,15 @@ func (r reader) hostProblem(of extend.Document) string {
 }
 
 // fetches has each document once: it is asked for as often as who wants it most often says.
-func (m *Meaning) fetches(all *flow.Collection[place, needed]) *flow.Collection[model.FetchKey, model.Fetch] {
-	byKey := flow.Group(all, "policy/fetches-by-key", func(_ place, n needed) (keys []model.FetchKey) {
+func (m *Meaning) fetches(all *flow.Collection[place, noted]) *flow.Collection[model.FetchKey, model.Fetch] {
+	byKey := flow.Group(all, "policy/fetches-by-key", func(_ place, n noted) (keys []model.FetchKey) {
 		for _, f := range n.Fetches {
 			keys = append(keys, f.Key)
 		}
 		return keys
 	}, flow.ByKey)
 	return flow.Map(byKey, "plan/fetches",
-		func(c *flow.Ctx, k model.FetchKey, members flow.Members[place, needed]) (out model.Fetch, _ bool) {
+		func(c *flow.Ctx, k model.FetchKey, members flow.Members[place, noted]) (out model.Fetch, _ bool) {
 			for _, n := range members.All() {
 				for _, f := range n.Fetches {
 					if f.Key != k {

@@ -60,10 +60,10 @@ func inPods(name string, patches []string) string {
 }
 
 // filesOf are the files that are to be looked at.
-func filesOf(all *flow.Collection[place, needed]) *flow.Collection[model.File, struct{}] {
-	byFile := flow.Group(all, "policy/files", func(_ place, n needed) []model.File {
+func filesOf(all *flow.Collection[place, noted]) *flow.Collection[model.File, struct{}] {
+	byFile := flow.Group(all, "policy/files", func(_ place, n noted) []model.File {
 		return slices.Clone(n.Files)
 	}, flow.ByKey)
 	return flow.Map(byFile, "plan/file",
-		func(*flow.Ctx, model.File, flow.Members[place, needed]) (struct{}, bool) { return struct{}{}, true })
+		func(*flow.Ctx, model.File, flow.Members[place, noted]) (struct{}, bool) { return struct{}{}, true })
 }

@@ -11,14 +11,12 @@ import (
 )
 
 // methodsBy has the routes where a method of authentication is stated more narrowly than at a listener.
-func (m *Meaning) methodsBy() *flow.Collection[model.Kind, flow.Members[model.ObjectRef, Route]] {
-	return flow.Group(m.Routes, "policy/routes-with-methods", func(_ model.ObjectRef, r Route) []model.Kind {
-		for _, p := range r.pieces() {
-			if p.method() {
-				return []model.Kind{model.KindSecurityPolicy}
-			}
+func (m *Meaning) methodsBy() *flow.Collection[model.Kind, flow.Members[place, noted]] {
+	return flow.Group(m.noted, "policy/routes-with-methods", func(_ place, n noted) []model.Kind {
+		if len(n.Methods) == 0 {
+			return nil
 		}
-		return nil
+		return []model.Kind{model.KindSecurityPolicy}
 	}, flow.ByKey)
 }
 
@@ -123,15 +121,13 @@ func (r reporter) methodsOfGateway(c *flow.Ctx, gateway model.ObjectRef, known m
 		}
 	}
 	routes, _ := flow.Fetch(c, r.methods, model.KindSecurityPolicy)
-	for ref, pieces := range routes.All() {
-		route, _ := flow.Fetch(c, r.in.Plan.Routes, ref)
+	for at, n := range routes.All() {
+		route, _ := flow.Fetch(c, r.in.Plan.Routes, at.Route)
 		if !slices.ContainsFunc(route.Places, func(p model.Place) bool { return p.Gateway == gateway }) {
 			continue
 		}
-		for _, p := range pieces.pieces() {
-			if p.method() {
-				known[p.Feature] = true
-			}
+		for _, method := range n.Methods {
+			known[method] = true
 		}
 	}
 }

@@ -63,15 +63,15 @@ func (r reader) keep(used material) {
 }
 
 // materialsOf has each material once: those who read it read the same. Of an older version it has all policies.
-func materialsOf(all *flow.Collection[place, needed]) *flow.Collection[model.MaterialKey, plan.Material] {
-	byKey := flow.Group(all, "policy/materials", func(_ place, n needed) (keys []model.MaterialKey) {
+func materialsOf(all *flow.Collection[place, noted]) *flow.Collection[model.MaterialKey, plan.Material] {
+	byKey := flow.Group(all, "policy/materials", func(_ place, n noted) (keys []model.MaterialKey) {
 		for _, own := range n.Materials {
 			keys = append(keys, own.Key)
 		}
 		return keys
 	}, flow.ByKey)
 	return flow.Map(byKey, "policy/material",
-		func(_ *flow.Ctx, k model.MaterialKey, members flow.Members[place, needed]) (out plan.Material, found bool) {
+		func(_ *flow.Ctx, k model.MaterialKey, members flow.Members[place, noted]) (out plan.Material, found bool) {
 			for _, n := range members.All() {
 				for _, own := range n.Materials {
 					if own.Key == k {

@@ -21,10 +21,25 @@ type needed struct {
 	Gateways []model.ObjectRef
 	Entries  []plan.RenderedEntry // of filters that keep state
 	Uses     []model.BackendKey   // that they send requests to
-	Fetches  []fetch              // documents that they depend on
-	Files    []model.File         // of the proxies' machine that they write
+	noted
+}
+
+// noted is what does not depend on how settings are rendered. So most edits of a policy change nothing of it.
+type noted struct {
+	Fetches []fetch      // documents that settings depend on
+	Files   []model.File // of the proxies' machine that they write
 	// Materials are what they read of objects as certificates and key sets.
 	Materials []material
+	// Methods are the methods of authentication that a route's rules have of their own.
+	Methods []string
+}
+
+func (n noted) any() bool { return len(n.Fetches)+len(n.Files)+len(n.Materials)+len(n.Methods) > 0 }
+
+// notedOf is what is noted at each place.
+func notedOf(all *flow.Collection[place, needed]) *flow.Collection[place, noted] {
+	return flow.Map(all, "policy/noted",
+		func(_ *flow.Ctx, _ place, n needed) (noted, bool) { return n.noted, n.noted.any() })
 }
 
 // add adds what a piece needs.
@@ -47,7 +62,7 @@ func (n *needed) uses(backends []model.BackendKey) {
 }
 
 func (n *needed) any() bool {
-	return len(n.Entries)+len(n.Uses)+len(n.Fetches)+len(n.Materials)+len(n.Files) > 0
+	return len(n.Entries)+len(n.Uses) > 0 || n.noted.any()
 }
 
 // byPlace makes at most one value of each level, of each route, and of each port.
@@ -74,6 +89,9 @@ func (m *Meaning) needs(routes *flow.Collection[model.ObjectRef, model.Route]) *
 		var n needed
 		for _, p := range r.pieces() {
 			n.add(p.Piece)
+			if p.method() && !slices.Contains(n.Methods, p.Feature) {
+				n.Methods = append(n.Methods, p.Feature)
+			}
 		}
 		if n.any() {
 			route, _ := flow.Fetch(c, routes, ref)

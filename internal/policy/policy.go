@@ -44,6 +44,7 @@ type Meaning struct {
 
 	in        Inputs
 	told      *flow.Collection[model.ObjectRef, flow.Members[place, told]]
+	noted     *flow.Collection[place, noted]
 	portsBy   *flow.Collection[model.ObjectRef, flow.Members[model.PortKey, Port]]
 	byGateway *flow.Collection[model.ObjectRef, levelMembers]
 	renderers map[model.DataPlane]plan.Renderer
@@ -72,8 +73,9 @@ func New(store *Store, in Inputs) *Meaning {
 		func(k model.PortKey, _ Port) []model.ObjectRef { return []model.ObjectRef{k.Gateway} }, flow.ByKey)
 	m.portSettings(&m.Settings)
 	needs := m.needs(in.Plan.Routes)
-	m.Settings.Shared, m.Others, m.Fetches = entriesOf(needs), m.others(usersOf(needs)), m.fetches(needs)
-	m.Materials, m.Files = materialsOf(needs), filesOf(needs)
+	m.Settings.Shared, m.Others = entriesOf(needs), m.others(usersOf(needs))
+	m.noted = notedOf(needs)
+	m.Fetches, m.Materials, m.Files = m.fetches(m.noted), materialsOf(m.noted), filesOf(m.noted)
 	m.Backends = m.backends()
 	m.Settings.Backends = flow.Map(m.Backends, "plan/backend-settings",
 		func(_ *flow.Ctx, _ plan.BackendKey, b Backend) (plan.BackendSettings, bool) { return b.settings() })

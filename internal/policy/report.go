@@ -128,7 +128,7 @@ type reporter struct {
 	// backends are those that policies reach, by object
 	backends *flow.Collection[model.ObjectRef, flow.Members[plan.BackendKey, Backend]]
 	// methods are the routes with methods of authentication of their own, under the kind SecurityPolicy.
-	methods *flow.Collection[model.Kind, flow.Members[model.ObjectRef, Route]]
+	methods *flow.Collection[model.Kind, flow.Members[place, noted]]
 	// users are the routes with rules that name an XBackend.
 	users *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, []model.ObjectRef]]
 }

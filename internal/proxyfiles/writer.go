@@ -100,24 +100,15 @@ func (w *Writer) Run(ctx context.Context) error {
 			f.Stop()
 		}
 	}()
-	var turns sync.WaitGroup
-	defer turns.Wait()
-	turned := make(chan struct{}, 1)
-	turns.Go(func() {
-		for range w.cfg.Graph.Watch(ctx) {
-			select {
-			case turned <- struct{}{}:
-			default:
-			}
-		}
-	})
+	turns := w.cfg.Graph.Notify(ctx)
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
 		select {
-		case <-ctx.Done():
-			return nil
-		case <-turned:
+		case _, open := <-turns:
+			if !open {
+				return nil
+			}
 			w.turn(ctx)
 		case <-w.wake:
 			w.reread()

@@ -45,14 +45,14 @@ func (c Closed) Says() string {
 func (s *Schema) Closes(doc map[string]any) (list []Closed) {
 	spec, _ := doc[near(doc, "spec")].(map[string]any)
 	if k := s.meant(doc); k != nil {
-		return s.closed(nil, k, doc, converted(doc, k, spec))
+		return s.closed(nil, k, doc, spec)
 	}
 	if _, told := doc["kind"].(string); told {
 		return nil
 	}
 	for _, k := range s.catalog.All() {
 		if p := k.Protects; p != nil && p.Unnamed {
-			if targets, certain := p.Closes(spec); certain && len(targets) > 0 {
+			if targets, certain := p.Closes(p.Gather(doc, spec)); certain && len(targets) > 0 {
 				for _, c := range s.closed(nil, k, doc, spec) {
 					c.Of = model.Ref(model.KindNone, c.Of.Namespace(), c.Of.Name())
 					list = append(list, c)
@@ -72,7 +72,7 @@ func (s *Schema) closed(list []Closed, k *kind.Kind, doc, spec map[string]any) [
 	if k.Protects == nil {
 		return list
 	}
-	targets, certain := k.Protects.Closes(spec)
+	targets, certain := k.Protects.Closes(k.Protects.Gather(doc, converted(doc, k, spec)))
 	meta, _ := doc[near(doc, "metadata")].(map[string]any)
 	name, _ := meta[near(meta, "name")].(string)
 	of := model.Ref(k.Kind, s.namespaceIn(doc, meta), name)

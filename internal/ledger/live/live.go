@@ -113,22 +113,15 @@ func (t *Tracker) Run(ctx context.Context) error {
 	defer end()
 	defer t.errors.Stop()
 	t.began = time.Now()
-	turns := make(chan struct{}, 1)
-	go func() {
-		for range t.World.Graph.Watch(ctx) {
-			select {
-			case turns <- struct{}{}:
-			default:
-			}
-		}
-	}()
+	turns := t.World.Graph.Notify(ctx)
 	var again <-chan time.Time
 	var next time.Time // no look before that
 	for {
 		select {
-		case <-ctx.Done():
-			return nil
-		case <-turns:
+		case _, open := <-turns:
+			if !open {
+				return nil
+			}
 		case <-t.fresh:
 		case <-again:
 		}
