@@ -153,6 +153,7 @@ func (w *watch) take(e fsnotify.Event, next *look) {
 	// The target may itself stand in the folder, so this is not all.
 	for _, rel := range w.listing.links[name] {
 		next.paths[rel] = struct{}{}
+		next.all = next.all || absent(name) // the link leads nowhere
 	}
 	base := filepath.Base(name)
 	rel, err := filepath.Rel(w.dir, name)

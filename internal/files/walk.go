@@ -86,17 +86,31 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 	abs := filepath.Join(root, filepath.FromSlash(rel))
 	info, err := os.Stat(abs)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && absent(abs):
+		// gone since it was listed
 	case errors.Is(err, fs.ErrNotExist):
-		// gone since it was listed, or a link to nothing
+		l.broken[rel] = errLeadsNowhere
 	case err != nil:
 		l.broken[rel] = err
 	case info.IsDir():
 		if err := l.walk(root, rel, above); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.broken[rel] = err
 		}
-	case info.Mode().IsRegular() && isObjectFile(rel):
+	case !isObjectFile(rel):
+	case info.Mode().IsRegular():
 		l.add(abs, rel, info, e.Type()&fs.ModeSymlink != 0)
+	default:
+		l.broken[rel] = errNotRegular
 	}
+}
+
+// absent says that no file is at a path: nothing, or a folder. A link to nothing is a file that can't be read.
+func absent(path string) bool {
+	if info, err := os.Stat(path); err == nil {
+		return info.IsDir()
+	}
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // unknown says whether a path is below something that could not be read.
