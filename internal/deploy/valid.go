@@ -16,8 +16,9 @@ import (
 
 // renderValid renders a Gateway's objects by its DataPlanes, if everything that they set can be applied. If not, the
 // mistakes are in the outcome, and the objects are rendered by the DataPlanes that were applied last, with the current
-// ports and labels: a DataPlane is applied as a whole or not at all. If these are not known (after a start), Deployment,
-// Service and the files of the pods' start stay as they are. The returned proxy is the one that was rendered.
+// ports and labels: a DataPlane is applied as a whole or not at all. If these are not known (after a start), the
+// Deployment, the Service and the files of the pods' start stay as they are. The returned proxy is the one that was
+// rendered.
 func (d *Deployer) renderValid(
 	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, o *outcome,
 ) (objects, plan.Proxy, error) {

@@ -32,7 +32,7 @@ type Content struct {
 	Trim func(labels map[string]string, spec any) (map[string]string, any)
 	// Narrow is a spec without the entries that nobody asks for; nil: all of it is kept whoever asks.
 	Narrow func(spec any, keys Keys) any
-	// Print is what tells versions of a spec apart; nil: an object's generation does.
+	// Print is what tells versions of a spec apart; nil: an object's generation and Kept.Sum do.
 	Print func(spec any) Marshaler
 	// Edited is the field of an object whose owner made its last edit: "spec".
 	Edited string
@@ -56,6 +56,9 @@ type Kept struct {
 	// Controllers are those that have an entry in status.parents.
 	Controllers []string
 	Unknown     []string // see model.Meta
+	// Sum is a hash of the spec of a custom kind as it was sent. It tells versions apart with the generation, which stays
+	// when a definition is edited: by another one, the API server leaves other fields out, and has other defaults.
+	Sum uint64
 }
 
 // Marshaler turns content into bytes that are equal for equal content.
@@ -88,7 +91,7 @@ func Custom[S any, P interface {
 				return Kept{}, fmt.Errorf("%T is not read", object)
 			}
 			// A copy has no room left over in its slices; what JSON was decoded into has more than half.
-			kept := Kept{Spec: deepCopy[S, P](&o.Spec.known), Unknown: o.Spec.unknown}
+			kept := Kept{Spec: deepCopy[S, P](&o.Spec.known), Unknown: o.Spec.unknown, Sum: o.Spec.sum}
 			for _, p := range o.Status.Parents {
 				kept.Controllers = append(kept.Controllers, p.ControllerName)
 			}

@@ -3,6 +3,7 @@ package kind
 import (
 	"errors"
 
+	"github.com/cespare/xxhash/v2"
 	kjson "sigs.k8s.io/json"
 
 	"cardea.dev/cardea/internal/model"
@@ -13,6 +14,7 @@ import (
 type spec[S any] struct {
 	known   S
 	unknown []string
+	sum     uint64 // see Kept
 }
 
 // mostUnknown is how many the library tells.
@@ -20,6 +22,7 @@ const mostUnknown = 100
 
 // UnmarshalJSON reads what is known, and names the fields that are not.
 func (s *spec[S]) UnmarshalJSON(text []byte) error {
+	s.sum = xxhash.Sum64(text)
 	wrong, err := kjson.UnmarshalStrict(text, &s.known, kjson.DisallowUnknownFields)
 	if err != nil {
 		return err

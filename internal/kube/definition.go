@@ -28,8 +28,8 @@ const install = "https://gateway-api.sigs.k8s.io/guides/getting-started/#install
 type definition struct {
 	known   bool // an answer came
 	present bool // or nobody may look, and the kind itself tells
-	// generation grows with each change of the schema: then the API server keeps other fields of objects.
-	generation int64
+	// version is another one after each change of the schema: then the API server keeps other fields of objects.
+	version string
 }
 
 // installed is what is kept of a CustomResourceDefinition.
@@ -56,6 +56,7 @@ func (f *feed) followDefinition(ctx context.Context) {
 			case f.defined().known:
 			case apierrors.IsForbidden(err):
 				f.define(definition{known: true, present: true})
+				knock(f.changed)
 			default:
 				f.failed(err)
 			}
@@ -68,8 +69,9 @@ func (f *feed) followDefinition(ctx context.Context) {
 func (f *feed) note(is *installed) {
 	d := definition{known: true}
 	if is != nil {
-		d.present, d.generation = true, is.Generation
+		d.present, d.version = true, fmt.Sprint(is.UID, " ", is.Generation)
 	}
+	f.define(d)
 	f.board.set(f.kind.Kind, func(k *KindState) {
 		k.Bundle, k.Channel = "", ""
 		k.Definition.Absent, k.Definition.Serves, k.Definition.NotServed, k.Definition.Lacks = is == nil, "", false, ""
@@ -79,14 +81,20 @@ func (f *feed) note(is *installed) {
 			k.Definition.Lacks = is.differs.Lacks
 		}
 	})
-	f.define(d)
+	knock(f.changed) // also if it is the same one: it may be served only now
 }
 
+// define notes a definition, and when to list the kind again if it is another one than before.
 func (f *feed) define(d definition) {
 	f.mu.Lock()
+	if f.definition.version != "" && d.version != "" && d.version != f.definition.version {
+		f.reread = nil
+		for _, after := range rereads {
+			f.reread = append(f.reread, f.now().Add(after))
+		}
+	}
 	f.definition = d
 	f.mu.Unlock()
-	knock(f.changed) // also if it is the same one: it may be served only now
 }
 
 func (f *feed) defined() definition {

@@ -1,13 +1,20 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/yaml"
 
+	inferencev1 "cardea.dev/cardea/api/inference/v1"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -54,6 +61,55 @@ func TestDefinitionsOfOthers(t *testing.T) {
 	})
 	r.wantDefinitions("newer", nil)
 	await(r, r.sources.InferencePools, p.ref(model.KindInferencePool, "models"), anyway)
+}
+
+// TestDefinitionEdited: what an API server hands out by a definition that was edited is read, however late it takes the
+// edit.
+func TestDefinitionEdited(t *testing.T) {
+	p := newPlace(t)
+	t.Cleanup(func() {
+		p.uninstall(poolDefinition)
+		p.install()
+	})
+	var ahead atomic.Int64
+	began, registry := time.Now(), prometheus.NewRegistry()
+	r := p.read(func(c *Config) {
+		c.Metrics = registry
+		c.Now = func() time.Time { return began.Add(time.Duration(ahead.Load())) }
+	}).synced()
+	lists := func() float64 { return metricsOf(t, registry, "InferencePool")["cardea_kube_lists_total"] }
+	before := lists()
+	p.definePools(func(spec map[string]any) {
+		delete(poolFields(spec), "appProtocol")
+		poolFields(spec)["flavour"] = map[string]any{"type": "string"}
+	})
+	edited := strings.Replace(poolObject, "spec: {", "spec: {flavour: sweet, ", 1)
+	eventually(t, func() error {
+		if err := p.Apply(context.Background(), []byte(p.path(edited))); err != nil {
+			return err
+		}
+		kept, err := p.Client.RESTClient().Get().AbsPath(p.path("/apis/inference.networking.k8s.io/v1/namespaces/%s/" +
+			"inferencepools/models")).Do(context.Background()).Raw()
+		if !strings.Contains(string(kept), "sweet") {
+			return fmt.Errorf("kept is %s, %v", kept, err)
+		}
+		return nil
+	})
+	r.wantDefinitions("edited", []model.Definition{{Name: poolDefinition, Origin: model.ThirdPartyOrigin, Reads: "v1",
+		Serves: "v1", Lacks: "spec.appProtocol"}})
+	for i, after := range rereads {
+		ahead.Store(int64(after))
+		eventually(t, func() error {
+			if n := lists() - before; n != float64(i+1) {
+				return fmt.Errorf("%v after the edit the pools were listed %v times", after, n)
+			}
+			return nil
+		})
+	}
+	await(r, r.sources.InferencePools, p.ref(model.KindInferencePool, "models"),
+		func(o input.Object[inferencev1.InferencePoolSpec]) bool {
+			return slices.Equal(o.Meta.Unknown, []string{"flavour"})
+		})
 }
 
 // definePools installs the definition of InferencePools with a change.

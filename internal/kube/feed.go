@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,11 @@ var feedPace = pace{250 * time.Millisecond, 2 * time.Second}
 // may refuse a kind that it serves, so this is not at once.
 const giveUp = 10 * time.Second
 
+// rereads are the times after a change of its definition at which a kind is listed again. A watch goes on with the
+// schema that the API server had when it was opened, and an API server takes a new one a moment later than it tells of
+// it, one of several later still.
+var rereads = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+
 // feed reads all objects of one kind, as long as there is such a kind.
 type feed struct {
 	*Edge
@@ -29,6 +35,7 @@ type feed struct {
 	version    int // of kind.Versions: the one that is tried
 	definition definition
 	changed    chan struct{} // capacity 1: definition is another one
+	reread     []time.Time   // when the kind is to be listed again, in order
 	// since when the API server has said that the kind is not there, or not permitted; zero: it has not
 	refused time.Time
 	refusal string // its words
@@ -80,7 +87,6 @@ func (f *feed) read(ctx context.Context) {
 	defer cancel()
 	look := time.NewTicker(giveUp / 10)
 	defer look.Stop()
-	began := f.defined().generation
 	for {
 		select {
 		case <-ctx.Done():
@@ -92,8 +98,8 @@ func (f *feed) read(ctx context.Context) {
 				return // at once, not when the reflector would ask again
 			}
 		case <-look.C:
-			if f.defined().generation != began {
-				return // a watch that is open goes on with the old schema; by now the API server has the new one
+			if f.mustReread() {
+				return
 			}
 			if why, refused := f.refusedFor(giveUp); refused {
 				if f.missing(why) {
@@ -102,6 +108,16 @@ func (f *feed) read(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// mustReread says, once for each of its times, that it is time to list the kind again.
+func (f *feed) mustReread() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	later := slices.DeleteFunc(f.reread, func(at time.Time) bool { return !at.After(f.now()) })
+	is := len(later) < len(f.reread)
+	f.reread = later
+	return is
 }
 
 func (f *feed) sink() sink[*object] {

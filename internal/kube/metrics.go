@@ -18,7 +18,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help: "Objects of the cluster that are kept."}, []string{"kind"}),
 		lists: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_lists_total",
-			Help: "Times that all objects of a kind were read; 1 unless something broke a watch for long.",
+			Help: "Times that all objects of a kind were read; 1 unless a watch was broken for long, or the definition of the " +
+				"kind was edited.",
 		}, []string{"kind"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_request_errors_total",

@@ -100,9 +100,19 @@ func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 // shared is a string that many objects have, in one place.
 func shared(s string) string { return unique.Make(s).Value() }
 
-// fingerprint tells versions apart by what is kept of them. Kinds whose generation grows with their spec need no
-// content.
-func fingerprint(meta model.Meta, content ...kind.Marshaler) uint64 {
+// generation is what tells versions of a spec apart that is of a custom kind.
+type generation struct {
+	number int64
+	sum    uint64 // see kind.Kept
+}
+
+// Marshal implements kind.Marshaler.
+func (g generation) Marshal() ([]byte, error) {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(g.number)), g.sum), nil
+}
+
+// fingerprint tells versions apart by what is kept of them.
+func fingerprint(meta model.Meta, content kind.Marshaler) uint64 {
 	h := xxhash.New()
 	write := func(s string) {
 		_, _ = h.WriteString(s)
@@ -115,23 +125,15 @@ func fingerprint(meta model.Meta, content ...kind.Marshaler) uint64 {
 	if meta.Deleting {
 		write("deleted")
 	}
-	for _, field := range meta.Unknown {
-		write(field) // depends on the definition, too
-	}
 	for _, l := range meta.Labels {
 		write(l.Key)
 		write(l.Value)
 	}
-	if len(content) == 0 {
-		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(meta.Generation)))
+	b, err := content.Marshal()
+	if err != nil {
+		panic("kube: content can't be compared: " + err.Error()) // it was just unmarshalled
 	}
-	for _, c := range content {
-		b, err := c.Marshal()
-		if err != nil {
-			panic("kube: content can't be compared: " + err.Error()) // it was just unmarshalled
-		}
-		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
-		_, _ = h.Write(b)
-	}
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
+	_, _ = h.Write(b)
 	return h.Sum64()
 }

@@ -103,6 +103,17 @@ func TestAPIServerAway(t *testing.T) {
 		t.Errorf("the Gateway was touched: %+v", list)
 	}
 	r.wantLogged("install the Gateway API", 0)
+	values := metricsOf(t, registry, "HTTPRoute")
+	for _, name := range []string{"cardea_kube_objects", "cardea_kube_lists_total", "cardea_kube_request_errors_total"} {
+		if values[name] < 1 {
+			t.Errorf("%s of HTTPRoutes is %v", name, values[name])
+		}
+	}
+}
+
+// metricsOf are the values of the metrics of a kind, by name.
+func metricsOf(t *testing.T, registry *prometheus.Registry, kind string) map[string]float64 {
+	t.Helper()
 	values := map[string]float64{}
 	families, err := registry.Gather()
 	if err != nil {
@@ -110,16 +121,12 @@ func TestAPIServerAway(t *testing.T) {
 	}
 	for _, f := range families {
 		for _, m := range f.Metric {
-			if m.Label[0].GetValue() == "HTTPRoute" {
+			if m.Label[0].GetValue() == kind {
 				values[f.GetName()] = m.Gauge.GetValue() + m.Counter.GetValue()
 			}
 		}
 	}
-	for _, name := range []string{"cardea_kube_objects", "cardea_kube_lists_total", "cardea_kube_request_errors_total"} {
-		if values[name] < 1 {
-			t.Errorf("%s of HTTPRoutes is %v", name, values[name])
-		}
-	}
+	return values
 }
 
 // TestStartWithoutAPIServer: reading begins when there is something to read from. That ends the outage, also if a kind

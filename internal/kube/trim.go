@@ -34,7 +34,7 @@ func trim(k *kind.Kind, from any, keys kind.Keys) (*object, error) {
 	}
 	o.meta.Unknown = kept.Unknown
 	if k.Content.Print == nil {
-		o.print = fingerprint(o.meta)
+		o.print = fingerprint(o.meta, generation{m.GetGeneration(), kept.Sum})
 	} else {
 		o.print = fingerprint(o.meta, k.Content.Print(o.spec))
 	}
