@@ -111,10 +111,12 @@ func TestWhatIsNoFileCloses(t *testing.T) {
 		"a link to no folder": {func(s *still, path string) error {
 			return os.Symlink("/nonexistent", strings.TrimSuffix(path, ".yaml"))
 		}, true},
-		"a pipe":               {func(s *still, path string) error { return syscall.Mkfifo(path, 0o600) }, true},
-		"a folder":             {func(s *still, path string) error { return os.Mkdir(path, 0o700) }, false},
-		"a pipe of a program":  {func(s *still, path string) error { return syscall.Mkfifo(path+".fifo", 0o600) }, false},
-		"a hidden link":        {func(s *still, path string) error { return os.Symlink("alice@host", filepath.Join(s.dir, ".#a")) }, false},
+		"a pipe":              {func(s *still, path string) error { return syscall.Mkfifo(path, 0o600) }, true},
+		"a folder":            {func(s *still, path string) error { return os.Mkdir(path, 0o700) }, false},
+		"a pipe of a program": {func(s *still, path string) error { return syscall.Mkfifo(path+".fifo", 0o600) }, false},
+		"a hidden link": {func(s *still, _ string) error {
+			return os.Symlink("alice@host", filepath.Join(s.dir, ".#a"))
+		}, false},
 		"a link to what is no": {func(s *still, path string) error { return os.Symlink("/dev/null", path+".txt") }, false},
 	} {
 		t.Run(what, func(t *testing.T) {
