@@ -125,7 +125,7 @@ func TestWhoMayAsk(t *testing.T) {
 		body, err := io.ReadAll(response.Body)
 		return response.StatusCode, string(body), err
 	}
-	for _, page := range []string{"/objects", "/metrics", "/healthz", "/debug/flow/input/number", "/debug/pprof/cmdline",
+	for _, page := range []string{"/objects", "/metrics", "/healthz", "/debug/flow/input/number", "/debug/pprof/symbol",
 		"/nothing"} {
 		known := http.StatusOK
 		if page == "/nothing" {

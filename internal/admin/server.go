@@ -151,8 +151,7 @@ func (s *Server) table() []page {
 		{"/debug/flow", s.flowStats},
 		{"/debug/flow/turns", s.flowTurns},
 		{"/debug/flow/{collection...}", s.flowCollection},
-		{"/debug/pprof/", pprof.Index},
-		{"/debug/pprof/cmdline", pprof.Cmdline},
+		{"/debug/pprof/", pprof.Index}, // without cmdline: a ledger's URL may have a password
 		{"/debug/pprof/profile", pprof.Profile},
 		{"/debug/pprof/symbol", pprof.Symbol},
 		{"/debug/pprof/trace", pprof.Trace},

@@ -307,6 +307,7 @@ func TestPages(t *testing.T) {
 		{"/debug/flow/input/number", 200, `"changedAt": 1`},
 		{"/debug/flow/input/none", 404, "no such collection"},
 		{"/debug/pprof/", 200, "goroutine"},
+		{"/debug/pprof/cmdline", 404, ""},
 		{"/none", 404, "no such page: / lists the pages"},
 	} {
 		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code ||

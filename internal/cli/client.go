@@ -30,6 +30,14 @@ type client struct {
 	http    *http.Client
 }
 
+// shown is the server's address for messages, without a password that it may have.
+func (c *client) shown() string {
+	if u, err := url.Parse(c.server); err == nil {
+		return u.Redacted()
+	}
+	return c.server
+}
+
 // orName says what to do if there is no Cardea at an address.
 const orName = "set the address of Cardea's admin API with --server or $CARDEA_SERVER"
 
@@ -109,23 +117,23 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil,
 			fmt.Errorf("no Cardea runs at %s: start one with `cardea standalone DIR`, or %s; "+
-				"to read a cluster without it, use --kube", c.server, orName)
+				"to read a cluster without it, use --kube", c.shown(), orName)
 	case isCredentials:
 		return nil, credentials
 	case untrusted:
 		return nil, fmt.Errorf("the certificate of %s is not trusted (%w): name its authority with --admin-ca or "+
-			"$CARDEA_ADMIN_CA", c.server, certificate.Err)
+			"$CARDEA_ADMIN_CA", c.shown(), certificate.Err)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case unreachable:
-		return nil, fmt.Errorf("%s can't be reached (%w): %s", c.server, bare(err), orName)
+		return nil, fmt.Errorf("%s can't be reached (%w): %s", c.shown(), bare(err), orName)
 	case err != nil:
-		return nil, fmt.Errorf("%s is not Cardea's admin API (%w): %s", c.server, err, orName)
+		return nil, fmt.Errorf("%s is not Cardea's admin API (%w): %s", c.shown(), err, orName)
 	}
 	defer response.Body.Close()
 	if response.Header.Get(admin.Header) == "" {
 		kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.server, response.Status,
+		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.shown(), response.Status,
 			cmp.Or(kind, "no content type"), orName)
 	}
 	text, err := io.ReadAll(response.Body)
@@ -136,7 +144,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 		return nil, failure(response.StatusCode, text)
 	}
 	if !json.Valid(text) {
-		return nil, fmt.Errorf("can't read the answer of the Cardea at %s: it may have another version", c.server)
+		return nil, fmt.Errorf("can't read the answer of the Cardea at %s: it may have another version", c.shown())
 	}
 	return text, nil
 }

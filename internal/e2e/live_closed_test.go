@@ -99,16 +99,25 @@ func TestClosedByAFile(t *testing.T) {
 	s := prepare(t, t.TempDir(), shop())
 	const bad = "# \xff\n"
 	s.write("secret.yaml", bad)
+	link := filepath.Join(s.Dir, "link.yaml")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "not-mounted.yaml"), link); err != nil {
+		t.Fatal(err)
+	}
 	var out strings.Builder
-	if _, err := standalone.Check(t.Context(), options(s.Dir), &out); err != nil ||
-		!strings.Contains(out.String(), "secret.yaml: it may protect anything, so every Gateway answers 500") {
-		t.Errorf("check says %v\n%s", err, out.String())
+	_, err := standalone.Check(t.Context(), options(s.Dir), &out)
+	for _, file := range []string{"secret.yaml", "link.yaml"} {
+		if err != nil || !strings.Contains(out.String(), file+": it may protect anything, so every Gateway answers 500") {
+			t.Errorf("check says %v\n%s", err, out.String())
+		}
 	}
 	s.start()
 	if status := s.first("GET http://shop.example/"); status != 500 {
 		t.Errorf("the first answer is %d", status)
 	}
 	s.write("secret.yaml", "# nothing\n")
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
 	s.soon("GET http://shop.example/ -> 200 blue")
 	s.write("secret.yaml", bad)
 	s.write("route.yaml", routeFile("web", "shop.example", to("green")))

@@ -153,6 +153,8 @@ func (w *watch) take(e fsnotify.Event, next *look) {
 	// The target may itself stand in the folder, so this is not all.
 	for _, rel := range w.listing.links[name] {
 		next.paths[rel] = struct{}{}
+		_, broken := w.listing.broken[rel]
+		next.all = next.all || broken || absent(name) // the link led nowhere, or leads there now
 	}
 	base := filepath.Base(name)
 	rel, err := filepath.Rel(w.dir, name)

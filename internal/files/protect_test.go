@@ -2,8 +2,11 @@ package files
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cardea.dev/cardea/internal/flow"
@@ -101,6 +104,56 @@ func TestProtections(t *testing.T) {
 			says := slices.ContainsFunc(s.folder.Problems(), func(p Problem) bool { return p.Closes })
 			if says != (c.want != "") {
 				t.Errorf("it is told: %v, want %q\n%v", says, c.want, s.folder.Problems())
+			}
+		})
+	}
+}
+
+// What has the name of a file and is none, or leads nowhere, may protect anything. Once it was read, it closes nothing,
+// and what was read serves.
+func TestWhatIsNoFileCloses(t *testing.T) {
+	for what, c := range map[string]struct {
+		place  func(s *still, path string) error
+		closes bool
+	}{
+		"a link to nothing": {func(s *still, path string) error { return os.Symlink("/nonexistent/a.yaml", path) }, true},
+		"a link to no folder": {func(s *still, path string) error {
+			return os.Symlink("/nonexistent", strings.TrimSuffix(path, ".yaml"))
+		}, true},
+		"a pipe":              {func(s *still, path string) error { return syscall.Mkfifo(path, 0o600) }, true},
+		"a folder":            {func(s *still, path string) error { return os.Mkdir(path, 0o700) }, false},
+		"a pipe of a program": {func(s *still, path string) error { return syscall.Mkfifo(path+".fifo", 0o600) }, false},
+		"a hidden link": {func(s *still, _ string) error {
+			return os.Symlink("alice@host", filepath.Join(s.dir, ".#a"))
+		}, false},
+		"a link to what is no": {func(s *still, path string) error { return os.Symlink("/dev/null", path+".txt") }, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newStill(t)
+			path := filepath.Join(s.dir, "a.yaml")
+			s.write("z.yaml", service("web"))
+			s.must(c.place(s, path))
+			s.look(look{all: true})
+			if got := s.folder.unlisted; (len(got) > 0) != c.closes {
+				t.Errorf("%v close: %v", got, s.folder.Problems())
+			}
+		})
+		t.Run(what+" later", func(t *testing.T) {
+			if !c.closes {
+				t.Skip("it is no file, then and later")
+			}
+			s := newStill(t)
+			s.write("z.yaml", service("web"))
+			s.write("a.yaml", route("web", "one"))
+			s.look(look{all: true})
+			s.must(os.Remove(filepath.Join(s.dir, "a.yaml")))
+			s.must(c.place(s, filepath.Join(s.dir, "a.yaml")))
+			s.look(look{all: true, paths: map[string]struct{}{"a.yaml": {}}})
+			if len(s.folder.unlisted) > 0 {
+				t.Errorf("closed although it was read: %v", s.folder.Problems())
+			}
+			if _, err := os.Lstat(filepath.Join(s.dir, "a.yaml")); err == nil && s.backend("web") != "one" {
+				t.Errorf("what was read does not serve: %v", s.folder.Problems())
 			}
 		})
 	}

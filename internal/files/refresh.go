@@ -160,10 +160,13 @@ func (f *Folder) read(path string) (newReading, readState) {
 	if fl == nil {
 		fl = &file{path: path}
 	}
-	text, info, err := slurp(filepath.Join(f.dir, filepath.FromSlash(path)), f.now(), f.loaded)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular):
+	abs := filepath.Join(f.dir, filepath.FromSlash(path))
+	text, info, err := slurp(abs, f.now(), f.loaded)
+	switch missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular); {
+	case missing && absent(abs):
 		return newReading{}, readGone
+	case missing:
+		return newReading{}, readLate // the listing says that it can't be read
 	case errors.Is(err, errUnsettled):
 		f.unsettled[path] = struct{}{}
 		return newReading{}, readLate

@@ -24,20 +24,17 @@ const (
 // errNotRegular is a folder, a device or a pipe with the name of a file.
 var errNotRegular = errors.New("not a regular file")
 
+// errLeadsNowhere is a link whose file or folder is not there, such as one on a disk that is not mounted.
+var errLeadsNowhere = errors.New("a link to what does not exist")
+
 // errUnsettled is a file that is being written.
 var errUnsettled = errors.New("being written")
-
-// errNoTarget is a link to what does not exist: a disk that is not mounted, a file that was moved.
-var errNoTarget = errors.New("it is a link to what does not exist")
 
 // slurp reads a whole file. Unless it is the first look at the folder, it refuses with errUnsettled while someone
 // writes.
 func slurp(path string, now time.Time, wait bool) ([]byte, fs.FileInfo, error) {
 	// A pipe would block whoever opens it.
 	if info, err := os.Stat(path); err != nil {
-		if _, is := os.Readlink(path); is == nil && errors.Is(err, fs.ErrNotExist) {
-			err = errNoTarget
-		}
 		return nil, nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, nil, errNotRegular

@@ -45,11 +45,15 @@ func list(r root) (*listing, error) {
 // add takes a file in, and the link that leads to it if there is one.
 func (l *listing) add(abs, rel string, info fs.FileInfo, isLink bool) {
 	l.files[rel] = info
-	if !isLink {
-		return
+	if isLink {
+		l.link(abs, rel)
 	}
+}
+
+// link notes where a link leads, also if that is not there yet.
+func (l *listing) link(abs, rel string) {
 	target, err := filepath.EvalSymlinks(abs)
-	if err != nil { // it leads to nothing yet
+	if err != nil {
 		if target, err = os.Readlink(abs); err != nil {
 			return
 		}
@@ -94,6 +98,8 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 	abs := filepath.Join(root, filepath.FromSlash(rel))
 	info, err := os.Stat(abs)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && absent(abs):
+		// gone since it was listed
 	case errors.Is(err, fs.ErrNotExist):
 		l.missing(abs, rel)
 	case err != nil:
@@ -102,21 +108,30 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 		if err := l.walk(root, rel, above); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.broken[rel] = err
 		}
-	case info.Mode().IsRegular() && isObjectFile(rel):
+	case !isObjectFile(rel):
+	case info.Mode().IsRegular():
 		l.add(abs, rel, info, e.Type()&fs.ModeSymlink != 0)
+	default:
+		l.broken[rel] = errNotRegular
 	}
 }
 
 // missing takes in a link to what is not there, unless its name is that of a file that is not read: who made it wants
-// something read. Without a link, the entry is gone since it was listed.
+// something read.
 func (l *listing) missing(abs, rel string) {
-	switch own, err := os.Lstat(abs); {
-	case err != nil:
-	case isObjectFile(rel):
-		l.add(abs, rel, own, true)
-	case path.Ext(rel) == "": // as of a folder
-		l.broken[rel] = errNoTarget
+	if isObjectFile(rel) || path.Ext(rel) == "" { // without one, as of a folder
+		l.broken[rel] = errLeadsNowhere
+		l.link(abs, rel)
 	}
+}
+
+// absent says that no file is at a path: nothing, or a folder. A link to nothing is a file that can't be read.
+func absent(path string) bool {
+	if info, err := os.Stat(path); err == nil {
+		return info.IsDir()
+	}
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // unknown says whether a path is below something that could not be read.

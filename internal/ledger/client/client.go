@@ -50,6 +50,7 @@ func New(c Config) (*Client, error) {
 		return nil, &ledger.Error{Code: ledger.Invalid, Field: c.URLFlag, Message: "is not the URL of a ledger: " + c.URL,
 			Fix: "write it as https://HOST:PORT"}
 	}
+	c.URL = base.Redacted() // for messages
 	if base.Scheme == "http" && (c.Token != "" || c.TokenFile != "") && !isHere(base.Hostname()) {
 		return nil, &ledger.Error{Code: ledger.Invalid, Field: c.URLFlag,
 			Message: "has no TLS, and others on the network would read the token: " + c.URL,

@@ -9,7 +9,7 @@ import (
 )
 
 // Draft drafts what goes back: the edits that a draft with Back stands for. A draft that states edits is answered as it
-// is; it is refused (Invalid) if it says that it is an undo or a rollback, and is another change.
+// is; it is refused (Invalid) if it says that it is an undo, a rollback, a hold or a release, and is another change.
 func Draft(ctx context.Context, r ledger.Reader, d ledger.Draft) (ledger.Draft, error) {
 	goesBack := d.Verb == ledger.Undo || d.Verb == ledger.Rollback
 	switch {
@@ -17,6 +17,8 @@ func Draft(ctx context.Context, r ledger.Reader, d ledger.Draft) (ledger.Draft, 
 		return d, invalid("back", "only an undo and a rollback have it", "state which of them it is as verb")
 	case !goesBack && d.Of != 0:
 		return d, invalid("of", "only an undo and a rollback are about another change", "leave it out")
+	case d.Verb == ledger.VerbHold || d.Verb == ledger.VerbRelease:
+		return d, keeps(ctx, r, d)
 	case !goesBack:
 		return d, nil
 	case d.Of < 1:
@@ -72,6 +74,25 @@ func check(ctx context.Context, r ledger.Reader, d ledger.Draft) error {
 	if !same {
 		return invalid("verb", fmt.Sprintf("the edits are not those of %s %d as things are now", d.Verb, d.Of),
 			"state back in place of edits, or apply as the verb")
+	}
+	return nil
+}
+
+// keeps refuses a draft that says it is a hold or a release, and does not hold or release, or changes what objects are.
+func keeps(ctx context.Context, r ledger.Reader, d ledger.Draft) error {
+	if d.Verb == ledger.VerbHold && d.Hold == nil || d.Verb == ledger.VerbRelease && !d.Release {
+		return invalid(string(d.Verb), "is not stated, and the verb says it", "state it, or apply as the verb")
+	}
+	for _, e := range d.Edits {
+		now, err := r.Object(ctx, e.Key, 0)
+		if err != nil {
+			return err
+		}
+		if e.Revision == 0 || e.Revision != now.Revision {
+			return &ledger.Error{Code: ledger.Invalid, Object: e.Key.String(), Field: "verb",
+				Message: fmt.Sprintf("a %s changes no content", d.Verb),
+				Fix:     "state the object's revision and nothing else, or apply as the verb"}
+		}
 	}
 	return nil
 }

@@ -78,13 +78,15 @@ func TestServerDraftsWhatGoesBack(t *testing.T) {
 }
 
 // What a change says that it is, it is: history does not lie.
-func TestUndoAndRollbackMustBeSuch(t *testing.T) {
+func TestAChangeIsWhatItsVerbSays(t *testing.T) {
 	r := newBack(t, &asked{})
 	r.create("a", "old.example")
 	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "new.example")}}).is(201, nil)
 	old := wire.Edit{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop", Name: "a", Revision: 1}
 	gone := old
 	gone.Revision, gone.Delete = 0, true
+	now := old
+	now.Revision = 2
 	for name, c := range map[string]struct {
 		draft wire.Draft
 		field string
@@ -97,7 +99,15 @@ func TestUndoAndRollbackMustBeSuch(t *testing.T) {
 		"an undo of nothing":             {wire.Draft{Verb: ledger.Rollback, Edits: []wire.Edit{old}}, "of"},
 		"a change that is about another": {wire.Draft{Of: 1, Edits: []wire.Edit{edit("a", "x")}}, "of"},
 		"what no cluster adopted":        {wire.Draft{Verb: ledger.Adopt, Edits: []wire.Edit{edit("a", "x")}}, "verb"},
-		"back without a verb":            {wire.Draft{Back: &wire.Back{}}, "back"},
+		"a hold that writes": {wire.Draft{Verb: ledger.VerbHold, Hold: &wire.HoldBody{Why: "x"},
+			Edits: []wire.Edit{edit("a", "x")}}, "verb"},
+		"a hold that goes back": {wire.Draft{Verb: ledger.VerbHold, Hold: &wire.HoldBody{Why: "x"},
+			Edits: []wire.Edit{old}}, "verb"},
+		"a hold that holds nothing": {wire.Draft{Verb: ledger.VerbHold, Edits: []wire.Edit{now}}, "hold"},
+		"a release that deletes": {wire.Draft{Verb: ledger.VerbRelease, Release: true,
+			Edits: []wire.Edit{gone}}, "verb"},
+		"a release that releases nothing": {wire.Draft{Verb: ledger.VerbRelease, Edits: []wire.Edit{now}}, "release"},
+		"back without a verb":             {wire.Draft{Back: &wire.Back{}}, "back"},
 		"back with edits": {wire.Draft{Verb: ledger.Undo, Of: 2, Back: &wire.Back{}, Edits: []wire.Edit{old}},
 			"back"},
 	} {
