@@ -19,7 +19,8 @@ import (
 // Access says who may ask the API. Nothing stated: the programs of this machine. The fields are names of files.
 type Access struct {
 	TokenFile string // has the token that callers send, as "Authorization: Bearer TOKEN"; it is read at each request
-	ClientCA  string // has the authorities, in PEM, of the certificates that callers show
+	// ClientCA has the authorities, in PEM, of the certificates that callers show; it is read at each handshake.
+	ClientCA string
 	// Certificate and Key are the server's, in PEM; they are read again when they change. "": the API has no TLS.
 	Certificate, Key string
 }
@@ -103,10 +104,20 @@ func (a Access) tls() (*tls.Config, error) {
 	if a.ClientCA == "" {
 		return c, nil
 	}
-	if c.ClientCAs, err = authorities(a.ClientCA, "--admin-client-ca"); err != nil {
+	if _, err = authorities(a.ClientCA, "--admin-client-ca"); err != nil {
 		return nil, err
 	}
 	c.ClientAuth = tls.VerifyClientCertIfGiven // who shows none is told so by HTTP
+	each := c.Clone()
+	each.SessionTicketsDisabled = true // a ticket would do for the certificate that it was given for
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		each := each.Clone()
+		var err error
+		if each.ClientCAs, err = authorities(a.ClientCA, "--admin-client-ca"); err != nil {
+			each.ClientCAs = x509.NewCertPool() // no certificate is of its authorities
+		}
+		return each, nil
+	}
 	return c, nil
 }
 
@@ -128,8 +139,8 @@ func (a Access) allows(r *http.Request) (bool, error) {
 	if !a.named() || r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return true, nil
 	}
-	shown, isToken := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if a.TokenFile == "" || !isToken {
+	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if a.TokenFile == "" || !strings.EqualFold(scheme, "Bearer") { // RFC 9110, 11.1
 		return false, nil
 	}
 	token, err := a.token()

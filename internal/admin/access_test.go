@@ -102,7 +102,19 @@ func TestWhoMayAsk(t *testing.T) {
 	f := accessFiles(t)
 	c := config(t)
 	c.Addr, c.Probes = "0.0.0.0:0", "127.0.0.1:0"
-	c.Access = Access{TokenFile: f.token, ClientCA: f.ca, Certificate: f.cert, Key: f.key}
+	clientCA := filepath.Join(t.TempDir(), "clients.crt")
+	trust := func(file string) {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(clientCA, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust(f.ca)
+	c.Access = Access{TokenFile: f.token, ClientCA: clientCA, Certificate: f.cert, Key: f.key}
 	_, port, err := net.SplitHostPort(start(t, c))
 	if err != nil {
 		t.Fatal(err)
@@ -147,6 +159,20 @@ func TestWhoMayAsk(t *testing.T) {
 			if code == http.StatusUnauthorized && !strings.Contains(body, "--admin-token-file") {
 				t.Errorf("%s: %s does not say what to show", page, body)
 			}
+		}
+	}
+	// Other authorities count as soon as they are written, none if there are none. The token is not concerned.
+	for _, of := range []struct {
+		file string
+		want int
+	}{{accessFiles(t).ca, 0}, {f.key, 0}, {f.ca, http.StatusOK}} {
+		trust(of.file)
+		code, _, err := ask(Credentials{CA: f.ca, Certificate: f.clientCert, Key: f.clientKey}, at+"/objects")
+		if code != of.want || (err == nil) != (of.want != 0) {
+			t.Errorf("a certificate, trusting %s: %d %v, want %d", of.file, code, err, of.want)
+		}
+		if code, _, err := ask(Credentials{CA: f.ca, TokenFile: f.token}, at+"/objects"); code != http.StatusOK {
+			t.Errorf("the token, trusting %s: %d %v", of.file, code, err)
 		}
 	}
 	// Another token counts as soon as it is written, and none if the file is gone.

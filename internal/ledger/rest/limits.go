@@ -186,7 +186,7 @@ type Turn struct {
 
 // What takes a turn.
 var (
-	Watches  = Turn{What: "watches", Each: 16, All: 1024}
+	Watches  = Turn{What: "watches", Each: 64, All: 1024}
 	Waiting  = Turn{What: "waiting requests", Each: 16, All: 1024}
 	Previews = Turn{What: "previews", Each: 4, All: 32, Waits: 10 * time.Second}
 	DryRuns  = Turn{What: "dry runs in clusters", Each: 4, All: 64, Waits: 10 * time.Second}
