@@ -14,7 +14,8 @@ func bindAdmin(cmd *cobra.Command, addr *string, a *admin.Access) {
 	f.StringVar(&a.TokenFile, "admin-token-file", "",
 		"file with the token that callers of the admin API have to send; read again when it changes")
 	f.StringVar(&a.ClientCA, "admin-client-ca", "",
-		"file with the authorities of the certificates that callers of the admin API may show instead; read again when it changes")
+		"file with the authorities of the certificates that callers of the admin API may show instead; read again when it "+
+			"changes")
 	f.StringVar(&a.Certificate, "admin-tls-cert", "",
 		"file with the admin API's certificate, and those above it; read again when it changes")
 	f.StringVar(&a.Key, "admin-tls-key", "", "file with the certificate's key")

@@ -144,6 +144,40 @@ func TestClosedByALink(t *testing.T) {
 	}
 }
 
+// TestWhatIsIndentedWronglyCloses: limits are found in a text whose lines do not stand where they should, and so is the
+// namespace; timeouts protect nothing.
+func TestWhatIsIndentedWronglyCloses(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: cardea.dev/v1alpha1\nkind: TrafficPolicy\n"
+	const meta = "metadata: {name: p, namespace: shop}\n"
+	const refs = "  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]\n"
+	const limits = "rateLimits: [{name: all, requests: 1, per: minute}]\n"
+	for what, c := range map[string]struct {
+		text   string
+		closes bool
+	}{
+		"limits beside the spec":   {head + meta + "spec:\n" + refs + limits, true},
+		"limits after a tab":       {head + meta + "spec:\n" + refs + "\t" + limits, true},
+		"limits one space more":    {head + meta + "spec:\n" + refs + "   " + limits, true},
+		"limits one space less":    {head + meta + "spec:\n" + refs + " " + limits, true},
+		"no spec, below metadata":  {head + meta + "  " + refs + "    " + limits, true},
+		"timeouts one space more":  {head + meta + "spec:\n" + refs + "   timeouts: {request: 1s}\n", false},
+		"timeouts beside the spec": {head + meta + "spec:\n" + refs + "timeouts: {request: 1s}\n", false},
+	} {
+		s := prepare(t, t.TempDir(), shop())
+		s.write("policy.yaml", c.text)
+		var out strings.Builder
+		if _, err := standalone.Check(t.Context(), options(s.Dir), &out); err != nil {
+			t.Fatal(err)
+		}
+		says := out.String()
+		if closes := strings.Contains(says, "500"); closes != c.closes || !strings.Contains(says, "policy.yaml") ||
+			strings.Contains(says, "namespace default") {
+			t.Errorf("%s: check says\n%s", what, says)
+		}
+	}
+}
+
 // TestWhatIsClosedIsTranslated: `cardea translate` prints the answer 500 at what is closed: at a route whose policy has
 // a mistake, at all routes if a file can't be read, whoever asks; nowhere if nothing is closed.
 func TestWhatIsClosedIsTranslated(t *testing.T) {
