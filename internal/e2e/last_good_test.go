@@ -109,8 +109,8 @@ func shownPair(v flow.View, w *world.World) string {
 	if !served {
 		return ""
 	}
-	secret, _ := flow.Get(v, w.Plan.Secrets, l.Certificates[0])
-	return string(secret.Certificate)
+	pair, _ := flow.Get(v, w.Plan.Materials, model.CertificateKey(l.Certificates[0]))
+	return string(pair.Text)
 }
 
 // askedCA is who may sign the certificates of a listener's clients; "": it does not serve.
@@ -125,8 +125,8 @@ func askedCA(v flow.View, w *world.World) string {
 func sentTo(v flow.View, w *world.World) string {
 	for _, b := range flow.All(v, w.Plan.Backends) {
 		if b.TLS != nil && b.TLS.Closed == "" {
-			secret, _ := flow.Get(v, w.Plan.Secrets, b.TLS.Certificate)
-			return b.TLS.CA + string(secret.Certificate)
+			pair, _ := flow.Get(v, w.Plan.Materials, model.CertificateKey(b.TLS.Certificate))
+			return b.TLS.CA + string(pair.Text)
 		}
 	}
 	return ""

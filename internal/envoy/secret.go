@@ -17,8 +17,8 @@ type secretUse struct {
 	Client          bool
 }
 
-// Owner is the Secret.
-func (u secretUse) Owner() model.ObjectRef { return u.Secret }
+// Owner is the certificate.
+func (u secretUse) Owner() model.MaterialKey { return model.CertificateKey(u.Secret) }
 
 // key is the resource.
 func (u secretUse) key() resource.Key {
@@ -45,8 +45,13 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			}
 			return []model.ObjectRef{b.TLS.Certificate}
 		}, flow.ByKey)
-	parts := flow.Derive(p.Secrets, "envoy/secret-parts",
-		func(c *flow.Ctx, ref model.ObjectRef, s model.Secret, emit func(secretUse, *resource.Part)) {
+	parts := flow.Derive(p.Materials, "envoy/secret-parts",
+		func(c *flow.Ctx, key model.MaterialKey, own plan.Material, emit func(secretUse, *resource.Part)) {
+			if !key.IsCertificate() {
+				return
+			}
+			ref := key.Object
+			s := model.Secret{Ref: ref, Certificate: own.Text, PrivateKey: own.PrivateKey}
 			seen := map[secretUse]bool{}
 			add := func(use secretUse) {
 				if !seen[use] {

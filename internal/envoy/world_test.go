@@ -92,8 +92,12 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
 		Routes: w.routes.Collection(), Sites: w.sites.Collection(), Reduced: w.reduced.Collection(),
 		Domains: plan.DomainsOf(w.sites.Collection()), Settings: settings,
-		Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
-		Running: w.running.Collection(),
+		Backends: w.backends.Collection(), Running: w.running.Collection(),
+		Materials: flow.Rename(w.secrets.Collection(), "materials", model.CertificateKey,
+			func(_ *flow.Ctx, _ model.ObjectRef, s model.Secret) (own plan.Material, found bool) {
+				own.Text, own.PrivateKey = s.Certificate, s.PrivateKey
+				return own, true
+			}),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)

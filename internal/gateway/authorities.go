@@ -83,7 +83,7 @@ func (in authorities) absent(c *flow.Ctx, ref model.ObjectRef) string {
 
 // instead is the last PEM that could be used, if there is one.
 func (in authorities) instead(c *flow.Ctx, ref model.ObjectRef, why unusable) (string, unusable) {
-	last, why, _ := in.materials.instead(c, ref, asAuthorities, why)
+	last, why, _ := in.materials.instead(c, authoritiesKey(ref), why)
 	return string(last.Text), why
 }
 

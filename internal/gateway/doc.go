@@ -10,7 +10,7 @@
 //	                            |
 //	HTTPRoute, GRPCRoute --> attachment -> drafts -> budgets -> plan.Routes -> plan.Sites -> plan.Domains -> shadows
 //	                                          |
-//	Secret -> certificate -> plan.Secrets     |
+//	Secret -> certificate -> plan.Materials   |
 //	XBackend -> xbackend ---------------------+
 //	ConfigMap, BackendTLSPolicy -> tls-policy +
 //	Service, EndpointSlice -------------------+-> plan.Backends

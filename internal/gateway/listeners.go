@@ -114,11 +114,11 @@ func (in certificateReferences) read(c *flow.Ctx, ref model.ObjectRef) (certific
 			why.reason, why.message = "Pending", fmt.Sprintf("%s can't be read: %s", ref, said)
 		}
 	}
-	last, why, kept := in.materials.instead(c, ref, asCertificate, why)
-	names, _ := resolve.Leaf(last.Text)
+	last, why, kept := in.materials.instead(c, model.CertificateKey(ref), why)
+	names, _, _ := resolve.Leaf(last.Text)
 	return certificate{
 		Secret: model.Secret{Ref: ref, Certificate: last.Text, PrivateKey: last.PrivateKey},
-		Names:  names, Until: last.Until,
+		Names:  names, From: last.From, Until: last.Until,
 	}, why, kept
 }
 
@@ -167,10 +167,11 @@ func portOf(
 
 // certificate is a Secret read as one.
 type certificate struct {
-	Secret  model.Secret
-	Names   []string // that it is good for
-	Until   time.Time
-	Problem string // why it is none
+	Secret model.Secret
+	Names  []string // that it is good for
+	// From and Until are the times between which it is valid; zero: that is not known.
+	From, Until time.Time
+	Problem     string // why it is none
 }
 
 type certificates = flow.Collection[model.ObjectRef, certificate]
@@ -182,13 +183,13 @@ func certificateReader(
 		secret, err := resolve.Certificate(ref, o.Spec)
 		switch {
 		case err != nil && unchecked:
-			return certificate{Secret: model.Secret{
+			secret = model.Secret{
 				Ref: ref, Certificate: o.Spec.Data[corev1.TLSCertKey], PrivateKey: o.Spec.Data[corev1.TLSPrivateKeyKey],
-			}}, true
+			}
 		case err != nil:
 			return certificate{Problem: err.Error()}, true
 		}
-		names, until := resolve.Leaf(secret.Certificate)
-		return certificate{Secret: secret, Names: names, Until: until}, true
+		names, from, until := resolve.Leaf(secret.Certificate)
+		return certificate{Secret: secret, Names: names, From: from, Until: until}, true
 	}
 }

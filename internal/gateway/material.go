@@ -8,11 +8,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// What is read of an object as material.
-const (
-	asCertificate = "certificate" // of a Secret: with its key
-	asAuthorities = "authorities" // of a ConfigMap or ClusterTrustBundle
-)
+// asAuthorities is the use of a ConfigMap or ClusterTrustBundle.
+const asAuthorities = "authorities"
 
 // materials is where the last good version of what can't be used is looked up.
 type materials struct {
@@ -21,9 +18,9 @@ type materials struct {
 
 // instead is what was read of an object last that could be used, with what is said of that.
 func (in materials) instead(
-	c *flow.Ctx, object model.ObjectRef, use string, why unusable,
+	c *flow.Ctx, key model.MaterialKey, why unusable,
 ) (model.Material, unusable, bool) {
-	last, found := flow.Fetch(c, in.last, model.MaterialKey{Object: object, Use: use})
+	last, found := flow.Fetch(c, in.last, key)
 	if found {
 		why.message += last.Instead()
 	}
@@ -38,10 +35,6 @@ type materialUser struct {
 
 type materialUsers = flow.Members[materialUser, []model.MaterialKey]
 
-func certificateKey(secret model.ObjectRef) model.MaterialKey {
-	return model.MaterialKey{Object: secret, Use: asCertificate}
-}
-
 func authoritiesKey(of model.ObjectRef) model.MaterialKey {
 	return model.MaterialKey{Object: of, Use: asAuthorities}
 }
@@ -54,13 +47,13 @@ func (m *Meaning) materialsInUse() *flow.Collection[model.MaterialKey, materialU
 			func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) ([]model.MaterialKey, bool) {
 				list := slices.Clone(f.Authorities)
 				for _, secret := range f.Listener.Certificates {
-					list = append(list, certificateKey(secret))
+					list = append(list, model.CertificateKey(secret))
 				}
 				return list, len(list) > 0
 			}),
 		flow.Renamed(m.clients, ofObject,
 			func(_ *flow.Ctx, _ model.ObjectRef, own gatewayClient) ([]model.MaterialKey, bool) {
-				return []model.MaterialKey{certificateKey(own.Secret)}, own.Secret != model.ObjectRef{}
+				return []model.MaterialKey{model.CertificateKey(own.Secret)}, own.Secret != model.ObjectRef{}
 			}),
 		flow.Renamed(m.tlsPolicies.all, ofObject,
 			func(_ *flow.Ctx, _ model.ObjectRef, own tlsPolicy) ([]model.MaterialKey, bool) {
@@ -69,7 +62,7 @@ func (m *Meaning) materialsInUse() *flow.Collection[model.MaterialKey, materialU
 		flow.Renamed(m.xbackends, ofObject, func(_ *flow.Ctx, _ model.ObjectRef, x xbackend) ([]model.MaterialKey, bool) {
 			list := slices.Clone(x.Authorities)
 			if tls := x.Backend.TLS; tls != nil && tls.Certificate != (model.ObjectRef{}) {
-				list = append(list, certificateKey(tls.Certificate))
+				list = append(list, model.CertificateKey(tls.Certificate))
 			}
 			return list, len(list) > 0
 		}))
@@ -86,16 +79,16 @@ func usersOf(users materialUsers) (list []model.ObjectRef) {
 	return slices.Compact(list)
 }
 
-// planMaterials makes the materials that are used, and the Secrets among them.
+// planMaterials makes the materials that are used.
 func (m *Meaning) planMaterials(named certificateReferences, callers clientReferences) {
 	inUse := m.materialsInUse()
 	read := func(c *flow.Ctx, k model.MaterialKey, users materialUsers) (own plan.Material, found bool) {
 		var why unusable
-		if k.Use == asCertificate {
+		if k.IsCertificate() {
 			var read certificate
 			read, why, found = named.read(c, k.Object)
 			own.Material = model.Material{
-				Text: read.Secret.Certificate, PrivateKey: read.Secret.PrivateKey, Until: read.Until,
+				Text: read.Secret.Certificate, PrivateKey: read.Secret.PrivateKey, From: read.From, Until: read.Until,
 			}
 		} else {
 			var text string
@@ -114,9 +107,4 @@ func (m *Meaning) planMaterials(named certificateReferences, callers clientRefer
 		m.Plan.Materials = flow.Merge("plan/material", flow.From(inUse, read), flow.From(ofPolicies,
 			func(_ *flow.Ctx, _ model.MaterialKey, own plan.Material) (plan.Material, bool) { return own, true }))
 	}
-	m.Plan.Secrets = flow.Rename(m.Plan.Materials, "plan/secret",
-		func(k model.MaterialKey) model.ObjectRef { return k.Object },
-		func(_ *flow.Ctx, k model.MaterialKey, own plan.Material) (model.Secret, bool) {
-			return model.Secret{Ref: k.Object, Certificate: own.Text, PrivateKey: own.PrivateKey}, k.Use == asCertificate
-		})
 }

@@ -17,6 +17,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/testcert"
 	"cardea.dev/cardea/internal/world"
 )
@@ -341,7 +342,7 @@ type meaning struct {
 	Routes    map[model.ObjectRef]model.Route
 	Backends  map[string]model.Backend
 	Listeners map[model.ListenerKey]model.Listener
-	Secrets   map[model.ObjectRef]model.Secret
+	Materials map[model.MaterialKey]plan.Material
 	Findings  []model.Finding
 }
 
@@ -350,7 +351,7 @@ func (w trimWorld) with(ref model.ObjectRef, meta model.Meta, spec any) (m meani
 	w.Graph.Apply("test", func(b *flow.Batch) { w.Sources.Of(ref.Kind()).Set(b, ref, meta, spec) })
 	w.Graph.Settle()
 	w.Graph.View(func(v flow.View) {
-		m.Routes, m.Listeners, m.Secrets = all(v, w.Plan.Routes), all(v, w.Plan.Listeners), all(v, w.Plan.Secrets)
+		m.Routes, m.Listeners, m.Materials = all(v, w.Plan.Routes), all(v, w.Plan.Listeners), all(v, w.Plan.Materials)
 		m.Backends = map[string]model.Backend{}
 		for key, b := range flow.All(v, w.Plan.Backends) {
 			m.Backends[fmt.Sprint(key)] = b

@@ -12,11 +12,21 @@ type MaterialKey struct {
 	Use    string // what it is read as: "certificate", "authorities", "jwt/jwks"
 }
 
+// asCertificate is the use of a Secret whose certificate, with its key, is shown.
+const asCertificate = "certificate"
+
+// CertificateKey names the certificate of a Secret, with its key.
+func CertificateKey(secret ObjectRef) MaterialKey { return MaterialKey{secret, asCertificate} }
+
+// IsCertificate tells whether it is one.
+func (k MaterialKey) IsCertificate() bool { return k.Use == asCertificate }
+
 // Material is a certificate with its key, authorities, revocations, or a key set.
 type Material struct {
-	Text       []byte    // PEM or JSON
-	PrivateKey []byte    // PEM; nil: there is none
-	Until      time.Time // when it must not be used any more; zero: no end is known
+	Text       []byte // PEM or JSON
+	PrivateKey []byte // PEM; nil: there is none
+	// From and Until are the times between which it may be used; zero: no beginning, no end is known.
+	From, Until time.Time
 }
 
 // String implements fmt.Stringer. It shows nothing of the content: a key set, too, may hold what is secret.

@@ -16,7 +16,6 @@ type Plan struct {
 	Domains   *flow.Collection[model.DomainKey, Sites]         // those of each domain that has some, in their Order
 	Reduced   *flow.Collection[model.DomainKey, model.Reduced] // hosts where copies of wider rules are over a budget
 	Backends  *flow.Collection[BackendKey, model.Backend]      // that a route on the Gateway sends requests to
-	Secrets   *flow.Collection[model.ObjectRef, model.Secret]  // those that listeners and backends show
 	Settings  Settings
 
 	// Users is the way back from a backend: the routes that send requests to it.
@@ -31,7 +30,8 @@ type Plan struct {
 	Fetches *flow.Collection[model.FetchKey, model.Fetch]
 	// Files are those of this machine that proxies are to write, where the environment says so; nil: there can't be any.
 	Files *flow.Collection[model.File, struct{}]
-	// Materials are what is read of objects as certificates, authorities and key sets, where it can be used.
+	// Materials are what is read of objects as certificates, authorities and key sets, where it can be used. The
+	// certificates are those that listeners and backends show.
 	Materials *flow.Collection[model.MaterialKey, Material]
 	// Classes are the GatewayClasses of ours.
 	Classes *flow.Collection[model.ObjectRef, Class]

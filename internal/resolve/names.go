@@ -10,20 +10,20 @@ import (
 )
 
 // Leaf tells the DNS names that a certificate (PEM, leaf first) is good for, or its common name if it has none (some
-// clients still take that), and when it expires.
-func Leaf(certificate []byte) (names []string, until time.Time) {
+// clients still take that), and between which times it is valid; zero: that is not known.
+func Leaf(certificate []byte) (names []string, from, until time.Time) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
-		return nil, until
+		return nil, from, until
 	}
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	switch {
 	case err != nil:
-		return nil, until
+		return nil, from, until
 	case len(leaf.DNSNames) == 0 && leaf.Subject.CommonName != "":
-		return []string{leaf.Subject.CommonName}, leaf.NotAfter
+		return []string{leaf.Subject.CommonName}, leaf.NotBefore, leaf.NotAfter
 	}
-	return leaf.DNSNames, leaf.NotAfter
+	return leaf.DNSNames, leaf.NotBefore, leaf.NotAfter
 }
 
 // Vouches tells whether a name of a certificate is good for a hostname or, if that is a wildcard, for a host that it

@@ -1,8 +1,6 @@
 package world
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"time"
 
@@ -10,33 +8,15 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// validity is when a certificate may be shown.
-type validity struct {
-	From, To time.Time
-}
-
-func validityOf(_ *flow.Ctx, _ model.ObjectRef, s model.Secret) (validity, bool) {
-	block, _ := pem.Decode(s.Certificate)
-	if block == nil {
-		return validity{}, false
-	}
-	leaf, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return validity{}, false
-	}
-	return validity{leaf.NotBefore, leaf.NotAfter}, true
-}
-
-// wrong says what is wrong with it at a time; "" if nothing is.
-func (t validity) wrong(now time.Time) string {
+// outside says what is wrong with a certificate at a time; "" if nothing is.
+func outside(m model.Material, now time.Time) string {
 	switch {
-	case now.After(t.To):
+	case !m.Until.IsZero() && now.After(m.Until):
 		return fmt.Sprintf("expired at %s (NotAfter): clients refuse it; put a new one into the Secret",
-			t.To.UTC().Format(time.RFC3339))
-	case now.Before(t.From):
+			m.Until.UTC().Format(time.RFC3339))
+	case now.Before(m.From):
 		return fmt.Sprintf("is not valid before %s (NotBefore): until then clients refuse it; put one that is valid now "+
-			"into the Secret, or set "+
-			"this machine's clock right", t.From.UTC().Format(time.RFC3339))
+			"into the Secret, or set this machine's clock right", m.From.UTC().Format(time.RFC3339))
 	}
 	return ""
 }
@@ -50,9 +30,9 @@ func (w *World) FindingsAt(now time.Time) []model.Finding {
 func (w *World) outdated(now time.Time) (list []model.Finding) {
 	w.Graph.View(func(v flow.View) {
 		wrong := map[model.ObjectRef]string{}
-		for ref, t := range flow.All(v, w.validity) {
-			if says := t.wrong(now); says != "" {
-				wrong[ref] = says
+		for key, own := range flow.All(v, w.Plan.Materials) {
+			if says := outside(own.Material, now); key.Object.Kind() == model.KindSecret && says != "" {
+				wrong[key.Object] = says
 			}
 		}
 		if len(wrong) == 0 {

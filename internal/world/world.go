@@ -45,9 +45,8 @@ type World struct {
 	Outputs  resource.Outputs
 	Reports  plan.Reports
 
-	meaning  *gateway.Meaning
-	noPods   bool
-	validity *flow.Collection[model.ObjectRef, validity] // of Secrets
+	meaning *gateway.Meaning
+	noPods  bool
 }
 
 // New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
@@ -71,7 +70,6 @@ func New(c Config) *World {
 			w.Reports.Kinds = append(w.Reports.Kinds, e.Meaning(w.Sources))
 		}
 	}
-	w.validity = flow.Map(w.Plan.Secrets, "validity", validityOf)
 	w.SetEnvironment(c.Environment)
 	return w
 }
