@@ -275,7 +275,7 @@ func TestLastGoodVersions(t *testing.T) {
 			rest: plain + keepingRoute + strings.Replace(keepingPolicy, "NAME", "ca", 1),
 			good: caFile("ca", first), broken: caFile("ca", "none"), other: caFile("ca", second),
 			first: first, second: second, used: sentTo,
-			wrong: "there is no certificate in PEM", gone: "ConfigMap shop/ca does not exist",
+			wrong: "none of its CAs is valid", gone: "none of its CAs is valid; the last good version",
 		},
 		"the certificate that a Gateway shows": {
 			rest: keepingGatewayFile("backend: {clientCertificateRef: {name: shown}}", "shop") + shop + keepingRoute +

@@ -189,7 +189,7 @@ func TestProposalsOverHTTP(t *testing.T) {
 	s.has(s.as("alice", 1, "apply", ".", "--without-approval"), "need approvals (1)")
 	s.has(s.as("alice", 0, "propose", ".", "-m", "green is ready"), "proposal 1 by alice", "~ HTTPRoute shop/web")
 	s.has(s.as("alice", 1, "approve", "1", "--author", "bob"), "nobody approves what they proposed")
-	s.has(s.as("mallory", 1, "approve", "1"), "mallory may not approve")
+	s.has(s.as("mallory", 1, "approve", "1"), "mallory has no permission for this with any object (approve)")
 	seen := s.as("bob", 0, "proposals", "1")
 	s.has(seen, "~ HTTPRoute shop/web", "green is ready")
 	s.has(s.as("bob", 0, "approve", "1", "--if-preview", digestIn(t, seen)), "Approved, 1 of 1")
@@ -201,7 +201,8 @@ func TestProposalsOverHTTP(t *testing.T) {
 
 	// Who may roll back, and neither read nor write, has the server draft it.
 	s.has(s.as("carol", 0, "undo", "2", "--dry-run"), "changed HTTPRoute shop/web")
-	s.has(s.as("mallory", 1, "undo", "2", "--dry-run"), "mallory may not", "or undo or roll back its changes")
+	s.has(s.as("mallory", 1, "undo", "2", "--dry-run"), "mallory has no permission for this with any object",
+		"rollback")
 	s.has(s.as("carol", 1, "rollback", "httproute", "shop/web", "--to", "1", "--preview"), "not shown",
 		"need approvals (1)")
 	s.has(s.as("carol", 0, "undo", "2", "--propose", "-m", "not yet"), "proposal 2 by carol", "not yet",

@@ -82,11 +82,14 @@ func (in authorities) tlsPolicy(
 	tls, used, problems := in.validation(c, ref, o.Spec.Validation)
 	tls.Policy, read.Authorities = ref, used
 	problems = below(".validation", problems)
-	if len(o.Spec.Validation.CACertificateRefs) > 0 && tls.CA == "" {
+	const noValidCA = string(gatewayv1.BackendTLSPolicyReasonNoValidCACertificate)
+	if refs := o.Spec.Validation.CACertificateRefs; len(refs) > 0 && unresolvedOf(problems) == len(refs) {
+		message := "none of its CAs is valid; requests to its targets get an error"
+		if tls.CA != "" {
+			message = "none of its CAs is valid; the last good version of those in the condition ResolvedRefs serves on"
+		}
 		problems = append([]problem{{
-			field: ".validation.caCertificateRefs", condition: "Accepted",
-			reason:  string(gatewayv1.BackendTLSPolicyReasonNoValidCACertificate),
-			message: "none of its CAs is valid; requests to its targets get an error",
+			field: ".validation.caCertificateRefs", condition: "Accepted", reason: noValidCA, message: message,
 		}}, problems...)
 	}
 	read.Findings = findings(ref, "", "spec", append(problems, unknownInPolicy(o)...))
@@ -99,12 +102,22 @@ func (in authorities) tlsPolicy(
 		if f.Reason == "UnsupportedValue" { // as the policy's own condition has it
 			f.Reason = string(gatewayv1.PolicyReasonInvalid)
 		}
-		if tls.Closed == "" {
+		if older := f.Reason == noValidCA && tls.CA != ""; tls.Closed == "" && !older {
 			tls.Closed = fmt.Sprintf("%s: %s", ref, f.Message)
 		}
 	}
 	read.TLS = &tls
 	return read, true
+}
+
+// unresolvedOf counts the references that are not resolved.
+func unresolvedOf(problems []problem) (n int) {
+	for _, p := range problems {
+		if p.condition == "ResolvedRefs" {
+			n++
+		}
+	}
+	return n
 }
 
 // unreadTLSPolicy closes what a policy is for that can't be read. It comes before all others.
