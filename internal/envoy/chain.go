@@ -8,6 +8,7 @@ import (
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/slots"
@@ -17,8 +18,19 @@ import (
 // made for a request. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
 	return append(slots.Filters(overADS(), slots.Set(slots.Loops, "", loopGuard()),
-		slots.Set(slots.Messages, "", luaFilter(messagesLua)), slots.Set(slots.AI, "", luaFilter(usageLua))), routerFilter())
+		slots.Set(slots.Messages, "", luaFilter(jsonLua+messagesLua)), slots.Set(slots.Tools, "", luaFilter(jsonLua+toolsLua)),
+		slots.Set(slots.AI, "", luaFilter(usageLua))), routerFilter())
 }
+
+// jsonLua is what the scripts know of JSON.
+//
+//go:embed json.lua
+var jsonLua string
+
+// toolsLua does for MCPTools what Envoy's bridge does not, where a level turns it on.
+//
+//go:embed tools.lua
+var toolsLua string
 
 // messagesLua refuses messages of agents that servers read in different ways, and takes tools out of lists that the
 // caller may not call, where a level turns it on.
@@ -56,7 +68,8 @@ const (
 // hostname.
 func ownSettings(f model.Filters, s *model.Session, out bool) (config []plan.Setting) {
 	if f.CORS != nil {
-		config = append(config, slots.Set(slots.CORS, "", corsPolicy(f.CORS)))
+		config = append(config, slots.Set(slots.CORS, "", corsPolicy(f.CORS)),
+			slots.Set(slots.Observe, extend.CORSVaryFilter, extend.CORSVary()))
 	}
 	if out {
 		config = append(config, plan.Setting{Slot: slots.Loops})

@@ -194,6 +194,7 @@ func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route,
 		mutation := new(headermutationv3.HeaderMutation)
 		switch {
 		case bridged: // it sees the request that a bridge has made of a call, about which the bridge's feature is asked
+		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil && bookkeeping(slot, mutation.GetMutations()):
 		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil:
 			s.mutate(filter.GetName(), mutation.GetMutations(), f)
 			s.survey(mutation, "mutations")
@@ -249,7 +250,8 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 		return false
 	}
 	f.server = f.server || strings.HasSuffix(key.Type, ".Mcp")
-	f.agent = f.server && s.request.Method == http.MethodPost
+	notifies := s.request.Agent != nil && strings.HasPrefix(s.request.Agent.Method, "notifications/")
+	f.agent = f.server && s.request.Method == http.MethodPost && !notifies
 	if slices.Contains(f.judged, gate.Feature) {
 		return true
 	}

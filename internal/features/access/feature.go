@@ -324,7 +324,11 @@ func (in *reading) authorization(at string, a *Authorization) {
 		return
 	case a.Type == CEL:
 		in.reason = "InvalidCEL"
-		in.problems(at+".cel.expression", extend.RequestMatch{RequestParts: extend.RequestParts{CEL: a.expression()}})
+		parts := extend.RequestParts{CEL: a.typed()}
+		if len(extend.Validate(extend.RequestMatch{RequestParts: parts})) == 0 {
+			parts.CEL = a.expression()
+		}
+		in.problems(at+".cel.expression", extend.RequestMatch{RequestParts: parts})
 		in.reason = ""
 		return
 	case a.Type != Inline || a.CEL != nil:
@@ -348,7 +352,8 @@ func (in *reading) authorization(at string, a *Authorization) {
 var (
 	families    = []string{"tools", "prompts", "resources"}
 	withParams  = []string{"prompts/get", "tools/call", "resources/subscribe", "resources/unsubscribe", "resources/read"}
-	withNothing = []string{"prompts/list", "tools/list", "resources/list", "resources/templates/list"}
+	withNothing = []string{"prompts/list", "tools/list", "resources/list", "resources/templates/list",
+		"server/discover", "subscriptions/listen", "completion/complete"}
 )
 
 func (in *reading) method(at string, m Method) {
