@@ -123,11 +123,13 @@ func TestListsOfTools(t *testing.T) {
 			strings.ReplaceAll(list(tool("a", "hidden")), "\n", "\r\ndata: ") + "\r\n\r\n"}, "a"},
 		"events, a mark": {answer{kind: "Text/Event-Stream", body: "\xef\xbb\xbfdata: " + list(oneLine) + "\n\n"},
 			"a"},
-		"no data":       {answer{kind: sse, body: list(tool("hidden"))}, hidden},
-		"lines between": {answer{kind: sse, body: "hidden\ndata: " + list(oneLine) + "\n\n"}, "a"},
-		"an error":      {answer{kind: js, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"tools"}}`}, ""},
-		"a name twice":  {answer{kind: js, body: list(`{"name":"a"},{"name":"hidden","name":"b.%x"}`)}, hidden},
-		"an escape":     {answer{kind: js, body: list(`{"name":"a"},{"name":"\u0061"}`)}, "a"},
+		"events without data":   {answer{kind: sse, body: list(tool("hidden"))}, hidden},
+		"events, lines between": {answer{kind: sse, body: "hidden\ndata: " + list(oneLine) + "\n\n"}, "a"},
+		"an error": {answer{kind: js, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,` +
+			`"message":"tools"}}`}, ""},
+		"a name twice": {answer{kind: js, body: list(`{"name":"a"},` +
+			`{"name":"hidden","name":"b.%x"}`)}, hidden},
+		"an escape": {answer{kind: js, body: list(`{"name":"a"},{"name":"\u0061"}`)}, "a"},
 		"result in escapes": {answer{kind: js, body: strings.Replace(list(tool("hidden")), `"result"`, `"r\u0065sult"`, 1)},
 			hidden},
 		"result twice":    {answer{kind: js, body: `{"result":{},"result":{"tools":[` + tool("hidden") + `]}}`}, hidden},
