@@ -48,7 +48,7 @@ var towers = map[string][]string{
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
 		"api/inference/v1", "api/inference/v1alpha2",
 		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
-		"internal/ledger/postgrestest", "internal/certfile", "internal/testcert", "internal/bodytest",
+		"internal/ledger/postgrestest", "internal/certfile", "internal/webserver", "internal/testcert", "internal/bodytest",
 		"internal/figures", "examples/calls"},
 }
 

@@ -20,6 +20,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/webserver"
 )
 
 // DefaultAddr is the address where the API listens by default, and where `cardea get` asks.
@@ -226,19 +227,9 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, secure *tls.C
 	return nil
 }
 
-// newServer makes a server whose requests all have a bound of time in which they arrive: it reads what is left of a
-// body before it answers, also if the caller may not ask.
+// newServer makes a server of the API or of the probes.
 func newServer(log *slog.Logger, handler http.Handler) *http.Server {
-	return &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.ContentLength != 0 {
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(editArrives))
-			}
-			handler.ServeHTTP(w, r)
-		}),
-		ReadHeaderTimeout: 10 * time.Second,
-		WriteTimeout:      2 * time.Minute, // a profile takes long
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	server := webserver.New(log, editArrives, handler)
+	server.WriteTimeout = 2 * time.Minute // a profile takes long
+	return server
 }

@@ -226,7 +226,7 @@ func TestMistakenDataPlane(t *testing.T) {
 	})
 	p.frontIs(func(f model.Front) bool { return f.Reason == "InvalidParameters" })
 	p.isAgain(before)
-	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) }) // it is the other ones'
+	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) }) // the Deployers below have it
 	mistaken, unknown := p.proxy, p.proxy
 	unknown.Accepted, unknown.Parameters = false, nil
 	for _, proxy := range []plan.Proxy{unknown, mistaken} {

@@ -70,7 +70,7 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 }
 
 // runnable is what to run for a Gateway of the plan. For a Gateway that is not accepted, it is what was accepted last.
-// If that is not known, Deployment, Service and the files of the pods' start stay as they are, and only the CA
+// If that is not known, Deployment, Service and the files that pods start with stay as they are, and only the CA
 // certificates of existing proxies are kept up to date, whatever their data plane is; found is false if there are no
 // proxies.
 func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, found bool) {

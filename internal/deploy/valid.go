@@ -17,7 +17,7 @@ import (
 // renderValid renders a Gateway's objects by its DataPlanes, if everything that they set can be applied. If not, the
 // mistakes are in the outcome, and the objects are rendered by the DataPlanes that were applied last, with the current
 // ports and labels: a DataPlane is applied as a whole or not at all. If these are not known (after a start), the
-// Deployment, the Service and the files of the pods' start stay as they are. The returned proxy is the one that was
+// Deployment, the Service and the files that pods start with stay as they are. The returned proxy is the one that was
 // rendered.
 func (d *Deployer) renderValid(
 	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, o *outcome,
@@ -50,14 +50,14 @@ func (d *Deployer) renderValid(
 		want, err = d.render(ref, p, bundle)
 	}
 	if _, whole := want.texts[deployment]; !whole && err == nil {
-		err = d.keepFilesOfStart(ctx, ref, p, bundle, want)
+		err = d.keepStartFiles(ctx, ref, p, bundle, want)
 	}
 	return want, p, err
 }
 
-// keepFilesOfStart makes the ConfigMap one that differs from the existing one in its CA certificates alone: the pods
+// keepStartFiles makes the ConfigMap one that differs from the existing one in its CA certificates alone: the pods
 // are started from its files, which belong to the Deployment.
-func (d *Deployer) keepFilesOfStart(
+func (d *Deployer) keepStartFiles(
 	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, want objects,
 ) error {
 	is, err := d.core.ConfigMaps(ref.Namespace()).Get(ctx, p.Name, metav1.GetOptions{})

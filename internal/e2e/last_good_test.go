@@ -248,6 +248,7 @@ func TestLastGoodVersions(t *testing.T) {
 		first, second       string // what is used of the good ones
 		used                func(flow.View, *world.World) string
 		wrong, gone         string // findings
+		also                string // beside each of these; "": nothing is told
 	}{
 		"the certificate of a listener": {
 			rest:   keepingGatewayFile("", "pair"),
@@ -275,7 +276,8 @@ func TestLastGoodVersions(t *testing.T) {
 			rest: plain + keepingRoute + strings.Replace(keepingPolicy, "NAME", "ca", 1),
 			good: caFile("ca", first), broken: caFile("ca", "none"), other: caFile("ca", second),
 			first: first, second: second, used: sentTo,
-			wrong: "none of its CAs is valid", gone: "none of its CAs is valid; the last good version",
+			wrong: "there is no certificate in PEM", gone: "ConfigMap shop/ca does not exist",
+			also: "none of its CAs is valid",
 		},
 		"the certificate that a Gateway shows": {
 			rest: keepingGatewayFile("backend: {clientCertificateRef: {name: shown}}", "shop") + shop + keepingRoute +
@@ -335,6 +337,9 @@ func TestLastGoodVersions(t *testing.T) {
 				}
 				if says != "" && !k.says(says) {
 					t.Errorf("%s: no finding has %q: %v", step, says, k.world.Findings())
+				}
+				if says != "" && !k.says(c.also) || says == "" && c.also != "" && k.says(c.also) {
+					t.Errorf("%s: findings on %q: %v", step, c.also, k.world.Findings())
 				}
 				if older := k.says("the last good version serves on until"); older != (says != "" && want != "") {
 					t.Errorf("%s: an older version is told of: %v", step, older)

@@ -58,7 +58,7 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 		instead = "connections are closed: " + wrong(p.Findings)
 	}
 	if p.JSON == "" {
-		if p.OffInVain() {
+		if p.TurnsOffNothing() {
 			return nil
 		}
 		off := Policy{Field: p.Feature, From: q.source(p.Disabled)}

@@ -151,19 +151,16 @@ func (f textField) value() any {
 
 // names are the names of fields in the lines below a field, each without a value.
 func (f textField) names() any {
-	var names map[string]any
+	names := map[string]any{}
 	for _, line := range f.lines[1:] {
 		if isEntry(line) {
 			line = strings.Replace(line, "-", " ", 1)
 		}
 		if m := fieldName.FindStringSubmatch(line); m != nil {
-			if names == nil {
-				names = map[string]any{}
-			}
 			names[m[1]] = nil
 		}
 	}
-	if names == nil {
+	if len(names) == 0 {
 		return nil
 	}
 	return names

@@ -82,17 +82,20 @@ func (in authorities) tlsPolicy(
 	tls, used, problems := in.validation(c, ref, o.Spec.Validation)
 	tls.Policy, read.Authorities = ref, used
 	problems = below(".validation", problems)
-	const noValidCA = string(gatewayv1.BackendTLSPolicyReasonNoValidCACertificate)
 	if refs := o.Spec.Validation.CACertificateRefs; len(refs) > 0 && unresolvedOf(problems) == len(refs) {
-		message := "none of its CAs is valid; requests to its targets get an error"
-		if tls.CA != "" {
-			message = "none of its CAs is valid; the last good version of those in the condition ResolvedRefs serves on"
+		none := problem{
+			field: ".validation.caCertificateRefs", condition: "Accepted",
+			reason:  string(gatewayv1.BackendTLSPolicyReasonNoValidCACertificate),
+			message: "none of its CAs is valid; requests to its targets get an error",
+			older:   tls.CA != "",
 		}
-		problems = append([]problem{{
-			field: ".validation.caCertificateRefs", condition: "Accepted", reason: noValidCA, message: message,
-		}}, problems...)
+		if none.older {
+			none.message = "none of its CAs is valid; the last good version serves on (see the condition ResolvedRefs)"
+		}
+		problems = append([]problem{none}, problems...)
 	}
-	read.Findings = findings(ref, "", "spec", append(problems, unknownInPolicy(o)...))
+	problems = append(problems, unknownInPolicy(o)...)
+	read.Findings = findings(ref, "", "spec", problems)
 	for i := range read.Findings {
 		f := &read.Findings[i]
 		f.Drops = false // that is said of rules
@@ -102,7 +105,7 @@ func (in authorities) tlsPolicy(
 		if f.Reason == "UnsupportedValue" { // as the policy's own condition has it
 			f.Reason = string(gatewayv1.PolicyReasonInvalid)
 		}
-		if older := f.Reason == noValidCA && tls.CA != ""; tls.Closed == "" && !older {
+		if tls.Closed == "" && !problems[i].older {
 			tls.Closed = fmt.Sprintf("%s: %s", ref, f.Message)
 		}
 	}

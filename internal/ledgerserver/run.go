@@ -27,6 +27,7 @@ import (
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/webserver"
 )
 
 // Run serves a ledger until ctx is done. The error says what kept it from starting, or what failed.
@@ -217,15 +218,9 @@ func serve(ctx context.Context, o Options, address, flag string, handler http.Ha
 	return nil
 }
 
-// newServer makes a server whose requests all have a bound of time in which they arrive.
+// newServer makes a server of the APIs or of the probes. Its requests end with ctx.
 func newServer(ctx context.Context, o Options, handler http.Handler) *http.Server {
-	return &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			rest.Arrives(w, r)
-			handler.ServeHTTP(w, r)
-		}),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog:    slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	server := webserver.New(o.Log, rest.BodyTime, handler)
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	return server
 }

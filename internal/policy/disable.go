@@ -20,8 +20,8 @@ func (k Kind) off(disabled []string) []string {
 	return all
 }
 
-// OffInVain tells whether the feature is turned off with another one where nothing broader states it.
-func (e Effective) OffInVain() bool { return e.JSON == "" && e.With && len(e.Lost) == 0 }
+// TurnsOffNothing tells whether the feature is turned off with another one, and no broader policy states it.
+func (e Effective) TurnsOffNothing() bool { return e.JSON == "" && e.With && len(e.Lost) == 0 }
 
 // offNothing are the findings on names that a policy disables, and that nothing broader states anywhere it counts. An
 // override keeps features off that narrower policies may state some day.

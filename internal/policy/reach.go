@@ -116,7 +116,7 @@ func (r *reach) add(p Piece, at string) {
 			once(&r.field(p, f.Path, f.Value).InForce, here)
 		}
 	}
-	if p.JSON == "" && p.Disabled.Policy == r.of && !p.OffInVain() {
+	if p.JSON == "" && p.Disabled.Policy == r.of && !p.TurnsOffNothing() {
 		once(&r.field(p, "", "off").InForce, at)
 	}
 	for _, l := range p.Lost {

@@ -22,8 +22,8 @@ const (
 	BodiesBytes = 2 * ledger.MaxBytes
 	// shareBytes is how many of those bytes a caller may have, unless a single body has more.
 	shareBytes = 4 * BodyBytes
-	// bodyTime is how long a body may take to arrive.
-	bodyTime = time.Minute
+	// BodyTime is how long a body may take to arrive.
+	BodyTime = time.Minute
 )
 
 // Limits bound what callers cost a server, in all its APIs together: the bytes of bodies in flight, the work under way
@@ -102,15 +102,7 @@ func (l *Limits) Body(w http.ResponseWriter, r *http.Request, who string, most i
 	return nil, err
 }
 
-// Arrives gives a request's body the time that it may take to arrive. It is for bodies that nobody reads: the server
-// reads what is left of them before it answers.
-func Arrives(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
-	}
-}
-
-// arriving is a body that must arrive within bodyTime of its first read. The deadline ends with the body, so it does
+// arriving is a body that must arrive within BodyTime of its first read. The deadline ends with the body, so it does
 // not end the request while it is answered.
 type arriving struct {
 	io.ReadCloser
@@ -121,7 +113,7 @@ type arriving struct {
 func (a *arriving) Read(b []byte) (int, error) {
 	if !a.begun {
 		a.begun = true
-		_ = a.control.SetReadDeadline(time.Now().Add(bodyTime)) // where the connection can't, the server's own one counts
+		_ = a.control.SetReadDeadline(time.Now().Add(BodyTime)) // where the connection can't, the server's own one counts
 	}
 	n, err := a.ReadCloser.Read(b)
 	if errors.Is(err, io.EOF) {
@@ -134,7 +126,7 @@ func (a *arriving) Read(b []byte) (int, error) {
 func BrokenOff(err error) error {
 	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
 		return &wire.Problem{Status: http.StatusRequestTimeout, Title: http.StatusText(http.StatusRequestTimeout),
-			Code: ledger.Unavailable, Detail: "the body did not come within " + bodyTime.String()}
+			Code: ledger.Unavailable, Detail: "the body did not come within " + BodyTime.String()}
 	}
 	return &ledger.Error{Code: ledger.Invalid, Message: "the request broke off", Cause: err}
 }
