@@ -40,8 +40,8 @@ func TestExplain(t *testing.T) {
 		e.Servers[0].Overloaded == "" || len(e.Servers[0].Scores) != 4 || !strings.HasPrefix(e.Servers[0].Name, "pod-") {
 		t.Errorf("%s", w.Body)
 	}
-	if e.Servers[0].Matched+e.Servers[1].Matched != e.Prompt.Blocks {
-		t.Errorf("matched %d and %d of %d blocks", e.Servers[0].Matched, e.Servers[1].Matched, e.Prompt.Blocks)
+	if e.Servers[0].Matched+e.Servers[1].Matched != e.Prompt.BlockBytes {
+		t.Errorf("matched %d and %d of %d bytes", e.Servers[0].Matched, e.Servers[1].Matched, e.Prompt.BlockBytes)
 	}
 	w = p.get("POST", "/explain/v1/chat/completions", string(c.body), objectives.Header, "batch")
 	if !strings.Contains(w.Body.String(), `"status": 429`) || !strings.Contains(w.Body.String(), `"priority": -1`) {

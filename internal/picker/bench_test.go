@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// BenchmarkPick decides for chats of 1 kB and 16 kB among 8 and 64 servers, and counts them.
+// BenchmarkPick decides for chats of 1 kB, 16 kB and 200 kB among 8 and 64 servers, and counts them.
 func BenchmarkPick(b *testing.B) {
 	for _, n := range []int{8, 64} {
-		for _, size := range []int{1 << 10, 16 << 10} {
+		for _, size := range []int{1 << 10, 16 << 10, 200_000} {
 			b.Run(fmt.Sprintf("servers=%d/bytes=%d", n, size), func(b *testing.B) {
 				load := &loads{}
 				var endpoints []string

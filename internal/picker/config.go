@@ -37,10 +37,9 @@ type Config struct {
 
 	Score      score.Config
 	Priorities objectives.Config
-	// BlockSize is the size, in bytes, of the blocks that prompts are cut into; 0: what the servers tell of their caches,
+	// BlockSize is the size, in bytes, of the first blocks that prompts are cut into; 0: what the servers tell of their caches,
 	// but at least prefix.DefaultBlockSize.
 	BlockSize       int
-	MaxBlocks       int // of a prompt
 	BlocksPerServer int
 	Fallbacks       int // endpoints that are named after the best one, for connection failures
 	BodyLimit       int // bytes of a body that are waited for; the rest is streamed on unread
@@ -59,8 +58,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Score: score.Default(), Priorities: objectives.Config{Trust: objectives.Any},
-		MaxBlocks: prefix.DefaultMaxBlocks, BlocksPerServer: prefix.DefaultCapacity,
-		Fallbacks: 2, BodyLimit: 1 << 20,
+		BlocksPerServer: prefix.DefaultCapacity, Fallbacks: 2, BodyLimit: 1 << 20,
 	}
 }
 
@@ -89,8 +87,8 @@ func New(cfg Config) (*Picker, error) {
 	switch {
 	case cfg.Members == nil || cfg.Load == nil:
 		return nil, errors.New("picker: Members and Load must be set")
-	case cfg.MaxBlocks < 1 || cfg.BlocksPerServer < cfg.MaxBlocks:
-		return nil, errors.New("picker: a server must keep the blocks of one prompt at least, and a prompt has one or more")
+	case cfg.BlocksPerServer < 1:
+		return nil, errors.New("picker: a server must keep one block at least")
 	case cfg.BlockSize < 0 || cfg.Fallbacks < 0 || cfg.BodyLimit < 0:
 		return nil, errors.New("picker: a number is negative")
 	}

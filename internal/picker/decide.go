@@ -10,6 +10,10 @@ import (
 	"cardea.dev/cardea/internal/picker/score"
 )
 
+// maxText bounds the text of a prompt that counts, in bytes. A body that the picker waits for is shorter by default; one
+// that a gateway buffers may be longer.
+const maxText = 4 << 20
+
 // call is what is known of a request when its endpoint is picked.
 type call struct {
 	path   string
@@ -29,6 +33,7 @@ type decision struct {
 	body      []byte         // with that model; nil: the client's own
 	priority  int
 	blocks    []uint64
+	bytes     int // of the blocks
 	ranking   score.Ranking
 }
 
@@ -55,8 +60,8 @@ func (p *Picker) decide(c call) decision {
 	for i, e := range endpoints {
 		states[i] = p.cfg.Load.State(e)
 	}
-	hasher := prefix.Hasher{Seed: p.seed, BlockSize: p.blockSize(states), MaxBlocks: p.cfg.MaxBlocks}
-	d.asked = prompt.Parse(c.path, c.body, hasher.MaxBytes())
+	hasher := prefix.Hasher{Seed: p.seed, BlockSize: p.blockSize(states), Even: prefix.DefaultEven}
+	d.asked = prompt.Parse(c.path, c.body, maxText)
 	random := p.cfg.random()
 	d.model = d.asked.Model
 	if choice, found := pool.rewrites.Of(d.model, random); found && choice.Model != d.model {
@@ -65,6 +70,7 @@ func (p *Picker) decide(c call) decision {
 		}
 	}
 	d.blocks = hasher.Blocks(d.model, d.asked.Text)
+	d.bytes = hasher.Bytes(len(d.blocks))
 	if len(endpoints) == 0 {
 		d.refused = &refusal{http.StatusServiceUnavailable, "NoEndpoint", "no endpoint of the pool is ready"}
 		if c.subset {
@@ -76,9 +82,9 @@ func (p *Picker) decide(c call) decision {
 	flying := p.flights.of(endpoints)
 	candidates := make([]score.Candidate, len(endpoints))
 	for i, e := range endpoints {
-		candidates[i] = score.Candidate{Endpoint: e, State: states[i], Matched: matched[i], InFlight: flying[i]}
+		candidates[i] = score.Candidate{Endpoint: e, State: states[i], Matched: hasher.Bytes(matched[i]), InFlight: flying[i]}
 	}
-	request := score.Request{Model: d.model, Blocks: len(d.blocks), Priority: d.priority}
+	request := score.Request{Model: d.model, Bytes: d.bytes, Priority: d.priority}
 	d.ranking = p.cfg.Score.Rank(request, candidates, random)
 	for _, s := range d.ranking.Servers[:min(len(d.ranking.Servers), 1+p.cfg.Fallbacks)] {
 		d.endpoints = append(d.endpoints, s.Endpoint)

@@ -104,11 +104,11 @@ func TestEnvoy(t *testing.T) {
 			d := r.picker.decide(call{path: path, header: func(string) string { return "" }, body: []byte(chat(text))})
 			for _, s := range d.ranking.Servers {
 				if s.Endpoint == r.dead && s.Matched > 0 {
-					t.Errorf("the dead endpoint is thought to know %d blocks", s.Matched)
+					t.Errorf("the dead endpoint is thought to know %d bytes", s.Matched)
 				}
 				known := s.Endpoint == r.servers[1] && mode != "none" && mode != "streamed"
-				if known && s.Matched != len(d.blocks) {
-					t.Errorf("who served is thought to know %d of %d blocks", s.Matched, len(d.blocks))
+				if known && s.Matched != d.bytes {
+					t.Errorf("who served is thought to know %d of %d bytes", s.Matched, d.bytes)
 				}
 			}
 			landed(t)

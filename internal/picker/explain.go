@@ -26,7 +26,9 @@ type ExplainedPrompt struct {
 	Complete  bool   `json:"complete"` // the body was read to its end
 	TextBytes int    `json:"textBytes"`
 	Blocks    int    `json:"blocks"`
-	Priority  int    `json:"priority"`
+	// BlockBytes is how much of the text is in whole blocks: what servers may know.
+	BlockBytes int `json:"blockBytes"`
+	Priority   int `json:"priority"`
 }
 
 // ExplainedRewrite is the model that the request gets for the one that it asks for. Of several, it is one at random.
@@ -45,7 +47,7 @@ type ExplainedServer struct {
 	Total      float64          `json:"total"`
 	Scores     []ExplainedScore `json:"scores"`
 	Overloaded string           `json:"overloaded,omitempty"` // why its prefix does not count
-	Matched    int              `json:"matched"`              // blocks
+	Matched    int              `json:"matched"`              // bytes of the blocks
 	InFlight   int              `json:"inFlight"`
 	State      score.State      `json:"state"`
 }
@@ -64,7 +66,7 @@ func (p *Picker) explain(c call) Explanation {
 		Status: http.StatusOK, Endpoints: d.endpoints, Way: d.ranking.Way, Saturated: d.ranking.Saturated,
 		Prompt: ExplainedPrompt{
 			Kind: d.asked.Kind.String(), Model: d.asked.Model, Complete: d.asked.Complete, TextBytes: len(d.asked.Text),
-			Blocks: len(d.blocks), Priority: d.priority,
+			Blocks: len(d.blocks), BlockBytes: d.bytes, Priority: d.priority,
 		},
 		Servers: []ExplainedServer{},
 	}

@@ -72,8 +72,8 @@ func (m *metrics) decided(d decision, began time.Time) {
 		by = "choice"
 	}
 	m.ways.WithLabelValues(by).Inc()
-	if len(d.blocks) > 0 {
-		m.hitRatio.Observe(float64(d.ranking.Servers[0].Matched) / float64(len(d.blocks)))
+	if d.bytes > 0 {
+		m.hitRatio.Observe(float64(d.ranking.Servers[0].Matched) / float64(d.bytes))
 	}
 }
 

@@ -41,7 +41,7 @@ type rig struct {
 // tuned are the settings of the servers: they answer at once.
 func tuned() simulator.Settings {
 	set := simulator.Defaults()
-	set.Prefill, set.Decode = 0, 0
+	set.Start, set.Prefill, set.Decode = 0, 0, 0
 	return set
 }
 

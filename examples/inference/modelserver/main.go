@@ -24,6 +24,7 @@ func main() {
 	flag.IntVar(&set.MaxAdapters, "max-adapters", set.MaxAdapters, "adapters that can be loaded at a time")
 	flag.IntVar(&set.Concurrency, "concurrency", set.Concurrency, "requests that are worked on at a time; others wait")
 	flag.IntVar(&set.CacheBlocks, "cache-blocks", set.CacheBlocks, "blocks that the prefix cache has, of 16 tokens each")
+	flag.DurationVar(&set.Start, "start", set.Start, "time before the first token, whatever is cached")
 	flag.DurationVar(&set.Prefill, "prefill", set.Prefill, "time for a token of a prompt that is not cached")
 	flag.DurationVar(&set.Decode, "decode", set.Decode, "time for a token of an answer")
 	flag.DurationVar(&set.Load, "load", set.Load, "time to load an adapter")

@@ -28,7 +28,7 @@ type Server struct {
 func New(s Settings) *Server {
 	return &Server{
 		set: s, cache: prefix.NewIndex(s.CacheBlocks),
-		hasher: prefix.Hasher{BlockSize: s.BlockTokens * bytesPerToken, MaxBlocks: s.CacheBlocks},
+		hasher: prefix.Hasher{BlockSize: s.BlockTokens * bytesPerToken},
 		slots:  make(chan struct{}, s.Concurrency),
 		load:   load{set: s, inUse: map[string]int{}, wanted: map[string]int{}, changed: make(chan struct{})},
 	}
@@ -89,7 +89,7 @@ func (s *Server) generate(ctx context.Context, model string, text []byte, a *ans
 	}
 	tokens := (len(text) + bytesPerToken - 1) / bytesPerToken
 	cached := s.cache.Match(blocks, []string{""})[0] * s.set.BlockTokens
-	if !sleep(ctx, time.Duration(tokens-cached)*s.set.Prefill) {
+	if !sleep(ctx, s.set.Start+time.Duration(tokens-cached)*s.set.Prefill) {
 		return
 	}
 	s.cache.Add("", blocks)

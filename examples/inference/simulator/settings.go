@@ -11,6 +11,7 @@ type Settings struct {
 	Concurrency int           // requests that are worked on at a time; others wait
 	BlockTokens int           // the size of a block of the cache
 	CacheBlocks int           // blocks that the cache has
+	Start       time.Duration // the time that passes before anything else, whatever is cached: the step under way
 	Prefill     time.Duration // the time that a token of a prompt takes that is not cached
 	Decode      time.Duration // the time that a token of the answer takes
 	Load        time.Duration // the time that it takes to load an adapter
@@ -21,6 +22,7 @@ type Settings struct {
 func Defaults() Settings {
 	return Settings{
 		Name: "simulator", Model: "simulated", MaxAdapters: 2, Concurrency: 8, BlockTokens: 16, CacheBlocks: 4096,
-		Prefill: 100 * time.Microsecond, Decode: 5 * time.Millisecond, Load: 200 * time.Millisecond, Tokens: 16,
+		Start: 30 * time.Millisecond, Prefill: 100 * time.Microsecond, Decode: 5 * time.Millisecond,
+		Load: 200 * time.Millisecond, Tokens: 16,
 	}
 }

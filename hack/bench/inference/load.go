@@ -33,7 +33,7 @@ func defaults() load {
 		seed: 1, requests: 1200, rate: 40, conversations: 32, system: 2000, turns: 10,
 		question: 150, oneOffs: 0.25, oneOff: 1500, think: 400 * time.Millisecond, servers: simulator.Defaults(),
 	}
-	l.servers.Concurrency, l.servers.Decode = 4, 20*time.Millisecond
+	l.servers.Concurrency, l.servers.Start, l.servers.Decode = 4, 20*time.Millisecond, 20*time.Millisecond
 	return l
 }
 
@@ -50,6 +50,7 @@ func (l *load) flags(f *flag.FlagSet) {
 	f.DurationVar(&l.think, "think", l.think, "b: time between two questions of a conversation, at least")
 	f.IntVar(&l.servers.Concurrency, "concurrency", l.servers.Concurrency, "b: requests that a server works on at a time")
 	f.IntVar(&l.servers.CacheBlocks, "cache-blocks", l.servers.CacheBlocks, "b: blocks of a server's cache, of 16 tokens")
+	f.DurationVar(&l.servers.Start, "start", l.servers.Start, "b: time before the first token, whatever is cached")
 	f.DurationVar(&l.servers.Prefill, "prefill", l.servers.Prefill, "b: time for a token of a prompt that is not cached")
 	f.DurationVar(&l.servers.Decode, "decode", l.servers.Decode, "b: time for a token of an answer")
 	f.IntVar(&l.servers.Tokens, "tokens", l.servers.Tokens, "b: tokens of an answer")
@@ -69,9 +70,9 @@ func (l *load) String() string {
 	s := l.servers
 	return fmt.Sprintf("%d requests, seed %d, %g a second; %d conversations of %d turns, with system prompts of %d "+
 		"tokens and questions of up to %d; %.0f%% one-off requests of up to %d tokens; %d servers: %d requests at a time, a "+
-		"cache of %d blocks, %v for a token of the prompt, %v for one of the %d of the answer", l.requests, l.seed,
+		"cache of %d blocks, %v for the start of an answer, %v for a token of the prompt, %v for one of the %d of the answer", l.requests, l.seed,
 		l.rate, l.conversations, l.turns, l.system, l.question, 100*l.oneOffs, l.oneOff, servers, s.Concurrency,
-		s.CacheBlocks, s.Prefill, s.Decode, s.Tokens)
+		s.CacheBlocks, s.Start, s.Prefill, s.Decode, s.Tokens)
 }
 
 // question is a request, and when it is due.

@@ -45,7 +45,7 @@ func hits(ports []int) (float64, error) {
 // most is what hits can be at most: what a single server has that forgets nothing.
 func (l *load) most(plan []question) float64 {
 	set := l.servers
-	set.Prefill, set.Decode, set.CacheBlocks = 0, 0, 1<<24
+	set.Start, set.Prefill, set.Decode, set.CacheBlocks = 0, 0, 0, 1<<24
 	one := simulator.New(set).Handler()
 	call := func(method, path string, body []byte) []byte {
 		w := httptest.NewRecorder()

@@ -9,7 +9,7 @@ import (
 // The published defaults.
 const (
 	DefaultBlockSize = 64    // bytes
-	DefaultMaxBlocks = 256   // of a prompt
+	DefaultEven      = 256   // blocks
 	DefaultCapacity  = 31250 // blocks of a server
 )
 
@@ -19,16 +19,16 @@ type Hasher struct {
 	// others' prompts.
 	Seed      uint64
 	BlockSize int // bytes
-	MaxBlocks int // of a prompt; what follows does not count
+	// Even is after how many blocks they are twice as long, and after as many again, four times; 0: all are equal. So a
+	// prompt of n bytes has about Even * log2(n / (Even*BlockSize)) blocks, and the end that is in no whole block is never
+	// more than a part in Even of what is before it.
+	Even int
 }
-
-// MaxBytes is how much of a prompt counts.
-func (h Hasher) MaxBytes() int { return h.BlockSize * h.MaxBlocks }
 
 // Blocks hashes the whole blocks of a prompt. What a model has in its cache is of no use to another, so the model
 // counts, too.
 func (h Hasher) Blocks(model string, text []byte) []uint64 {
-	n := min(len(text)/h.BlockSize, h.MaxBlocks)
+	n := h.count(len(text))
 	if n == 0 {
 		return nil
 	}
@@ -41,9 +41,43 @@ func (h Hasher) Blocks(model string, text []byte) []uint64 {
 		binary.LittleEndian.PutUint64(before[:], last)
 		d.ResetWithSeed(h.Seed)
 		d.Write(before[:])
-		d.Write(text[i*h.BlockSize : (i+1)*h.BlockSize])
+		size := h.size(i)
+		d.Write(text[:size])
+		text = text[size:]
 		last = d.Sum64()
 		blocks[i] = last
 	}
 	return blocks
+}
+
+// Bytes is how much of a prompt its first n blocks are.
+func (h Hasher) Bytes(n int) (bytes int) {
+	for i := 0; n > 0; i += h.Even {
+		alike := n
+		if h.Even > 0 {
+			alike = min(n, h.Even)
+		}
+		bytes += alike * h.size(i)
+		n -= alike
+	}
+	return bytes
+}
+
+// count is how many whole blocks a prompt of that many bytes has.
+func (h Hasher) count(bytes int) (n int) {
+	for ; ; n += h.Even {
+		whole := bytes / h.size(n)
+		if h.Even == 0 || whole < h.Even {
+			return n + whole
+		}
+		bytes -= h.Even * h.size(n)
+	}
+}
+
+// size is how many bytes a block has.
+func (h Hasher) size(block int) int {
+	if h.Even == 0 {
+		return h.BlockSize
+	}
+	return h.BlockSize << (block / h.Even)
 }

@@ -10,7 +10,7 @@ import (
 	"cardea.dev/cardea/internal/picker/prefix"
 )
 
-var hasher = prefix.Hasher{Seed: 1, BlockSize: 4, MaxBlocks: 8}
+var hasher = prefix.Hasher{Seed: 1, BlockSize: 4, Even: 8}
 
 func TestBlocks(t *testing.T) {
 	blocks := func(model, text string) []uint64 { return hasher.Blocks(model, []byte(text)) }
@@ -20,7 +20,7 @@ func TestBlocks(t *testing.T) {
 		}
 		return n
 	}
-	another := prefix.Hasher{Seed: 2, BlockSize: 4, MaxBlocks: 8}
+	another := prefix.Hasher{Seed: 2, BlockSize: 4, Even: 8}
 	whole := blocks("m", "aaaabbbbccccdd")
 	for name, c := range map[string]struct {
 		other        []uint64
@@ -33,13 +33,44 @@ func TestBlocks(t *testing.T) {
 		"another model":               {blocks("n", "aaaabbbbcccc"), 3, 0},
 		"the model is not the prompt": {blocks("maaaa", "bbbbcccc"), 2, 0},
 		"no whole block":              {blocks("m", "aaa"), 0, 0},
-		"a long one":                  {blocks("m", "aaaa"+strings.Repeat("b", 1000)), 8, 2},
+		"a long one":                  {blocks("m", "aaaa"+strings.Repeat("b", 1000)), 40, 2},
 		"another process":             {another.Blocks("m", []byte("aaaabbbb")), 2, 0},
 	} {
 		if len(c.other) != c.length || common(whole, c.other) != c.same {
 			t.Errorf("%s: %d blocks, %d in common, want %d and %d", name, len(c.other), common(whole, c.other), c.length,
 				c.same)
 		}
+	}
+}
+
+// TestLongBlocks: further in, blocks are longer. What two prompts have in common is found to a part in Even, and as
+// many bytes as blocks have are those that Bytes tells.
+func TestLongBlocks(t *testing.T) {
+	text := []byte(strings.Repeat("0123456789", 300_000))
+	for _, h := range []prefix.Hasher{
+		{Seed: 1, BlockSize: 64, Even: 256}, {Seed: 1, BlockSize: 64}, {Seed: 1, BlockSize: 5, Even: 1}, hasher,
+	} {
+		whole := h.Blocks("m", text)
+		for _, at := range []int{0, 1, 63, 64, 16_383, 16_384, 16_511, 16_512, 200_000, 1 << 20, len(text) - 1} {
+			other := slices.Concat(text[:at], []byte("x"), text[at+1:])
+			same := 0
+			for blocks := h.Blocks("m", other); same < len(blocks) && blocks[same] == whole[same]; same++ {
+			}
+			found := h.Bytes(same)
+			most := h.BlockSize
+			if h.Even > 0 {
+				most += at / h.Even
+			}
+			if found > at || at-found > most {
+				t.Errorf("%+v: another byte at %d: %d bytes in common", h, at, found)
+			}
+			if n := len(h.Blocks("m", text[:at])); h.Bytes(n) > at || h.Bytes(n+1) <= at {
+				t.Errorf("%+v: %d bytes have %d blocks of %d bytes", h, at, n, h.Bytes(n))
+			}
+		}
+	}
+	if n := len(prefix.Hasher{BlockSize: 64, Even: 256}.Blocks("m", text[:1<<20])); n != 1540 {
+		t.Errorf("1 MiB has %d blocks", n)
 	}
 }
 
@@ -156,7 +187,7 @@ func heap() uint64 {
 
 // BenchmarkMatch asks 8 and 1,000 servers that all know 256 blocks.
 func BenchmarkMatch(b *testing.B) {
-	blocks := prefix.Hasher{Seed: 1, BlockSize: 64, MaxBlocks: 256}.Blocks("m", []byte(strings.Repeat("0123456789", 2000)))
+	blocks := prefix.Hasher{Seed: 1, BlockSize: 64, Even: 256}.Blocks("m", []byte(strings.Repeat("0123456789", 2000)))
 	for _, n := range []int{8, 1000} {
 		x := prefix.NewIndex(prefix.DefaultCapacity)
 		var servers []string

@@ -1,6 +1,9 @@
 package prompt
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind is what a request asks for.
 type Kind int
@@ -74,11 +77,10 @@ func Parse(path string, body []byte, max int) Request {
 	}
 	p := newParser(body, max)
 	r.Complete = p.body(&r) == nil
-	r.Text = p.tools.bytes
-	for _, t := range []text{p.system, p.text} {
-		if room := max - len(r.Text); room > 0 {
-			r.Text = append(r.Text, t.bytes[:min(room, len(t.bytes))]...)
-		}
+	r.Text = p.text.bytes
+	if len(p.tools.bytes)+len(p.system.bytes) > 0 { // else a long text need not be copied
+		r.Text = slices.Concat(p.tools.bytes, p.system.bytes, p.text.bytes)
 	}
+	r.Text = r.Text[:min(len(r.Text), max)]
 	return r
 }

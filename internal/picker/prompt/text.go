@@ -33,8 +33,8 @@ func (t *text) addString(quoted []byte) {
 	if len(t.bytes) >= t.max {
 		return
 	}
-	said, _ := jsontext.AppendUnquote(nil, quoted) // in place of what is no UTF-8, U+FFFD stands
-	t.add(said)
+	t.bytes, _ = jsontext.AppendUnquote(t.bytes, quoted) // in place of what is no UTF-8, U+FFFD stands
+	t.bytes = t.bytes[:min(len(t.bytes), t.max)]
 }
 
 func (t *text) addBlob(b []byte) {

@@ -5,7 +5,7 @@
 //
 // Each server gets scores from 0 to 1, and the weighted sum orders them:
 //
-//	prefix     the part of the prompt's blocks that the server knows; 0 if the server is overloaded
+//	prefix     the part of the prompt that the server knows; 0 if the server is overloaded
 //	queue      few requests wait, compared with the other servers
 //	kv-cache   much of the KV cache is free
 //	adapter    the model is loaded 1, there is room to load it 0.8, it waits to be loaded 0.6, neither 0

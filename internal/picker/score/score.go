@@ -17,14 +17,14 @@ type State struct {
 type Candidate struct {
 	Endpoint string // ip:port
 	State    State
-	Matched  int // blocks of the prompt that it knows, from the first one on
+	Matched  int // bytes of the prompt that it knows, from the first one on
 	InFlight int // requests that this picker sent there and that go on
 }
 
 // Request is what counts of a request.
 type Request struct {
 	Model    string
-	Blocks   int // of the prompt
+	Bytes    int // of the prompt that servers may know
 	Priority int // below 0: it is shed when all servers are saturated
 }
 

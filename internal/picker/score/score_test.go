@@ -32,7 +32,7 @@ func TestRank(t *testing.T) {
 		over    string // why the last one is overloaded
 	}{
 		"the longest prefix": {
-			req: score.Request{Blocks: 4},
+			req: score.Request{Bytes: 4},
 			servers: []score.Candidate{
 				{Endpoint: "a", State: known(0, 0)}, {Endpoint: "b", State: known(1, 0.2), Matched: 4},
 				{Endpoint: "c", State: known(0, 0), Matched: 2},
@@ -40,21 +40,21 @@ func TestRank(t *testing.T) {
 			want: "b c a", scores: "prefix 1 queue 0.8 kv-cache 0.8 in-flight 1",
 		},
 		"a conversation stays while its server is at the bounds": {
-			req: score.Request{Blocks: 4},
+			req: score.Request{Bytes: 4},
 			servers: []score.Candidate{
 				{Endpoint: "a", State: known(0, 0)}, {Endpoint: "b", State: known(5, 0.8), Matched: 4, InFlight: 12},
 			},
 			want: "b a", scores: "prefix 1 queue 0 kv-cache 0.2 in-flight 0",
 		},
 		"it leaves a server with a longer queue": {
-			req: score.Request{Blocks: 4},
+			req: score.Request{Bytes: 4},
 			servers: []score.Candidate{
 				{Endpoint: "a", State: known(0, 0)}, {Endpoint: "b", State: known(6, 0), Matched: 4},
 			},
 			want: "a b", scores: "prefix 0 queue 1 kv-cache 1 in-flight 1", over: "6 requests wait, more than 5",
 		},
 		"and one with a full cache": {
-			req: score.Request{Blocks: 4},
+			req: score.Request{Bytes: 4},
 			servers: []score.Candidate{
 				{Endpoint: "a", State: known(0, 0)}, {Endpoint: "b", State: known(0, 0.81), Matched: 4},
 			},
@@ -62,7 +62,7 @@ func TestRank(t *testing.T) {
 			over: "0.81 of the KV cache is in use, more than 0.8",
 		},
 		"and one that a burst is sent to": {
-			req: score.Request{Blocks: 4},
+			req: score.Request{Bytes: 4},
 			servers: []score.Candidate{
 				{Endpoint: "a", State: known(0, 0)}, {Endpoint: "b", State: known(0, 0), Matched: 4, InFlight: 20},
 				{Endpoint: "c", State: known(0, 0)}, {Endpoint: "d", State: known(0, 0)},
@@ -102,7 +102,7 @@ func TestRank(t *testing.T) {
 			want:    "b a", scores: "queue 0.5 kv-cache 0.5 in-flight 1", way: score.ByChoice,
 		},
 		"a prefix alone": {
-			req:     score.Request{Blocks: 2},
+			req:     score.Request{Bytes: 2},
 			servers: []score.Candidate{{Endpoint: "a", InFlight: 3, Matched: 2}, {Endpoint: "b"}},
 			want:    "a b", scores: "prefix 1 queue 0.5 kv-cache 0.5 in-flight 0.625",
 		},
@@ -195,7 +195,7 @@ func TestRankProperties(t *testing.T) {
 		if alive == 0 {
 			alive = len(servers)
 		}
-		r := score.Default().Rank(score.Request{Blocks: 4}, servers, rnd)
+		r := score.Default().Rank(score.Request{Bytes: 4}, servers, rnd)
 		seen := map[string]bool{}
 		worse := false
 		for _, s := range r.Servers {
@@ -240,7 +240,7 @@ func TestAllocations(t *testing.T) {
 			servers[i] = score.Candidate{Endpoint: fmt.Sprint(i), State: known(i%10, 0.5)} // half of them are overloaded
 		}
 		rnd := random(6)
-		return testing.AllocsPerRun(10, func() { score.Default().Rank(score.Request{Blocks: 10, Model: "m"}, servers, rnd) })
+		return testing.AllocsPerRun(10, func() { score.Default().Rank(score.Request{Bytes: 10, Model: "m"}, servers, rnd) })
 	}
 	if few, many := pieces(8), pieces(400); many > few {
 		t.Errorf("%v allocations for 400 servers, %v for 8", many, few)
@@ -256,7 +256,7 @@ func BenchmarkRank(b *testing.B) {
 		b.Run(fmt.Sprint("servers=", n), func(b *testing.B) {
 			rnd := random(5)
 			for b.Loop() {
-				score.Default().Rank(score.Request{Blocks: 10, Model: "m"}, servers, rnd)
+				score.Default().Rank(score.Request{Bytes: 10, Model: "m"}, servers, rnd)
 			}
 		})
 	}

@@ -50,16 +50,16 @@ func (c Config) scorers(req Request, servers []Ranked) []scorer {
 		{InFlight, func(s *Ranked) float64 { return flying.free(s.InFlight) }},
 	}
 	return slices.DeleteFunc(all, func(by scorer) bool {
-		return c.Weights[by.name] == 0 || by.name == Prefix && req.Blocks == 0 ||
+		return c.Weights[by.name] == 0 || by.name == Prefix && req.Bytes == 0 ||
 			by.name == Adapter && (req.Model == "" || !slices.ContainsFunc(servers, hasAdapters))
 	})
 }
 
 func prefix(req Request, s *Ranked) float64 {
-	if s.Overloaded.Is() || req.Blocks == 0 {
+	if s.Overloaded.Is() || req.Bytes == 0 {
 		return 0
 	}
-	return float64(s.Matched) / float64(req.Blocks)
+	return float64(s.Matched) / float64(req.Bytes)
 }
 
 func hasAdapters(s Ranked) bool { return s.State.Adapters > 0 }
