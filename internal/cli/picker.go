@@ -109,8 +109,11 @@ func (o *pickerFlags) bindServers(cmd *cobra.Command) {
 	f.IntVar(&s.Port, "metrics-port", 0, "port of the servers' metrics (default: that of the endpoint)")
 	f.StringVar(&s.Path, "metrics-path", s.Path, "path of the servers' metrics")
 	f.StringVar(&s.Scheme, "metrics-scheme", s.Scheme, "http, or https, for which certificates are not verified")
+	f.StringVar(&s.TokenFile, "metrics-token-file", "",
+		"file with a token that servers get with each question (Authorization: Bearer); it is\n"+
+			"read again when a server does not take it")
 	f.StringArrayVar(&o.metrics, "metric", nil, `where a server tells its load, FIELD=NAME or FIELD=NAME{label="value"};`+
-		"\nfields are queue, running, kv-cache, lora, block-size (default: the names of vLLM,\nSGLang and TensorRT-LLM)")
+		"\nfields are queue, running, kv-cache, lora, block-size (default: the names of vLLM,\nSGLang, TensorRT-LLM and llama.cpp)")
 	completeFlag(cmd, "metrics-scheme", "http", "https")
 	completeFlag(cmd, "metric", "queue=", "running=", "kv-cache=", "lora=", "block-size=")
 }

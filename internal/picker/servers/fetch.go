@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 // largestPage bounds a page of metrics, in bytes.
 const largestPage = 8 << 20
 
+const mostRedirects = 3
+
 // client keeps one connection to each server.
 func client(cfg Config) *http.Client {
 	return &http.Client{
@@ -21,8 +24,18 @@ func client(cfg Config) *http.Client {
 			MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: max(10*time.Second, 3*cfg.Interval),
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: onItsHost,
 	}
+}
+
+// onItsHost follows a redirect within a server, such as the one to /metrics/. Others would lead questions and the token
+// to whomever a server names.
+func onItsHost(next *http.Request, before []*http.Request) error {
+	first := before[0].URL
+	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host || len(before) > mostRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // fetch asks servers over HTTP.
@@ -34,18 +47,35 @@ func (s *Scraper) fetch(c *http.Client) func(ctx context.Context, endpoint strin
 			return score.State{}, err
 		}
 		r.Header.Set("Accept", "text/plain;version=0.0.4")
+		if token := s.token.get(); token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
 		answer, err := c.Do(r)
 		if err != nil {
 			return score.State{}, err
 		}
 		defer answer.Body.Close()
-		switch answer.StatusCode {
-		case http.StatusOK:
-		case http.StatusNotFound:
-			return score.State{}, fmt.Errorf("GET %s: %s: %w", url, answer.Status, errNothing)
-		default:
-			return score.State{}, fmt.Errorf("GET %s: %s", url, answer.Status)
+		if answer.StatusCode != http.StatusOK {
+			return score.State{}, s.refused(answer)
 		}
 		return s.reader.read(io.LimitReader(answer.Body, largestPage))
 	}
+}
+
+// refused says why an answer has no metrics. A server that answers serves, unless it says that it can't: it may have no
+// metrics, or none for those who ask.
+func (s *Scraper) refused(answer *http.Response) error {
+	why := fmt.Sprintf("GET %s: %s", answer.Request.URL, answer.Status)
+	switch status := answer.StatusCode; {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		if err := s.token.read(); err != nil { // it may have been changed
+			return silence(why + "; " + err.Error())
+		}
+		return silence(why + "; give the servers' token with --metrics-token-file")
+	case status < 400:
+		return silence(why + "; only redirects on its own host are followed: say where its metrics are with --metrics-path")
+	case status < 500, status == http.StatusNotImplemented:
+		return silence(why)
+	}
+	return errors.New(why)
 }

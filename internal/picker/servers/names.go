@@ -31,7 +31,8 @@ type Metric struct {
 type Names map[Field][]Metric
 
 // Defaults are the metrics of known servers, as the Gateway API Inference Extension lists them in its model server
-// protocol (proposal 003-model-server-protocol of https://github.com/kubernetes-sigs/gateway-api-inference-extension).
+// protocol (proposal 003-model-server-protocol of https://github.com/kubernetes-sigs/gateway-api-inference-extension),
+// and those of llama.cpp (tools/server of https://github.com/ggml-org/llama.cpp).
 func Defaults() Names {
 	with := func(name, label, value string) Metric {
 		return Metric{Name: name, Labels: map[string]string{label: value}}
@@ -40,15 +41,17 @@ func Defaults() Names {
 		Queue: {
 			{Name: "vllm:num_requests_waiting"}, {Name: "sglang:num_queue_reqs"},
 			with("nv_trt_llm_request_metrics", "request_type", "waiting"), {Name: "trtllm_num_requests_waiting"},
+			{Name: "llamacpp:requests_deferred"},
 		},
 		Running: {
 			{Name: "vllm:num_requests_running"}, {Name: "sglang:num_running_reqs"},
 			with("nv_trt_llm_request_metrics", "request_type", "scheduled"), {Name: "trtllm_num_requests_running"},
+			{Name: "llamacpp:requests_processing"},
 		},
 		KVCache: {
 			{Name: "vllm:kv_cache_usage_perc"}, {Name: "vllm:gpu_cache_usage_perc"}, {Name: "sglang:token_usage"},
 			with("nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction"),
-			{Name: "trtllm_kv_cache_utilization"},
+			{Name: "trtllm_kv_cache_utilization"}, {Name: "llamacpp:kv_cache_usage_ratio"}, // until 2025
 		},
 		Adapters: {{Name: "vllm:lora_requests_info"}},
 		BlockSize: {

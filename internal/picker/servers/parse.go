@@ -20,8 +20,10 @@ import (
 // bytesPerToken is what a token of a text is taken to have, to compare blocks of a cache with blocks of a prompt.
 const bytesPerToken = 4
 
-// errNothing: a page of metrics has none of those that are looked for.
-var errNothing = errors.New("it has no metric of a known model server; name its metrics with --metric")
+// silence is why a server that answers tells nothing of its load. It serves, as far as is known.
+type silence string
+
+func (s silence) Error() string { return string(s) }
 
 // reader reads pages of metrics.
 type reader struct {
@@ -54,7 +56,7 @@ func (r *reader) read(page io.Reader) (score.State, error) {
 		}
 	}
 	if !s.Known {
-		return s, errNothing
+		return s, silence("it has no metric of a known model server; name its metrics with --metric")
 	}
 	s.Waiting, s.Running, s.KVCache = whole(queue), whole(running), min(1, cache)
 	s.BlockBytes = min(whole(size), 1<<20) * bytesPerToken
@@ -77,13 +79,16 @@ func (r *reader) families(page io.Reader) (map[string]*dto.MetricFamily, error) 
 		kept.Write(line)
 		kept.WriteByte('\n')
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, silence("read its metrics: " + err.Error())
+	case err != nil:
 		return nil, fmt.Errorf("read its metrics: %w", err)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(&kept)
 	if err != nil {
-		return nil, fmt.Errorf("read its metrics: %w", err)
+		return nil, silence("read its metrics: " + err.Error())
 	}
 	return families, nil
 }

@@ -67,6 +67,15 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="t",ver
 				"trtllm_kv_cache_tokens_per_block 32\n",
 			want: score.State{Known: true, Waiting: 1, Running: 2, KVCache: 0.5, BlockBytes: 128},
 		},
+		"llama.cpp": {
+			page: "# TYPE llamacpp:requests_processing gauge\nllamacpp:requests_processing 2\n" +
+				"llamacpp:requests_deferred 3\nllamacpp:kv_cache_usage_ratio 0.25\nllamacpp:n_decode_total 9\n",
+			want: score.State{Known: true, Waiting: 3, Running: 2, KVCache: 0.25},
+		},
+		"llama.cpp that tells nothing of its cache": {
+			page: "llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\n",
+			want: score.State{Known: true, Running: 1},
+		},
 		"names of flags": {
 			names: custom,
 			page: "my_requests{state=\"waiting\",kind=\"chat\"} 3\nmy_requests{state=\"waiting\",kind=\"batch\"} 9\n" +

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -23,7 +24,10 @@ type Config struct {
 	Path   string
 	Scheme string // http, or https, for which certificates are not verified: pods have none for their addresses
 	Names  Names
-	Log    *slog.Logger // nil discards
+	// TokenFile has the token that servers get as `Authorization: Bearer`; "": none. It is read at the start, and again
+	// when a server does not take the token.
+	TokenFile string
+	Log       *slog.Logger // nil discards
 }
 
 // workers bounds how many servers are asked at a time. If all of them wait for hanging servers, others are asked late,
@@ -46,6 +50,7 @@ type Scraper struct {
 	// Set by New.
 	cfg    Config
 	reader *reader
+	token  token
 	ask    func(ctx context.Context, endpoint string) (score.State, error)
 
 	mu      sync.RWMutex
@@ -76,7 +81,10 @@ func New(cfg Config) (*Scraper, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Scraper{cfg: cfg, reader: newReader(cfg.Names), servers: map[string]*server{}}
+	s := &Scraper{cfg: cfg, reader: newReader(cfg.Names), token: token{file: cfg.TokenFile}, servers: map[string]*server{}}
+	if err := s.token.read(); err != nil {
+		return nil, fmt.Errorf("servers: %w", err)
+	}
 	s.ask = s.fetch(client(cfg))
 	return s, nil
 }
@@ -180,8 +188,8 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 		return
 	}
 	k.failures++
-	if errors.Is(err, errNothing) {
-		k.failures = min(k.failures, s.cfg.Failures-1) // it does answer
+	if errors.As(err, new(silence)) {
+		k.failures = min(k.failures, s.cfg.Failures-1)
 		if !k.silent {
 			k.silent = true
 			s.cfg.Log.Warn("model server tells nothing of its load", "endpoint", endpoint, "error", err)

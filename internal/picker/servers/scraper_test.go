@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -129,7 +131,7 @@ func TestStates(t *testing.T) {
 		if got := s.State("b"); !got.Known {
 			t.Errorf("the other one: %+v", got)
 		}
-		script.set("a", errNothing, false)
+		script.set("a", silence("nothing"), false)
 		time.Sleep(5 * time.Second)
 		s.Follow([]string{"a"})
 		want("it answers, but tells nothing", false, false)
@@ -166,14 +168,143 @@ func TestScrape(t *testing.T) {
 			return got.Known && got.Adapters == 2 && got.BlockBytes == 64
 		})
 	}
-	other := httptest.NewServer(http.NotFoundHandler())
-	defer other.Close()
+}
+
+// TestAnswers: whoever answers serves, whether it tells its load or not; a redirect on its own host leads to its load. A
+// server that does not answer, or says that it can't serve, is gone.
+func TestAnswers(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("another host is asked")
+	}))
+	defer elsewhere.Close()
+	status := func(code int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, body) }
+	}
+	const page = "llamacpp:requests_processing 2\nllamacpp:requests_deferred 3\n"
+	redirect := func(to string, code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/metrics/" {
+				fmt.Fprint(w, page)
+				return
+			}
+			http.Redirect(w, r, to, code)
+		}
+	}
+	const known, unknown, gone = "known", "unknown", "gone"
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "old\n")
+	for name, c := range map[string]struct {
+		server http.HandlerFunc
+		want   string
+		token  string
+	}{
+		"llama.cpp":                  {server: status(200, page), want: known},
+		"llama.cpp, not --metrics":   {server: status(501, `{"error":{"code":501}}`), want: unknown},
+		"llama.cpp, while it loads":  {server: status(503, `{"error":{"message":"Loading model"}}`), want: gone},
+		"no such page":               {server: status(404, ""), want: unknown},
+		"a wrong method":             {server: status(405, ""), want: unknown},
+		"too many questions":         {server: status(429, ""), want: unknown},
+		"another page":               {server: status(200, "<html>"), want: unknown},
+		"a page that can't be read":  {server: status(200, "vllm:num_requests_waiting many\n"), want: unknown},
+		"a gateway without a server": {server: status(502, ""), want: gone},
+		"a redirect to a slash":      {server: redirect("/metrics/", 307), want: known},
+		"a redirect to another host": {server: redirect(elsewhere.URL, 307), want: unknown},
+		"a redirect to itself":       {server: redirect("/metrics", 302), want: unknown},
+		"a redirect to TLS":          {server: redirect("https://127.0.0.1/metrics", 301), want: unknown},
+		"a key, and none is known":   {server: keyed("new", page), want: unknown},
+		"a key":                      {server: keyed("old", page), want: known, token: token},
+		"a key that was changed":     {server: keyed("new", page), want: known, token: token + ".new"},
+		"a redirect, and a key": {
+			server: func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/metrics" {
+					http.Redirect(w, r, "/metrics/", http.StatusTemporaryRedirect)
+					return
+				}
+				keyed("old", page)(w, r)
+			},
+			want: known, token: token,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(c.server)
+			defer server.Close()
+			endpoint := server.Listener.Addr().String()
+			if c.token == token+".new" {
+				write(t, c.token, "old")
+			}
+			asked := make(chan struct{}, 1000)
+			s := newScraper(t, func(cfg *Config) {
+				cfg.Interval, cfg.Stale, cfg.Failures, cfg.TokenFile = time.Millisecond, time.Minute, 3, c.token
+			})
+			ask := s.ask
+			s.ask = func(ctx context.Context, e string) (score.State, error) {
+				state, err := ask(ctx, e)
+				asked <- struct{}{}
+				return state, err
+			}
+			if c.token == token+".new" {
+				write(t, c.token, "new")
+			}
+			s.Follow([]string{endpoint})
+			run(t, s)
+			if c.want == gone {
+				eventually(t, "it is gone", func() bool { return s.State(endpoint).Gone })
+				return
+			}
+			for range 6 {
+				<-asked
+			}
+			got := unknown
+			switch is := s.State(endpoint); {
+			case is.Gone:
+				got = gone
+			case is.Known:
+				if got = known; is.Running != 2 || is.Waiting != 3 {
+					t.Errorf("load %+v", is)
+				}
+			}
+			if got != c.want {
+				t.Errorf("it is %s, want %s", got, c.want)
+			}
+		})
+	}
 	s := newScraper(t, func(c *Config) { c.Interval, c.Failures = time.Millisecond, 2 })
-	s.Follow([]string{"127.0.0.1:1", other.Listener.Addr().String()})
+	s.Follow([]string{"127.0.0.1:1"})
 	run(t, s)
 	eventually(t, "a port that refuses is gone", func() bool { return s.State("127.0.0.1:1").Gone })
-	if got := s.State(other.Listener.Addr().String()); got.Gone || got.Known {
-		t.Errorf("one without metrics: %+v", got)
+}
+
+// keyed answers those who have the key.
+func keyed(key, page string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, page)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTokens: a file that has no token is a mistake when the picker starts.
+func TestTokens(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty": " \n", "lines": "a\nb", "words": "a b", "": ""} {
+		path := filepath.Join(dir, name)
+		if name != "" {
+			write(t, path, text)
+		}
+		cfg := DefaultConfig()
+		cfg.TokenFile = path
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }
 
