@@ -156,7 +156,8 @@ func TestModelUsage(t *testing.T) {
 
 // TestModelUsageOfOthers: the usage of Anthropic's messages and OpenAI's responses is counted, as JSON and as events,
 // cut anywhere. The input of Anthropic's does not contain what a cache had to do with; that of the metrics does. What a
-// client or a model says of usages and models does not count, wherever it stands.
+// client or a model says of usages and models does not count, wherever it stands. Of an answer that ends with an error,
+// or without the provider's last word, the usage is unknown: what was told so far is not all.
 func TestModelUsageOfOthers(t *testing.T) {
 	t.Parallel()
 	const said = `{"model":"spoofed","usage":{"input_tokens":7,"prompt_tokens":7,"output_tokens":7,"cached_tokens":7}}`
@@ -182,6 +183,37 @@ func TestModelUsageOfOthers(t *testing.T) {
 			`"usage":null}}` + "\n\n" + `data: {"type":"response.completed","response":{"model":"gpt-s","usage":` +
 			`{"input_tokens":321,"input_tokens_details":{"cached_tokens":300},"output_tokens":4000}}}` + "\n\n"},
 	}
+	begun := func(model string) string {
+		return `data: {"type":"message_start","message":{"model":"` + model + `","usage":{"input_tokens":25,` +
+			`"output_tokens":1}}}` + "\n\n"
+	}
+	chat := func(model, more string) string {
+		return `data: {"model":"` + model + `","error":null,"choices":[{"delta":{"content":"[DONE]"}}],"usage":` +
+			`{"prompt_tokens":321,"completion_tokens":4000,"prompt_tokens_details":{"cached_tokens":300}}` + more + "}\n\n"
+	}
+	const failed = `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"
+	unknown := map[string]string{
+		"claude-error": begun("claude-error") + "event: error\n" + failed,
+		"claude-late": begun("claude-late") + `data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n" +
+			failed + `data: {"type":"message_stop"}` + "\n\n",
+		"claude-ends": begun("claude-ends") + `data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n",
+		"claude-said": begun("claude-said") + `data: {"delta":{"type":"message_stop"},"text":"data: [DONE]"}`,
+		"chat-error":  chat("chat-error", "") + `data: {"error":{"message":"out of memory"}}` + "\n\ndata: [DONE]\n\n",
+		"chat-text":   chat("chat-text", "") + `data: {"error":"out of memory"}` + "\n\ndata: [DONE]\n\n",
+		"chat-ends":   chat("chat-ends", ""),
+		"gpt-failed": `data: {"type":"response.failed","response":{"model":"gpt-failed","error":{"code":"server_error"},` +
+			`"usage":{"input_tokens":321,"output_tokens":1}}}` + "\n\n",
+	}
+	for model, text := range unknown {
+		answers["/"+model] = [2]string{"text/event-stream", text}
+	}
+	unknown["json-ends"] = `{"model":"json-ends","usage":{"prompt_tokens":321,"completion_tokens":4000},"choices":[`
+	answers["/json-ends"] = [2]string{"application/json", unknown["json-ends"]}
+	answers["/chat"] = [2]string{"text/event-stream", chat("chat", "") + "data: [DONE]"}
+	answers["/chat-newline"] = [2]string{"text/event-stream", chat("chat-newline", "") + "data:[DONE]\r\n\r\n"}
+	answers["/gpt-incomplete"] = [2]string{"text/event-stream", `data: {"response":{"model":"gpt-incomplete","error":null,` +
+		`"usage":{"input_tokens":321,"input_tokens_details":{"cached_tokens":300},"output_tokens":4000}},` +
+		`"type":"response.incomplete"}` + "\n\n"}
 	s := openModels(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := answers[r.RequestURI]
 		w.Header().Set("Content-Type", answer[0])
@@ -198,7 +230,12 @@ func TestModelUsageOfOthers(t *testing.T) {
 		}
 	}
 	want := []string{requestsOf("ann", "left", "unknown", 1)}
-	for _, model := range []string{"claude", "claude-s", "gpt", "gpt-s"} {
+	for model := range unknown {
+		want = append(want, requestsOf("ann", model, "unknown", 1))
+	}
+	for _, model := range []string{
+		"claude", "claude-s", "gpt", "gpt-s", "chat", "chat-newline", "gpt-incomplete",
+	} {
 		want = append(want, requestsOf("ann", model, "known", 1), tokensOf("ann", model, "input", 321),
 			tokensOf("ann", model, "output", 4000), tokensOf("ann", model, "cached", 300))
 	}
@@ -254,8 +291,7 @@ func TestModelAnswersOpen(t *testing.T) {
 	if err != nil || string(whole) != "{"+oddUsage+strings.Repeat(piece, pieces) {
 		t.Fatalf("%d bytes, %v", len(whole), err)
 	}
-	s.has(requestsOf("ann", "", "known", 1), tokensOf("ann", "", "input", 3), tokensOf("ann", "", "output", 4),
-		tokensOf("ann", "", "cached", 0))
+	s.has(requestsOf("ann", "", "unknown", 1)) // it ends in the middle
 }
 
 const oddUsage = `"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}`

@@ -60,13 +60,18 @@ local NUMBERS = {
   prompt_tokens = true, completion_tokens = true, cached_tokens = true, input_tokens = true, output_tokens = true,
   cache_read_input_tokens = true, cache_creation_input_tokens = true,
 }
+-- What the events say at the end of whole answers; OpenAI's chat/completions and completions say [DONE].
+local LAST = { message_stop = true, ["response.completed"] = true, ["response.incomplete"] = true }
+local DONE = "data:[ \t]*%[DONE%]%s*$"
 local DEEPEST = 4 -- response, usage, details, cached_tokens
 local SPACE, COLON, QUOTE, BACKSLASH, NEWLINE = "^[ \t\r\n]*()", 58, 34, 92, 10
 
 -- Reads an answer that comes in pieces: the last of each number of its usages (Anthropic's events tell some at the
--- beginning and others at the end), and the first model. Each byte is read once. A line of events is a text of its own.
+-- beginning and others at the end), the first model, and whether the answer is whole: it is not without the provider's
+-- last word, or if an event tells an error. Each byte is read once. A line of events is a text of its own.
 local function reader(events)
   local numbers, model = {}, nil
+  local last, failed, tail = false, false, "" -- the last word was said; an error was; the end of what was read
   local depth, keys = 0, {} -- how many objects and lists are open, and the last key in each of the outer ones
   local quoted, escaped, ended = false, false, false -- in a string, after a backslash in it, after a string
   local word -- the string; false: it is long, or has a backslash
@@ -92,12 +97,15 @@ local function reader(events)
   -- A string was a value.
   local function value()
     local first = outer()
+    if depth == 1 and keys[1] == "type" and LAST[word] then last = true end
+    if depth - first == 1 and keys[depth] == "error" then failed = true end
     if model or not word or depth - first ~= 1 or keys[depth] ~= "model" then return end
     if word:find("^[%w%._:/@+-]+$") then model = word end
   end
 
   local function open()
-    depth = depth + 1
+    if depth > 0 and depth - outer() == 1 and keys[depth] == "error" then failed = true end
+    depth, last = depth + 1, last and events
     if depth <= DEEPEST then keys[depth] = nil end
   end
 
@@ -156,6 +164,7 @@ local function reader(events)
       open()
     else
       depth = depth - 1
+      last = last or not events and depth == 0
     end
     return at + 1
   end
@@ -165,16 +174,22 @@ local function reader(events)
     while at <= #text do
       at = (quoted and inString or (ended or name) and afterString or between)(text, at)
     end
+    tail = (tail .. text:sub(-32)):sub(-32)
   end
-  return feed, numbers, function() return model end
+
+  local function whole()
+    if not events then return last end
+    return not failed and (last or depth == 0 and not quoted and tail:find(DONE) ~= nil)
+  end
+  return feed, numbers, function() return model end, whole
 end
 
 local function read(h, events)
-  local feed, numbers, model = reader(events)
+  local feed, numbers, model, whole = reader(events)
   for piece in h:bodyChunks() do
     feed(piece:getBytes(0, piece:length()))
   end
-  return numbers, model()
+  return numbers, model(), whole()
 end
 
 -- Metadata is asked for anew after each wait: what was got before can't be used then.
@@ -191,9 +206,9 @@ function envoy_on_response(h)
   say(h, "caller", called and label(called))
   say(h, "usage", "unknown")
   if (headers:get("content-encoding") or "identity") ~= "identity" then return end
-  local n, model = read(h, kind:find("^text") ~= nil)
+  local n, model, whole = read(h, kind:find("^text") ~= nil)
   say(h, "model", model and label(model))
-  if not next(n) then return end
+  if not (whole and next(n)) then return end
   local cached = n.cache_read_input_tokens or 0 -- Anthropic's input is what no cache had to do with
   local input = (n.input_tokens or 0) + cached + (n.cache_creation_input_tokens or 0)
   say(h, "usage", "known")
