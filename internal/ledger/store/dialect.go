@@ -20,21 +20,24 @@ type dialect struct {
 	words      *strings.Replacer
 	rows       string // the text of {rows $1}, with $1
 	migrations string // the folder of migrations
+	newest     int64  // of them
 
 	texts sync.Map // statements as the database wants them, by how they are written here
 }
 
 func newSQLite() *dialect {
+	const folder = "migrations/sqlite"
 	return &dialect{
-		name: "sqlite3", migrations: "migrations/sqlite",
+		name: "sqlite3", migrations: folder, newest: newestOf(folder),
 		words: strings.NewReplacer("{now}", "CAST(unixepoch('subsec') * 1000000 AS bigint)", "{lock}", "", "{skip}", ""),
 		rows:  "json_each($1) AS r",
 	}
 }
 
 func newPostgres() *dialect {
+	const folder = "migrations/postgres"
 	return &dialect{
-		name: "postgres", migrations: "migrations/postgres",
+		name: "postgres", migrations: folder, newest: newestOf(folder),
 		words: strings.NewReplacer("{now}", "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
 			"{lock}", "FOR UPDATE", "{skip}", "FOR UPDATE OF w SKIP LOCKED"),
 		rows: "json_array_elements(CAST(CAST($1 AS text) AS json)) AS r(value)",

@@ -72,29 +72,37 @@ func TestOpenAtOnce(t *testing.T) {
 	})
 }
 
-// TestNextVersion: a program of this version and one of the next, whose migration adds a table, a column and an index,
-// run side by side on one database.
+// nextMigration adds a table, a column and an index.
+const nextMigration = `-- +goose Up
+	CREATE TABLE reviews (id text PRIMARY KEY);
+	ALTER TABLE changes ADD COLUMN review text NOT NULL DEFAULT '';
+	ALTER TABLE objects ADD COLUMN owner text NOT NULL DEFAULT '';
+	CREATE INDEX changes_review ON changes (review);
+	`
+
+// migrateTo has a program migrate a ledger that knows one migration more.
+func migrateTo(t *testing.T, s *Store, name, text string) {
+	t.Helper()
+	all := fstest.MapFS{name: {Data: []byte(text)}}
+	maps.Copy(all, allMigrations(t, s))
+	p, err := s.provider(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pending, err := p.HasPending(t.Context()); err != nil || !pending {
+		t.Fatalf("pending for the other version: %v, %v", pending, err)
+	}
+	if _, err := p.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNextVersion: a program of this version and one of the next run side by side on one database.
 func TestNextVersion(t *testing.T) {
 	databases(t, func(t *testing.T, url, keyFile string) {
 		s := open(t, Config{URL: url, KeyFile: keyFile})
 		commit(t, s, edit("web", "v1"))
-		next := fstest.MapFS{"0999_next.sql": {Data: []byte(`-- +goose Up
-			CREATE TABLE reviews (id text PRIMARY KEY);
-			ALTER TABLE changes ADD COLUMN review text NOT NULL DEFAULT '';
-			ALTER TABLE objects ADD COLUMN owner text NOT NULL DEFAULT '';
-			CREATE INDEX changes_review ON changes (review);
-			`)}}
-		maps.Copy(next, allMigrations(t, s))
-		p, err := s.provider(next)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pending, err := p.HasPending(t.Context()); err != nil || !pending {
-			t.Fatalf("pending for the next version: %v, %v", pending, err)
-		}
-		if _, err := p.Up(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		migrateTo(t, s, "0999_next.sql", nextMigration+fmt.Sprintf("UPDATE head SET needs = %d;", s.dialect.newest))
 		commit(t, s, edit("web", "v2"), secret("1")) // the one that runs
 		again := open(t, Config{URL: url, KeyFile: keyFile, NoMigrate: true})
 		commit(t, again, edit("web", "v3"))
@@ -105,6 +113,47 @@ func TestNextVersion(t *testing.T) {
 			t.Fatalf("the verification is %+v", v)
 		}
 	})
+}
+
+// TestTooNew: a program of this version and the tables of the one after the next. Who starts is told which program it
+// needs, and so is who runs already: nothing is read or written any more.
+func TestTooNew(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s := open(t, Config{URL: url, KeyFile: keyFile})
+		commit(t, s, edit("web", "v1"))
+		migrateTo(t, s, "0999_next.sql", nextMigration)
+		migrateTo(t, s, "1999_after.sql", `-- +goose Up
+			ALTER TABLE changes RENAME COLUMN message TO words;
+			UPDATE head SET needs = 999, needs_program = 'Cardea 9.9';`)
+		_, opening := Open(t.Context(), Config{URL: url, KeyFile: keyFile})
+		_, serving := Open(t.Context(), Config{URL: url, KeyFile: keyFile, NoMigrate: true})
+		migrating := open(t, Config{URL: url, Pending: true})
+		_, pending := migrating.Pending(t.Context())
+		_, committing := s.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{edit("web", "v2")}})
+		_, head := s.Head(t.Context())
+		var watching error
+		for _, err := range s.Watch(t.Context(), 0) {
+			watching = err
+		}
+		for what, err := range map[string]error{"Open": opening, "Open, NoMigrate": serving, "Pending": pending,
+			"Commit": committing, "Head": head, "Watch": watching} {
+			if ledger.CodeOf(err) != ledger.Unavailable ||
+				!strings.Contains(err.Error(), "this ledger is newer than the program: needs at least Cardea 9.9") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+// TestMigrationsNeed: each migration says what a program has to know at least.
+func TestMigrationsNeed(t *testing.T) {
+	for _, d := range []*dialect{newSQLite(), newPostgres()} {
+		for name, file := range allMigrations(t, &Store{dialect: d}) {
+			if name > "0006_needs.sql" && !strings.Contains(string(file.Data), "UPDATE head SET needs = ") {
+				t.Errorf("%s/%s does not say which programs may go on", d.migrations, name)
+			}
+		}
+	}
 }
 
 // TestNotMigrated: without leave to migrate, a database without tables is refused, and the message says what to run.

@@ -65,7 +65,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// Pending is how many migrations the tables lack.
+// Pending is how many migrations the tables lack. Tables that are newer than the program are an error.
 func (s *Store) Pending(ctx context.Context) (int, error) {
 	p, err := s.provider(s.migrations())
 	if err != nil {
@@ -82,7 +82,14 @@ func (s *Store) Pending(ctx context.Context) (int, error) {
 			n++
 		}
 	}
-	return n, nil
+	if n > 0 {
+		return n, nil
+	}
+	var of needs
+	if err := s.writes.QueryRowContext(ctx, "SELECT needs, needs_program FROM head").Scan(&of.migration, &of.program); err != nil {
+		return 0, explain(fmt.Errorf("read the ledger's version: %w", err))
+	}
+	return 0, of.check(s.dialect.newest)
 }
 
 func (s *Store) isNew(ctx context.Context) (bool, error) {
@@ -92,6 +99,22 @@ func (s *Store) isNew(ctx context.Context) (bool, error) {
 	}
 	version, err := p.GetDBVersion(ctx)
 	return version == 0, explain(err)
+}
+
+// newestOf is the number of the newest migration of a folder.
+func newestOf(folder string) (newest int64) {
+	list, err := migrations.ReadDir(folder)
+	if err != nil {
+		panic(err) // it is built in
+	}
+	for _, f := range list {
+		number, err := goose.NumericComponent(f.Name())
+		if err != nil {
+			panic(err)
+		}
+		newest = max(newest, number)
+	}
+	return newest
 }
 
 func (s *Store) migrations() fs.FS {

@@ -87,7 +87,8 @@ func explainPostgres(err error) *ledger.Error {
 		case of.Code == "55P03": // lock_not_available
 			e.Message, e.Fix = "another process has been writing to the ledger for too long", "try again"
 		case of.Code == "42P01" || of.Code == "42703": // undefined_table, undefined_column
-			e.Message, e.Fix = "the database has no tables of this version: "+of.Message, "run `cardea ledger migrate`"
+			e.Message = "the database has no tables of this version: " + of.Message
+			e.Fix = "run `cardea ledger migrate`, of this program or of a newer one"
 		case strings.HasPrefix(of.Code, "08"), strings.HasPrefix(of.Code, "53"), strings.HasPrefix(of.Code, "57P"),
 			of.Code == "25P03", of.Code == "25006", strings.HasPrefix(of.Code, "28"), of.Code == "3D000", of.Code == "42501":
 			e.Message, e.Fix = "the database refuses: "+of.Message, "look at the server, its log and the ledger's URL"
