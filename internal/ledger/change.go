@@ -141,10 +141,21 @@ type Object struct {
 	Verb       Verb      `json:"verb,omitempty"`
 	// Forgotten: the generation is known, its content is not kept any more.
 	Forgotten bool `json:"forgotten,omitempty"`
+	// Unopened is why the content, of a Secret, can't be opened; "" if it can. Such an object has no content: what does
+	// not need it goes on.
+	Unopened string `json:"unopened,omitempty"`
 	// LiveSince is when proxies acknowledged this generation first; zero: they never did.
 	LiveSince time.Time `json:"liveSince,omitzero"`
 	// Failures are what went wrong with this generation, the newest last. Only History answers them.
 	Failures []Failed `json:"failures,omitempty"`
+}
+
+// Opened is the object that the content states.
+func (o Object) Opened() (map[string]any, error) {
+	if o.Unopened != "" {
+		return nil, &Error{Code: Unprotected, Object: o.String(), Message: o.Unopened}
+	}
+	return o.Content.Object()
 }
 
 // IsDeleted tells whether the object is deleted in this generation.

@@ -77,10 +77,16 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 		defer root.Close()
 		dir.Root = root
 	}
+	var unopened error
 	q := ledger.ObjectsQuery{Target: o.target, At: e.at, Contents: true}
 	err := eachObject(ctx, l.Ledger, q, func(object ledger.Object) error {
 		if object.IsSecret() && !e.secrets || object.Forgotten {
 			dir.keep(object.Key)
+			return nil
+		}
+		if object.Unopened != "" {
+			dir.keep(object.Key)
+			unopened = fmt.Errorf("%s is left out: %s", object.Key, object.Unopened)
 			return nil
 		}
 		if o.output == "json" {
@@ -101,11 +107,11 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 	case err != nil:
 		return err
 	case o.output == "json":
-		return printJSON(w, list)
+		err = printJSON(w, list)
 	case e.dir != "":
-		return dir.tidy(w)
+		err = dir.tidy(w)
 	}
-	return nil
+	return errors.Join(err, unopened)
 }
 
 // folder is where an export writes files. Links in it lead nowhere else.

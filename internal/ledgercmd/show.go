@@ -54,6 +54,8 @@ func (o *options) showObject(w io.Writer, object ledger.Object) error {
 	case o.output == "json":
 		object.Content = hidden(object)
 		return printJSON(w, object)
+	case object.Unopened != "":
+		_, err = object.Opened()
 	case object.IsDeleted():
 		_, err = fmt.Fprintf(w, "%s is deleted since change %d\n", object.Key, object.Change)
 	case object.Forgotten:
@@ -136,6 +138,9 @@ func difference(ctx context.Context, l ledger.Ledger, e ledger.Edited, number in
 		}
 		if err != nil {
 			return nil, err
+		}
+		if object.Unopened != "" {
+			return []byte("  its contents can't be opened: " + object.Unopened + "\n"), nil
 		}
 		if texts[i], err = yamlOf(object); err != nil {
 			return nil, err

@@ -242,7 +242,7 @@ func (a *Admission) ofRevision(ctx context.Context, k ledger.Key, revision int64
 			if err != nil {
 				return nil, err
 			}
-			return was.Content.Object()
+			return was.Opened()
 		}
 	}
 	return nil, nil

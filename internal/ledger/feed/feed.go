@@ -53,6 +53,7 @@ type Feed struct {
 	loaded bool
 	uses   implied.Namespaces
 	grants withdrawn
+	sealed map[ledger.Key]struct{} // Secrets that can't be opened
 
 	mu       sync.Mutex
 	known    map[model.ObjectRef]known
@@ -75,7 +76,7 @@ func New(c Config) *Feed {
 		c.Memory = memory.New("", "", c.Schema)
 	}
 	return &Feed{Config: c, uses: implied.Namespaces{}, known: map[model.ObjectRef]known{},
-		problems: map[model.ObjectRef]Problem{}}
+		problems: map[model.ObjectRef]Problem{}, sealed: map[ledger.Key]struct{}{}}
 }
 
 // The time between tries while the ledger can't be read, doubled each time.
@@ -129,6 +130,14 @@ func (f *Feed) follow(ctx context.Context) error {
 		return err
 	}
 	f.complain(nil)
+	if err := f.openSealed(ctx); err != nil {
+		return err
+	}
+	if len(f.sealed) > 0 { // their key file may come back
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, lastRetry)
+		defer end()
+	}
 	for changes, err := range burst(ctx, f.Ledger, f.head.Change) {
 		if ledger.CodeOf(err) == ledger.Compacted {
 			return f.snapshot(ctx, head)

@@ -266,3 +266,24 @@ func TestClosed(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyIsLost: a Secret that can't be opened is a problem of its own, also at the start; what is no Secret is served,
+// and so is the Secret when its key file is back.
+func TestKeyIsLost(t *testing.T) {
+	r := newRig(t)
+	r.commit(route("web", "one"), secret("key"))
+	path, err := r.store.KeyFile(t.Context())
+	r.must(err)
+	r.must(os.Rename(path, path+".lost"))
+	again := r.beside()
+	again.run()
+	again.is("HTTPRoute web 1 change 1\nNamespace shop implied\n")
+	list := again.feed.Problems()
+	if len(list) != 1 || list[0].Ref != ref("Secret", "key") || !strings.Contains(list[0].Message, "put it back") {
+		t.Errorf("the problems are %+v", list)
+	}
+	again.taken(again.commit(route("web", "two")))
+	r.must(os.Rename(path+".lost", path))
+	again.followed()
+	again.is("HTTPRoute web 2 change 2\nNamespace shop implied\nSecret key 1 change 1\n")
+}

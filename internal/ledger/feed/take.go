@@ -3,7 +3,9 @@ package feed
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -103,6 +105,29 @@ func (f *Feed) take(ctx context.Context, changes []ledger.Change) error {
 	return nil
 }
 
+// openSealed takes Secrets that could not be opened and can be by now.
+func (f *Feed) openSealed(ctx context.Context) error {
+	if len(f.sealed) == 0 {
+		return nil
+	}
+	q := ledger.ObjectsQuery{Keys: slices.Collect(maps.Keys(f.sealed)), At: f.head.Change, Contents: true}
+	page, err := f.Ledger.Objects(ctx, q)
+	if err != nil {
+		return err
+	}
+	var list []*arrived
+	for _, o := range page.Objects {
+		if o.Unopened == "" {
+			list = append(list, &arrived{Object: o, ref: refOf(o.Key)})
+		}
+	}
+	if len(list) > 0 {
+		f.read(list, newPools())
+		f.apply("Secrets that can be opened", list)
+	}
+	return nil
+}
+
 func refOf(k ledger.Key) model.ObjectRef {
 	return model.Ref(model.KindOf(k.Group, k.Kind), k.Namespace, k.Name)
 }
@@ -140,6 +165,11 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 	}
 	if a.Forgotten {
 		problem("", "its content is not kept any more")
+		a.closes = f.Schema.Closes(a.bare())
+		return
+	}
+	if a.Unopened != "" {
+		problem("", a.Unopened)
 		a.closes = f.Schema.Closes(a.bare())
 		return
 	}
@@ -212,6 +242,10 @@ func (f *Feed) put(b *flow.Batch, a *arrived, spaces map[string]struct{}) {
 	before := f.known[a.ref]
 	now := known{generation: a.Generation, change: a.Change, published: before.published, old: before.old}
 	delete(f.problems, a.ref)
+	delete(f.sealed, a.Key)
+	if a.Unopened != "" {
+		f.sealed[a.Key] = struct{}{}
+	}
 	f.Sources.Broken.Delete(b, a.ref)
 	for _, key := range before.closed {
 		f.Sources.Closed.Delete(b, key)

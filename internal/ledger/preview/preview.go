@@ -128,7 +128,7 @@ func (p *Previewer) object(ctx context.Context, e ledger.Edit) (map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	return was.Content.Object()
+	return was.Opened()
 }
 
 func (p *Previewer) ask(ctx context.Context, a Asked, target string, e diff.Edit) ledger.ClusterPreview {

@@ -133,6 +133,9 @@ func (s *server) patchObject(ctx context.Context, in *struct {
 			return ledger.Edit{}, &ledger.Error{Code: ledger.Compacted, Object: s.key(in.Named).String(),
 				Message: "its content is not kept, so it can't be patched", Fix: "write it whole, with PUT"}
 		}
+		if _, err := now.Opened(); err != nil {
+			return ledger.Edit{}, err
+		}
 		patched, err := merge(now.Content, in.Body)
 		if err != nil {
 			return ledger.Edit{}, err

@@ -28,9 +28,9 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 	if len(list) == 0 && q.After == 0 {
 		return nil, notFound(key)
 	}
-	history, err := s.opened(list)
-	if err != nil || len(history) == 0 {
-		return nil, err
+	history := s.opened(list)
+	if len(history) == 0 {
+		return nil, nil
 	}
 	return history, s.failures(ctx, history)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -55,7 +56,7 @@ func (r *keyring) load(isNew bool) error {
 			Message: "the key file can't be read: " + err.Error(), Fix: "make it, or name another one with --ledger-key"}
 		if !isNew {
 			e.Message = "the key file can't be read, and the ledger has Secrets that are sealed with its keys: " + err.Error()
-			e.Fix = "put it back: they can't be opened with any other one"
+			e.Fix = wayOut("it")
 		}
 		return e
 	}
@@ -108,7 +109,23 @@ func (r *keyring) find(id string) ([]byte, error) {
 	}
 	return nil, &ledger.Error{Code: ledger.Unprotected, Object: r.path,
 		Message: fmt.Sprintf("the key file has no key %q, and the ledger has Secrets that are sealed with it", id),
-		Fix:     "put that line back: they can't be opened with any other one"}
+		Fix:     wayOut("that line")}
+}
+
+// wayOut is what to do about a key that is lost.
+func wayOut(what string) string {
+	return "put " + what + " back: they can't be opened with any other one; if it is lost, `cardea ledger export` gives " +
+		"all but Secrets, for a new ledger in which these are stated anew"
+}
+
+// KeyFile is the path of the key file that the Secrets of the ledger are sealed with; "" if there are none.
+func (s *Store) KeyFile(ctx context.Context) (string, error) {
+	var id string
+	err := s.reads.QueryRowContext(ctx, "SELECT hash_key_id FROM head").Scan(&id)
+	if err != nil || id == "" {
+		return "", explain(err)
+	}
+	return s.keys.path, nil
 }
 
 // makeKeyFile makes a key file whole, unless there is one.

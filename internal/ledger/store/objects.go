@@ -64,20 +64,19 @@ func scanObject(rows *sql.Rows) (o scanned, err error) {
 	return o, err
 }
 
-// opened are objects with their contents opened.
-func (s *Store) opened(list []scanned) ([]ledger.Object, error) {
+// opened are objects with their contents opened. A Secret that can't be opened stops no other object.
+func (s *Store) opened(list []scanned) []ledger.Object {
 	objects := make([]ledger.Object, 0, len(list))
 	for _, o := range list {
 		if o.body != nil {
-			content, err := s.unseal(o.keyID, o.Hash, o.body)
-			if err != nil {
-				return nil, err
+			var err error
+			if o.Content, err = s.unseal(o.keyID, o.Hash, o.body); err != nil {
+				o.Unopened = err.Error()
 			}
-			o.Content = content
 		}
 		objects = append(objects, o.Object)
 	}
-	return objects, nil
+	return objects
 }
 
 // pinned is the change that a read is about: at, or the newest.
@@ -143,8 +142,8 @@ func (s *Store) Objects(ctx context.Context, q ledger.ObjectsQuery) (page ledger
 	if n := objectsLimit(q); n > 0 && len(list) > n {
 		list, page.More = list[:n], true
 	}
-	page.Objects, err = s.opened(list)
-	return page, err
+	page.Objects = s.opened(list)
+	return page, nil
 }
 
 // objectsLimit is the size of a page; 0: all.

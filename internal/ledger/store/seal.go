@@ -25,7 +25,10 @@ func (s *Store) hash(ctx context.Context, k ledger.Key, c ledger.Content) (strin
 	}
 	key, err := s.hashKey(ctx)
 	if err != nil {
-		if e, ok := errors.AsType[*ledger.Error](err); ok && e.Object == "" {
+		if e, ok := errors.AsType[*ledger.Error](err); ok {
+			if e.Object != "" { // the key file
+				e.Message = e.Object + ": " + e.Message
+			}
 			e.Object = k.String()
 		}
 		return "", err

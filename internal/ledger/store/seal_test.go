@@ -83,11 +83,24 @@ func TestKeyFileMissing(t *testing.T) {
 	if ledger.CodeOf(err) != ledger.Unprotected || !strings.Contains(err.Error(), "put it back") {
 		t.Fatalf("Commit = %v", err)
 	}
-	if _, err := s.Object(t.Context(), tls, 0); ledger.CodeOf(err) != ledger.Unprotected {
-		t.Fatalf("Object = %v", err)
+	if o, err := s.Object(t.Context(), tls, 0); err != nil || o.Generation != 1 || !strings.Contains(o.Unopened, "put it back") {
+		t.Fatalf("Object = %+v, %v", o, err)
 	}
 	if _, err := os.Stat(path + ".key"); err == nil {
 		t.Fatal("the key file was replaced")
+	}
+	list, err := s.Objects(t.Context(), ledger.ObjectsQuery{Contents: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range list.Objects {
+		sealed := strings.Contains(o.Unopened, "put it back") && strings.Contains(o.Unopened, "cardea ledger export")
+		if sealed != o.IsSecret() || sealed == (len(o.Content) > 0) {
+			t.Errorf("%s is listed with %s, %q", o.Key, o.Content, o.Unopened)
+		}
+	}
+	if key, err := s.KeyFile(t.Context()); key != path+".key" || err != nil {
+		t.Errorf("the key file is %q, %v", key, err)
 	}
 	commit(t, s, edit("web", "v1"))
 	// A worker gets what can be opened, and the Secret is a failure that is told.
@@ -137,15 +150,13 @@ func TestKeysRotate(t *testing.T) {
 	verify(t, s)
 	write(string(old))
 	s = openFile(t, path)
-	if _, err := s.Object(t.Context(), tls, 0); ledger.CodeOf(err) != ledger.Unprotected ||
-		!strings.Contains(err.Error(), `no key "2"`) {
-		t.Fatalf("Object = %v", err)
+	if o, err := s.Object(t.Context(), tls, 0); err != nil || !strings.Contains(o.Unopened, `no key "2"`) {
+		t.Fatalf("Object = %+v, %v", o, err)
 	}
 	write("1:short\n")
 	s = openFile(t, path)
-	if _, err := s.Object(t.Context(), tls, 0); ledger.CodeOf(err) != ledger.Unprotected ||
-		!strings.Contains(err.Error(), "line 1") {
-		t.Fatalf("Object = %v", err)
+	if o, err := s.Object(t.Context(), tls, 0); err != nil || !strings.Contains(o.Unopened, "line 1") {
+		t.Fatalf("Object = %+v, %v", o, err)
 	}
 }
 

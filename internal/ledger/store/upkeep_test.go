@@ -311,8 +311,8 @@ func TestBackup(t *testing.T) {
 	if err := <-next; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := restored.Object(t.Context(), tls, 0); err != nil {
-		t.Fatal(err)
+	if o, err := restored.Object(t.Context(), tls, 0); err != nil || o.Unopened != "" {
+		t.Fatal(o.Unopened, err)
 	}
 	if err := restored.NewEpoch(t.Context()); err != nil {
 		t.Fatal(err)
