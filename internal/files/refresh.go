@@ -100,6 +100,7 @@ func (f *Folder) candidates(l look) []string {
 func (f *Folder) relist(paths map[string]struct{}) {
 	listing, err := list(f.root)
 	if err == nil {
+		listing.hides(maps.Keys(f.files))
 		err = f.refill.listed(listing, f.unread, f.serves(), f.now())
 		f.listing = listing
 	}

@@ -58,11 +58,14 @@ func statedIn(c chunk) ([]listed, error) {
 	return objects, err
 }
 
-// wholeListing lists a folder all of which can be read.
+// wholeListing lists a folder all of which can be read. Who takes what is not stated for deleted must not miss a folder.
 func wholeListing(r root) (*listing, error) {
 	l, err := list(r)
 	if err != nil {
 		return nil, fmt.Errorf("read the %s %s: %w", r.what(), shown(r.name), cause(err))
+	}
+	for _, rel := range l.lost {
+		l.broken[rel] = errLeadsNowhere
 	}
 	broken := make([]string, 0, len(l.broken))
 	for path := range l.broken {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,6 +18,7 @@ type listing struct {
 	dirs   []string               // absolute: where changes can happen
 	links  map[string][]string    // absolute path of a link's target -> the links to it, for files
 	broken map[string]error       // what is there and could not be read, by relative path; what it holds is unknown
+	lost   []string               // links to what is not there, by relative path, that may be to anything
 	root   fs.FileInfo            // of what the user named
 }
 
@@ -116,12 +118,28 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 	}
 }
 
-// missing takes in a link to what is not there, unless its name is that of a file that is not read: who made it wants
-// something read.
+// missing takes in a link to what is not there. By its name, who made it wants something read; or nobody can tell: it
+// is of a folder, such as shop.example, or of a file that is not read, such as notes.txt.
 func (l *listing) missing(abs, rel string) {
+	l.link(abs, rel)
 	if isObjectFile(rel) || path.Ext(rel) == "" { // without one, as of a folder
 		l.broken[rel] = errLeadsNowhere
-		l.link(abs, rel)
+	} else {
+		l.lost = append(l.lost, rel)
+	}
+}
+
+// hides has links that lead nowhere count as folders that can't be read, if a file was read there.
+func (l *listing) hides(known iter.Seq[string]) {
+	if len(l.lost) == 0 {
+		return
+	}
+	for file := range known {
+		for _, rel := range l.lost {
+			if strings.HasPrefix(file, rel+"/") {
+				l.broken[rel] = errLeadsNowhere
+			}
+		}
 	}
 }
 

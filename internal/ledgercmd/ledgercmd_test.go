@@ -245,3 +245,27 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// TestPruneKeepsWhatCannotBeRead: a link that leads nowhere hides what the folder states, so nothing is deleted, or even
+// changed. Hidden links are an editor's.
+func TestPruneKeepsWhatCannotBeRead(t *testing.T) {
+	r := newRig(t)
+	r.run("apply", r.write("all/blue.yaml", backend("blue")))
+	folder := filepath.Dir(r.write("some/green.yaml", backend("green")))
+	for _, link := range []string{"blue.yaml", "blue", "blue.example", ".#blue.yaml"} {
+		path := filepath.Join(folder, link)
+		if err := os.Symlink(filepath.Join(r.dir, "nothing"), path); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(link, ".") {
+			r.has(r.run("apply", folder, "--prune", "--dry-run"), "deleted XBackend shop/blue")
+			continue
+		}
+		for _, command := range [][]string{{"apply", folder, "--prune"}, {"import", folder}, {"diff", folder}} {
+			r.has(r.refused(command...), link+" can't be read: a link to what does not exist")
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
