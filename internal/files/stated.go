@@ -58,7 +58,8 @@ func statedIn(c chunk) ([]listed, error) {
 	return objects, err
 }
 
-// wholeListing lists a folder all of which can be read. Who takes what is not stated for deleted must not miss a folder.
+// wholeListing lists a folder all of which can be read. Who takes what is not stated for deleted must not miss a
+// folder.
 func wholeListing(r root) (*listing, error) {
 	l, err := list(r)
 	if err != nil {

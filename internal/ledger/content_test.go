@@ -146,6 +146,28 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestRefusedBefore: of what was refused and then replaced it is told that it was refused, unless it was live, or was
+// only tried again.
+func TestRefusedBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		code string
+		live time.Time
+		want string
+	}{
+		"proxies refused it":   {ByProxies, time.Time{}, "refused, superseded"},
+		"a cluster refused it": {ByAPIServer, time.Time{}, "refused, superseded"},
+		"it was live, too":     {ByProxies, time.Unix(0, 0), "superseded, was live since 1970-01-01 00:00:00Z"},
+		"it was tried again":   {"Timeout", time.Time{}, "superseded"},
+		"it waited":            {Waiting, time.Time{}, "superseded"},
+	} {
+		s := Status{Key: Key{Name: "a"}, Generation: 1, Newest: 2, LiveSince: c.live,
+			Failures: []Failed{{Cluster: "here", Code: c.code, Message: "no"}}}
+		if got := s.Progress(1).String(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // TestResolveRefuses: what a draft may not do, and that the state then stays.
 func TestResolveRefuses(t *testing.T) {
 	key, one, two, none := Key{Kind: "HTTPRoute", Name: "a"}, int64(1), int64(2), int64(0)

@@ -27,10 +27,14 @@ type Progress struct {
 	Words      []string  `json:"words,omitempty"`    // in which it was refused
 	Waits      []string  `json:"waits,omitempty"`    // what it waits for, unless it is decided
 	LiveSince  time.Time `json:"liveSince,omitzero"` // when proxies acknowledged it first; zero: never
+	Refused    bool      `json:"refused,omitempty"`  // of one that is superseded: it never was live
 }
 
 // String is the stage, and what is worth to be known of one that is over.
 func (p Progress) String() string {
+	if p.Stage == Superseded && p.Refused {
+		return fmt.Sprintf("%s, %s", IsRefused, p.Stage)
+	}
 	if p.Stage == Superseded && !p.LiveSince.IsZero() {
 		return fmt.Sprintf("%s, was live since %s", p.Stage, p.LiveSince.UTC().Format("2006-01-02 15:04:05Z"))
 	}
@@ -47,6 +51,7 @@ func (s Status) Progress(generation int64) Progress {
 		p.Stage = Superseded
 		for _, a := range s.Failures {
 			p.Words = append(p.Words, strings.TrimPrefix(a.Code+": "+a.Message, ": "))
+			p.Refused = p.Refused || p.LiveSince.IsZero() && (a.Code == ByProxies || a.Code == ByAPIServer)
 		}
 		return p
 	}

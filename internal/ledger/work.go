@@ -104,6 +104,12 @@ type Result struct {
 	Gone           bool   `json:"gone,omitempty"` // the object was deleted, and is not in the cluster any more
 }
 
+// Codes of failures that are refusals: the same is refused again.
+const (
+	ByProxies   = "Refused" // proxies, or a Cardea
+	ByAPIServer = "Invalid"
+)
+
 // Waiting is the code of a failure that is none: the cluster has to finish something first, e.g. finalizers.
 const Waiting = "Waiting"
 

@@ -67,8 +67,9 @@ func (o *options) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy a ledger that is a file, while it is in use",
-		Long: `Copy a ledger that is a file, while it is in use. The copy is whole, as of one moment. Secrets can be read only with
-the key file, which is not copied: keep one of it, too, apart from the copy. For PostgreSQL, use pg_dump.`,
+		Long: `Copy a ledger that is a file, while it is in use. The copy is whole, as of one moment. Secrets
+can be read only with the key file, which is not copied: keep one of it, too, apart from the copy. For PostgreSQL,
+use pg_dump.`,
 		Example: `  cardea ledger backup /backups/ledger-monday.db`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,8 +79,8 @@ the key file, which is not copied: keep one of it, too, apart from the copy. For
 				}
 				key, err := s.KeyFile(ctx)
 				if err == nil && key != "" {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "its Secrets can't be read without the key in %s: keep a copy of that, too, "+
-						"apart from this one\n", key)
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "its Secrets can't be read without the key in %s: "+
+						"keep a copy of that, too, apart from this one\n", key)
 				}
 				return err
 			})

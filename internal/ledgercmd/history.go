@@ -99,16 +99,24 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		columns[4] = "GENERATION"
 	}
 	fmt.Fprintln(t, strings.Join(columns, "\t"))
+	undone := map[int64]int64{} // which change undid one; the newest come first
 	for _, c := range page.Changes {
 		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
 		if err != nil {
 			return err
 		}
+		if c.Verb == ledger.Undo {
+			undone[c.Of] = c.Number
+		}
 		reached, progress := ledger.ProgressOf(c, statuses)
-		stage, what := string(reached), objectsOf(c)
+		all := ledger.Progress{Stage: reached}
+		for _, p := range progress {
+			all.Refused = all.Refused || p.Refused
+		}
+		stage, what := became(all, undone[c.Number]), objectsOf(c)
 		if of != nil {
 			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
-			stage = progress[i].String()
+			stage = became(progress[i], undone[c.Number])
 			e := c.Edited[i]
 			what = fmt.Sprintf("%s, generation %d, revision %d", did(c, e), e.Generation, e.Revision)
 		}
@@ -123,6 +131,14 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		return err
 	}
 	return nil
+}
+
+// became says how far it got, and of what was refused which change undid it; 0: none that is known.
+func became(p ledger.Progress, undoneBy int64) string {
+	if p.Stage == ledger.Superseded && p.Refused && undoneBy != 0 {
+		return fmt.Sprintf("%s, undone by %d", ledger.IsRefused, undoneBy)
+	}
+	return p.String()
 }
 
 // did says what a change did to an object.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cardea.dev/cardea/internal/ledger"
 )
 
 // TestReadingMakesNoLedger: a mistyped name is an error, and no file is made of it, unless a command puts something
@@ -246,8 +248,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestPruneKeepsWhatCannotBeRead: a link that leads nowhere hides what the folder states, so nothing is deleted, or even
-// changed. Hidden links are an editor's.
+// TestPruneKeepsWhatCannotBeRead: a link that leads nowhere hides what the folder states, so nothing is deleted, nor
+// even changed. Hidden links are an editor's.
 func TestPruneKeepsWhatCannotBeRead(t *testing.T) {
 	r := newRig(t)
 	r.run("apply", r.write("all/blue.yaml", backend("blue")))
@@ -268,4 +270,24 @@ func TestPruneKeepsWhatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestRefusedAndUndone: the history says of a change that it was refused, and what undid it; of one that was not, it is
+// superseded.
+func TestRefusedAndUndone(t *testing.T) {
+	r := newRig(t)
+	r.run("apply", r.write("a.yaml", backend("blue")))
+	both := strings.Replace(backend("blue"), "localhost", "other.example", 1) + "---\n" + backend("green")
+	r.run("apply", r.write("a.yaml", both))
+	k := ledger.Key{Group: "gateway.networking.x-k8s.io", Kind: "XBackend", Namespace: "shop", Name: "blue"}
+	if err := r.open().Report(t.Context(), []ledger.Live{{Key: k, Cluster: "here", Gateway: "shop/web", Generation: 2,
+		Proxies: 1, Refused: "no such host"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.run("undo", "2")
+	r.has(r.run("history"), "refused, undone by 3")
+	r.has(r.run("history", "xbackend", "shop/blue"), "generation 2, revision 2   refused, undone by 3",
+		"generation 1, revision 1   superseded ")
+	r.has(r.run("history", "--before", "3"), "refused, superseded")
+	r.has(r.run("show", "2"), "revision 2: refused, superseded")
 }

@@ -30,7 +30,8 @@ func (n needs) check(known int64) error {
 			"this program has %d", n.program, n.migration, known)}
 }
 
-// readHead reads head, if the program is new enough for the tables: others may migrate them at any time. Locked, nobody else numbers changes, edits targets or compacts until the transaction ends.
+// readHead reads head, if the program is new enough for the tables: others may migrate them at any time. Locked, nobody
+// else numbers changes, edits targets or compacts until the transaction ends.
 func readHead(t tx, locked bool) (h head, err error) {
 	statement := `SELECT change, at, digest, compacted, checkpoint, epoch, registry, denial, denial_digest, {now},
 		needs, needs_program FROM head`

@@ -86,7 +86,8 @@ func (s *Store) Pending(ctx context.Context) (int, error) {
 		return n, nil
 	}
 	var of needs
-	if err := s.writes.QueryRowContext(ctx, "SELECT needs, needs_program FROM head").Scan(&of.migration, &of.program); err != nil {
+	err = s.writes.QueryRowContext(ctx, "SELECT needs, needs_program FROM head").Scan(&of.migration, &of.program)
+	if err != nil {
 		return 0, explain(fmt.Errorf("read the ledger's version: %w", err))
 	}
 	return 0, of.check(s.dialect.newest)

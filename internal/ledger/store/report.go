@@ -104,7 +104,7 @@ func (s *Store) Report(ctx context.Context, list []ledger.Live) error {
 				return err
 			}
 			if id != "" {
-				err = logFailure(t, now, id, row[generationColumn].(int64), row[5].(string), row[6].(string), "Refused",
+				err = logFailure(t, now, id, row[generationColumn].(int64), row[5].(string), row[6].(string), ledger.ByProxies,
 					row[10].(string))
 				if err != nil {
 					return err

@@ -83,7 +83,8 @@ func TestKeyFileMissing(t *testing.T) {
 	if ledger.CodeOf(err) != ledger.Unprotected || !strings.Contains(err.Error(), "put it back") {
 		t.Fatalf("Commit = %v", err)
 	}
-	if o, err := s.Object(t.Context(), tls, 0); err != nil || o.Generation != 1 || !strings.Contains(o.Unopened, "put it back") {
+	if o, err := s.Object(t.Context(), tls, 0); err != nil || o.Generation != 1 ||
+		!strings.Contains(o.Unopened, "put it back") {
 		t.Fatalf("Object = %+v, %v", o, err)
 	}
 	if _, err := os.Stat(path + ".key"); err == nil {
