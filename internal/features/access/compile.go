@@ -68,8 +68,17 @@ func (a *Authorization) expression() string {
 	if a == nil || a.CEL == nil {
 		return ""
 	}
-	return strings.ReplaceAll(a.CEL.Expression, "request.mcp.tool_name",
-		"metadata.filter_metadata['"+parsed+"']['params']['name']")
+	return strings.ReplaceAll(a.CEL.Expression, toolName, "metadata.filter_metadata['"+parsed+"']['params']['name']")
+}
+
+// toolName is a text in expressions, the name of the tool that is called.
+const toolName = "request.mcp.tool_name"
+
+// typed is its expression with another text, of the same length, in place of toolName. Values in metadata can have any
+// type, so nothing checks how the expression itself uses it.
+func (a *Authorization) typed() string {
+	const other = "request.url_path"
+	return strings.ReplaceAll(a.CEL.Expression, toolName, other+strings.Repeat(" ", len(toolName)-len(other)))
 }
 
 // of takes messages to MCP servers.

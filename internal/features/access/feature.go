@@ -324,7 +324,11 @@ func (in *reading) authorization(at string, a *Authorization) {
 		return
 	case a.Type == CEL:
 		in.reason = "InvalidCEL"
-		in.problems(at+".cel.expression", extend.RequestMatch{RequestParts: extend.RequestParts{CEL: a.expression()}})
+		parts := extend.RequestParts{CEL: a.typed()}
+		if len(extend.Validate(extend.RequestMatch{RequestParts: parts})) == 0 {
+			parts.CEL = a.expression()
+		}
+		in.problems(at+".cel.expression", extend.RequestMatch{RequestParts: parts})
 		in.reason = ""
 		return
 	case a.Type != Inline || a.CEL != nil:
