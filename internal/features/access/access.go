@@ -286,8 +286,9 @@ const (
 // MCP is messages of agents: those of the base protocol, and those of methods.
 type MCP struct {
 	// MCPBaseProtocolMethodsOption MATCH_BASE_PROTOCOL_METHODS takes what sessions need, too: initialize, server/discover,
-	// ping, tools/list, methods of completion, logging and notifications, answers to the server's own requests, the
-	// stream that a GET opens, and the DELETE that ends a session. Nothing stated: SKIP_BASE_PROTOCOL_METHODS.
+	// ping, tools/list, subscriptions/listen, methods of completion, logging and notifications, answers to the server's
+	// own requests, the stream that a GET opens, and the DELETE that ends a session. Nothing stated:
+	// SKIP_BASE_PROTOCOL_METHODS.
 	// +optional
 	MCPBaseProtocolMethodsOption BaseProtocol `json:"mcpBaseProtocolMethodsOption,omitempty"`
 	// Methods are others: any of these.
@@ -301,7 +302,7 @@ type MCP struct {
 // Method is messages of a method, or of all methods of a family.
 type Method struct {
 	// Name of the method, or of a family: tools, prompts, resources.
-	// +kubebuilder:validation:Enum=tools;prompts;resources;prompts/list;tools/list;resources/list;resources/templates/list;prompts/get;tools/call;resources/subscribe;resources/unsubscribe;resources/read
+	// +kubebuilder:validation:Enum=tools;prompts;resources;prompts/list;tools/list;resources/list;resources/templates/list;prompts/get;tools/call;resources/subscribe;resources/unsubscribe;resources/read;server/discover;subscriptions/listen;completion/complete
 	Name string `json:"name"`
 	// Params are names of tools and prompts, or URIs of resources: any of these. None: all.
 	// +optional

@@ -96,7 +96,7 @@ func (m *MCP) of(deny bool) *rbacv3.Principal {
 // base takes what sessions need.
 func base() []*rbacv3.Principal {
 	var list []*rbacv3.Principal
-	for _, name := range []string{"initialize", "server/discover", "ping", "tools/list"} {
+	for _, name := range []string{"initialize", "server/discover", "ping", "tools/list", "subscriptions/listen"} {
 		list = append(list, said(exactly(name), "method"))
 	}
 	for _, family := range []string{"completion/", "logging/", "notifications/"} {

@@ -324,7 +324,8 @@ func baseTakes(c Call) bool {
 		return true
 	}
 	family, _ := path.Split(m.Method)
-	return slices.Contains([]string{"initialize", "server/discover", "ping", "tools/list"}, m.Method) ||
+	sessions := []string{"initialize", "server/discover", "ping", "tools/list", "subscriptions/listen"}
+	return slices.Contains(sessions, m.Method) ||
 		slices.Contains([]string{"completion/", "logging/", "notifications/"}, family)
 }
 

@@ -352,7 +352,8 @@ func (in *reading) authorization(at string, a *Authorization) {
 var (
 	families    = []string{"tools", "prompts", "resources"}
 	withParams  = []string{"prompts/get", "tools/call", "resources/subscribe", "resources/unsubscribe", "resources/read"}
-	withNothing = []string{"prompts/list", "tools/list", "resources/list", "resources/templates/list"}
+	withNothing = []string{"prompts/list", "tools/list", "resources/list", "resources/templates/list",
+		"server/discover", "subscriptions/listen", "completion/complete"}
 )
 
 func (in *reading) method(at string, m Method) {
