@@ -115,6 +115,7 @@ const (
 	SlotCustom2     Slot = "custom-2"     // strangers' filters, of requests that may pass
 	SlotBody        Slot = "body"         // body_size_limit, buffer
 	SlotTransform   Slot = "transform"    // header_mutation
+	SlotTools       Slot = "tools"        // what the bridge does not; it is one filter, without configuration
 	SlotBridge      Slot = "bridge"       // mcp_json_rest_bridge
 	SlotExtProc     Slot = "extproc"      // ext_proc
 	SlotGRPC        Slot = "grpc"         // grpc_web

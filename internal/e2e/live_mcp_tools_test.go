@@ -88,6 +88,43 @@ spec:
 	Eventually(t, func() error { return a.listed(agent, "first", "get-user") })
 }
 
+// TestToolsOfRESTOfThreeLanguages: clients of each SDK, in the mode that they have by default, list the tools of a REST
+// backend and call one, in the protocol that they agree on: Go and Python in that of 2026-07-28, TypeScript in an older one.
+func TestToolsOfRESTOfThreeLanguages(t *testing.T) {
+	t.Parallel()
+	clients, a := Agents(t), prepareAgents(t, goServer(t))
+	a.certificate("agent", "spiffe://cluster.local/ns/shop/sa/agent")
+	a.write("blue.yaml", serviceFile("blue", "blue"))
+	a.write("tools-of-blue.yaml", `apiVersion: cardea.dev/v1alpha1
+kind: MCPTools
+metadata: {name: users, namespace: shop}
+spec:
+  tools:
+  - name: get-user
+    inputSchema: {properties: {id: {type: string}, page: {type: [integer, "null"]}}, required: [id]}
+    http: {method: GET, path: "/v1/users/{id}"}
+  - {name: delete-user, http: {method: DELETE, path: "/v1/users/{id}"}}
+`)
+	a.write("route.yaml", routeFile("web", "tools.example", "{name: tools, matches: [{path: {value: /mcp}}], filters: "+
+		"[{type: ExtensionRef, extensionRef: {group: cardea.dev, kind: MCPTools, name: users}}], backendRefs: "+
+		"[{name: blue, port: 80}]}"))
+	open := []string{`list`, "delete-user get-user", `call get-user {"id":"7","page":null}`, `"path":"/v1/users/7","query":""`,
+		`call get-user {"id":"8","page":2}`, `"query":"page=2"`}
+	a.start()
+	a.Ready(t)
+	for _, agent := range clients {
+		a.does(agent, "agent", open...)
+	}
+	a.write("policy.yaml", strings.Replace(toolsPolicyFile(toolRule("some", "", "{value: get-user}")),
+		"group: agentic.networking.x-k8s.io, kind: XBackend, name: tools",
+		"group: gateway.networking.k8s.io, kind: HTTPRoute, name: web", 1))
+	Eventually(t, func() error { return a.listed(clients[0], "agent", "get-user") })
+	for _, agent := range clients {
+		a.does(agent, "agent", `list`, "get-user", `call get-user {"id":"7"}`, `"path":"/v1/users/7"`,
+			`call delete-user {"id":"7"}`, forbiddenTool, `call get-user {"id":"8"}`, `"path":"/v1/users/8"`)
+	}
+}
+
 // access is what the admin API tells of who may call what.
 func (a *agents) access(backend string) string {
 	a.t.Helper()

@@ -123,9 +123,11 @@ func TestListsOfTools(t *testing.T) {
 			strings.ReplaceAll(list(tool("a", "hidden")), "\n", "\r\ndata: ") + "\r\n\r\n"}, "a"},
 		"events, a mark": {answer{kind: "Text/Event-Stream", body: "\xef\xbb\xbfdata: " + list(oneLine) + "\n\n"},
 			"a"},
-		"an error":     {answer{kind: js, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"tools"}}`}, ""},
-		"a name twice": {answer{kind: js, body: list(`{"name":"a"},{"name":"hidden","name":"b.%x"}`)}, hidden},
-		"an escape":    {answer{kind: js, body: list(`{"name":"a"},{"name":"\u0061"}`)}, "a"},
+		"events without data":   {answer{kind: sse, body: list(tool("hidden"))}, hidden},
+		"events, lines between": {answer{kind: sse, body: "hidden\ndata: " + list(oneLine) + "\n\n"}, "a"},
+		"an error":              {answer{kind: js, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"tools"}}`}, ""},
+		"a name twice":          {answer{kind: js, body: list(`{"name":"a"},{"name":"hidden","name":"b.%x"}`)}, hidden},
+		"an escape":             {answer{kind: js, body: list(`{"name":"a"},{"name":"\u0061"}`)}, "a"},
 		"result in escapes": {answer{kind: js, body: strings.Replace(list(tool("hidden")), `"result"`, `"r\u0065sult"`, 1)},
 			hidden},
 		"result twice":    {answer{kind: js, body: `{"result":{},"result":{"tools":[` + tool("hidden") + `]}}`}, hidden},
@@ -168,6 +170,21 @@ func TestListsOfTools(t *testing.T) {
 	if _, text := ask("tools/list", "team", "red"); !strings.Contains(text, `"red"`) {
 		t.Errorf("what HTTP says does not count: %s", text)
 	}
+	for scope, want := range map[string]string{
+		`"ttlMs":60000,"cacheScope":"public",`: `"ttlMs":60000,"cacheScope":"private",`,
+		`"cacheScope":"private","ttlMs":0,`:    `"cacheScope":"private","ttlMs":0,`,
+		`"ttlMs":1,`:                           `"cacheScope":"private","ttlMs":1,`,
+		``:                                     ``,
+	} {
+		now.Store(&answer{kind: js, status: 200, body: `{"jsonrpc":"2.0","id":1,"result":{` + scope + `"tools":[` + oneLine + `]}}`})
+		if _, text := ask("tools/list"); !strings.Contains(text, `"result":{`+want+`"tools":[{`) {
+			t.Errorf("a list that is filtered says %q of its scope: %s", scope, text)
+		}
+		if _, text := ask("initialize"); !strings.Contains(text, `"result":{`+scope+`"tools"`) {
+			t.Errorf("another answer is changed: %s", text)
+		}
+	}
+	now.Store(&answer{kind: js, status: 200, body: list(tool("hidden"))})
 	if _, text := ask("initialize"); !strings.Contains(text, `"hidden"`) {
 		t.Errorf("another answer is changed: %s", text)
 	}

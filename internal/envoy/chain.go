@@ -17,8 +17,19 @@ import (
 // made for a request. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
 	return append(slots.Filters(overADS(), slots.Set(slots.Loops, "", loopGuard()),
-		slots.Set(slots.Messages, "", luaFilter(messagesLua)), slots.Set(slots.AI, "", luaFilter(usageLua))), routerFilter())
+		slots.Set(slots.Messages, "", luaFilter(jsonLua+messagesLua)), slots.Set(slots.Tools, "", luaFilter(jsonLua+toolsLua)),
+		slots.Set(slots.AI, "", luaFilter(usageLua))), routerFilter())
 }
+
+// jsonLua is what the scripts know of JSON.
+//
+//go:embed json.lua
+var jsonLua string
+
+// toolsLua does for MCPTools what Envoy's bridge does not, where a level turns it on.
+//
+//go:embed tools.lua
+var toolsLua string
 
 // messagesLua refuses messages of agents that servers read in different ways, and takes tools out of lists that the
 // caller may not call, where a level turns it on.

@@ -48,7 +48,6 @@ func told() *hcmv3.ResponseMapper {
 	faults := &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 		ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"FI"}},
 	}}
-	some := &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true}}
 	return &hcmv3.ResponseMapper{
 		Filter: both(both(faults, ofStatus(400)), ofMetadata(extend.AnswerMetadata, extend.AnswerText, some)),
 		BodyFormatOverride: &corev3.SubstitutionFormatString{
@@ -62,10 +61,10 @@ func told() *hcmv3.ResponseMapper {
 }
 
 // forbidden writes what is forbidden to an agent as an error of JSON-RPC, with the id of its request. Clients of MCP
-// read that; at a plain 403 some end their session.
+// read that; at a plain 403 some end their session. A message without an id, a notification, has no answer of JSON-RPC.
 func forbidden(by *accesslogv3.AccessLogFilter) *hcmv3.ResponseMapper {
 	return &hcmv3.ResponseMapper{
-		Filter:     both(by, ofMetadata(mcpMetadata, "is_mcp_request", isTrue)),
+		Filter:     both(by, both(ofMetadata(mcpMetadata, "is_mcp_request", isTrue), ofMetadata(mcpMetadata, "id", some))),
 		StatusCode: wrapperspb.UInt32(200),
 		BodyFormatOverride: &corev3.SubstitutionFormatString{
 			ContentType: "application/json",
@@ -80,6 +79,8 @@ func forbidden(by *accesslogv3.AccessLogFilter) *hcmv3.ResponseMapper {
 		},
 	}
 }
+
+var some = &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true}}
 
 var isTrue = &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_BoolMatch{BoolMatch: true}}
 

@@ -249,7 +249,8 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 		return false
 	}
 	f.server = f.server || strings.HasSuffix(key.Type, ".Mcp")
-	f.agent = f.server && s.request.Method == http.MethodPost
+	notifies := s.request.Agent != nil && strings.HasPrefix(s.request.Agent.Method, "notifications/")
+	f.agent = f.server && s.request.Method == http.MethodPost && !notifies
 	if slices.Contains(f.judged, gate.Feature) {
 		return true
 	}

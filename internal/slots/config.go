@@ -159,7 +159,7 @@ func Closed(s plan.Setting) plan.Setting {
 	switch {
 	case find(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
 		closed.Config = packed(failing)
-	case s.Slot == Messages, s.Slot == AI:
+	case s.Slot == Messages, s.Slot == Tools, s.Slot == AI:
 		closed.Config = packed(&luav3.LuaPerRoute{Override: &luav3.LuaPerRoute_SourceCode{SourceCode: &corev3.DataSource{
 			Specifier: &corev3.DataSource_InlineString{
 				InlineString: "function envoy_on_request(handle) handle:respond({[':status'] = '500'}, '') end",

@@ -42,6 +42,7 @@ const (
 	Custom2     = "custom-2"     // others' filters, of requests that may pass
 	Body        = "body"         // body_size_limit, buffer, bandwidth_limit: before bodies are read by the next
 	Transform   = "transform"    // header_mutation, transform, lua: after all decisions, so that it can't fool them
+	Tools       = "tools"        // lua: what the bridge does not do of MCP
 	Bridge      = "bridge"       // mcp_json_rest_bridge: what the backend speaks in place of MCP
 	ExtProc     = "extproc"      // ext_proc: its edits are the last word
 	GRPC        = "grpc"         // grpc_web, grpc_json_transcoder: protocols
@@ -116,7 +117,9 @@ var list = []slot{
 	// It keeps a state of Lua for each thread, so there is one, and no route has another.
 	{name: Messages, filter: &luav3.Lua{}, answers: true},
 	chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
-	chain(Custom2), chain(Body), chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
+	chain(Custom2), chain(Body), chain(Transform),
+	{name: Tools, filter: &luav3.Lua{}, answers: true}, // as Messages
+	chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
 	chain(Session),
 	{name: AI, filter: &luav3.Lua{}}, // as Messages
 	chain(Picker),

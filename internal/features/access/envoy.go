@@ -29,6 +29,7 @@ func parse(e extend.EnvoyRule) {
 	for _, path := range []string{"params.name", "params.arguments"} {
 		params = append(params, &mcpv3.ParserConfig_AttributeExtractionRule{Path: path})
 	}
+	e.Filter(extend.SlotMCP, "upgrade", extend.RefuseUpgrades())
 	e.Filter(extend.SlotMCP, "mcp", &mcpv3.Mcp{
 		TrafficMode: mcpv3.Mcp_REJECT_NO_MCP, RejectDuplicateKeys: wrapperspb.Bool(true),
 		MaxRequestBodySize: wrapperspb.UInt32(mostBody),

@@ -33,12 +33,15 @@ const wrongArgument = "An argument is none of the tool's, or stands in a path an
 // lets requests to other paths than its own pass as they are, and never ends its answer to a GET, nor to a POST without
 // a body; so these are answered before.
 func render(e extend.EnvoyRule, v Value) {
-	e.Filter(extend.SlotBridge, "mcptools/path", unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
-	e.Filter(extend.SlotBridge, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))
-	e.Filter(extend.SlotBridge, "mcptools/message", &mcpv3.Mcp{
+	e.Filter(extend.SlotTransform, "mcptools/path", unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
+	e.Filter(extend.SlotTransform, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))
+	e.Filter(extend.SlotTransform, "mcptools/upgrade", extend.RefuseUpgrades())
+	e.Filter(extend.SlotTransform, "mcptools/message", &mcpv3.Mcp{
 		TrafficMode: mcpv3.Mcp_REJECT_NO_MCP, RejectDuplicateKeys: wrapperspb.Bool(true),
 		MaxRequestBodySize: wrapperspb.UInt32(mostBody),
 	})
+	e.Filter(extend.SlotTransform, "mcptools/bodies", bodies(v.Tools))
+	e.Set(extend.SlotTools, nil)
 	tools := &bridgev3.ServerToolConfig{
 		ToolListConfig:    &bridgev3.ServerToolConfig_ToolListLocal{ToolListLocal: &bridgev3.ToolsListLocal{}},
 		DefaultServerInfo: &bridgev3.McpServerInfo{Path: v.Path},
@@ -81,6 +84,29 @@ func unless(status uint32, part string, expressions ...string) *faultv3.HTTPFaul
 		})
 	}
 	return f
+}
+
+// bodies tell the filter of SlotTools which argument of each tool becomes the body, and which others are named.
+func bodies(tools []Served) *metadatav3.Config {
+	all := map[string]*structpb.Value{}
+	for _, t := range tools {
+		if t.Body == "" {
+			continue
+		}
+		named := map[string]*structpb.Value{}
+		for _, argument := range variablesOf(t.Path) {
+			named[argument] = structpb.NewBoolValue(true)
+		}
+		for _, h := range t.Headers {
+			named[h.Argument] = structpb.NewBoolValue(true)
+		}
+		all[t.Name] = structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
+			"body": structpb.NewStringValue(t.Body), "named": structpb.NewStructValue(&structpb.Struct{Fields: named}),
+		}})
+	}
+	return &metadatav3.Config{Metadata: []*metadatav3.Metadata{{
+		MetadataNamespace: "cardea.dev/tool-bodies", Value: &structpb.Struct{Fields: all},
+	}}}
 }
 
 func rule(q Request) *bridgev3.HttpRule {
@@ -143,6 +169,8 @@ func words(v Value) []string {
 	if len(names) > mostNames {
 		names, more = names[:mostNames], fmt.Sprintf(" and %d more", len(names)-mostNames)
 	}
-	return []string{fmt.Sprintf("the backends are a server of MCP at %s, with the tools %s%s", v.Path,
-		strings.Join(names, ", "), more)}
+	return []string{
+		fmt.Sprintf("the backends are a server of MCP at %s, with the tools %s%s", v.Path, strings.Join(names, ", "), more),
+		"notifications get 202 and change nothing: a call is cancelled when its client closes the request",
+	}
 }

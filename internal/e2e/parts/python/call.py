@@ -1,4 +1,4 @@
-"""A client of MCP, made with the Python SDK, that does what "mcp call URL" of examples/agents does: it makes a session, and does
+"""A client of MCP, made with the Python SDK in its default mode, that does what "mcp call URL" of examples/agents does: it makes a session, and does
 what each line of its input says. CA, CERT, KEY and ADDRESS mean the same."""
 
 import asyncio
@@ -8,7 +8,7 @@ import ssl
 import sys
 
 import httpx2
-from mcp import ClientSession
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 
@@ -30,24 +30,22 @@ def transport():
     return Elsewhere(verify=context)
 
 
-async def do(session, line):
+async def do(client, line):
     if line == "list":
-        return " ".join(sorted(t.name for t in (await session.list_tools()).tools))
+        return " ".join(sorted(t.name for t in (await client.list_tools()).tools))
     _, name, arguments = line.split(" ", 2)
-    result = await session.call_tool(name, json.loads(arguments))
+    result = await client.call_tool(name, json.loads(arguments))
     return " ".join(c.text for c in result.content)
 
 
 async def main():
-    async with httpx2.AsyncClient(transport=transport(), timeout=60) as client:
-        async with streamable_http_client(sys.argv[1], http_client=client) as (read, write):
-            async with ClientSession(read, write) as session:
-                await session.initialize()
-                for line in sys.stdin.read().splitlines():
-                    try:
-                        print(await do(session, line), flush=True)
-                    except Exception as e:  # what a tool or the gateway answers
-                        print(f"error: {e}", flush=True)
+    async with httpx2.AsyncClient(transport=transport(), timeout=60) as http:
+        async with Client(streamable_http_client(sys.argv[1], http_client=http)) as client:
+            for line in sys.stdin.read().splitlines():
+                try:
+                    print(" ".join((await do(client, line)).split()), flush=True)  # in one line
+                except Exception as e:  # what a tool or the gateway answers
+                    print(f"error: {e}", flush=True)
 
 
 asyncio.run(main())

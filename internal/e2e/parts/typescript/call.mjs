@@ -41,7 +41,8 @@ const transport = new StreamableHTTPClientTransport(new URL(process.argv[2]), {
 });
 await client.connect(transport);
 for await (const line of createInterface({ input: process.stdin })) {
-  console.log(await run(client, line).catch((e) => `error: ${e.message}`));
+  const said = await run(client, line).catch((e) => `error: ${e.message}`);
+  console.log(said.trim().replace(/\s+/g, " ")); // in one line
 }
 await transport.terminateSession();
 await client.close();
