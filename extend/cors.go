@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -32,6 +35,19 @@ func CORSPolicy(c CORS) *corsv3.CorsPolicy {
 		p.AllowOriginStringMatch = append(p.AllowOriginStringMatch, originMatchers(origin)...)
 	}
 	return p
+}
+
+// CORSVaryFilter is the name of the filter CORSVary, in the slot SlotObserve: nearer levels replace that of farther.
+const CORSVaryFilter = "cors-vary"
+
+// CORSVary tells caches that the answer depends on who asks (RFC 9110, 12.5.5), which Envoy's CORS filter does not: it
+// names the origin that asked, and without one nobody.
+func CORSVary() *headermutationv3.HeaderMutation {
+	return &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
+		ResponseMutations: []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_Append{
+			Append: &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: "vary", Value: "Origin"}},
+		}}},
+	}}
 }
 
 // ReadCORS reads a CORS filter; warning is what has no meaning in its field exposeHeaders.

@@ -8,6 +8,7 @@ import (
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/slots"
@@ -67,7 +68,8 @@ const (
 // hostname.
 func ownSettings(f model.Filters, s *model.Session, out bool) (config []plan.Setting) {
 	if f.CORS != nil {
-		config = append(config, slots.Set(slots.CORS, "", corsPolicy(f.CORS)))
+		config = append(config, slots.Set(slots.CORS, "", corsPolicy(f.CORS)),
+			slots.Set(slots.Observe, extend.CORSVaryFilter, extend.CORSVary()))
 	}
 	if out {
 		config = append(config, plan.Setting{Slot: slots.Loops})

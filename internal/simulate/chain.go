@@ -194,6 +194,7 @@ func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route,
 		mutation := new(headermutationv3.HeaderMutation)
 		switch {
 		case bridged: // it sees the request that a bridge has made of a call, about which the bridge's feature is asked
+		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil && bookkeeping(slot, mutation.GetMutations()):
 		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil:
 			s.mutate(filter.GetName(), mutation.GetMutations(), f)
 			s.survey(mutation, "mutations")

@@ -1,6 +1,9 @@
 package simulate
 
 import (
+	"slices"
+	"strings"
+
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 
@@ -23,6 +26,21 @@ func (s *simulation) mutate(filter string, m *headermutationv3.Mutations, f *fil
 		response = append(response, s.mutation(change, f.changed(s.request), secret)...)
 	}
 	f.response = append(response, f.response...)
+}
+
+// The slots around what compresses answers, and replaces them by pages.
+const (
+	codingSlot = "coding"
+	errorsSlot = "errors"
+)
+
+// bookkeeping tells whether a filter of these slots changes nothing but headers of answers, by what an answer turns out
+// to be: which is not known before it comes.
+func bookkeeping(slot string, m *headermutationv3.Mutations) bool {
+	return (slot == codingSlot || slot == errorsSlot) && len(m.GetRequestMutations()) == 0 &&
+		slices.ContainsFunc(m.GetResponseMutations(), func(change *mutationv3.HeaderMutation) bool {
+			return strings.Contains(change.GetAppend().GetHeader().GetValue(), "%RESP")
+		})
 }
 
 // mutation is one change; none if it adds nothing.

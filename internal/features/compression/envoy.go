@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	brotliv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/brotli/compressor/v3"
 	gzipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/gzip/compressor/v3"
 	zstdv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/zstd/compressor/v3"
 	compressorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/compressor/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -28,9 +30,33 @@ const partial = 206
 // render adds a filter for each algorithm. Of those that a client likes alike, Envoy takes the one with choose_first,
 // else the first that the client names. Where several have it, Envoy takes the last that the client names.
 func render(e extend.EnvoyRule, v Value) {
+	e.Filter(extend.SlotCoding, "compression", ranges()) // answers pass it after those below
 	for _, a := range v.Algorithms {
 		e.Filter(extend.SlotCoding, "compression."+strings.ToLower(string(a)), compressor(a, v))
 	}
+}
+
+// ranges takes Accept-Ranges off answers that are compressed: what is compressed anew for each request has no ranges.
+// The header of Envoy's that tells which are is taken off all.
+func ranges() *headermutationv3.HeaderMutation {
+	const said, kept, header = "x-envoy-compression-status", "x-cardea-ranges", "accept-ranges"
+	set := func(name, value string) *mutationv3.HeaderMutation {
+		return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
+			Header:       &corev3.HeaderValue{Key: name, Value: value},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		}}}
+	}
+	remove := func(name string) *mutationv3.HeaderMutation {
+		return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}}
+	}
+	// They are done one after another, and one whose value is empty is left out.
+	plain := "%CEL('" + said + "' in response.headers && response.headers['" + said + "'].contains(';Compressed') ? '' " +
+		": response.headers['" + header + "'])%"
+	return &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
+		ResponseMutations: []*mutationv3.HeaderMutation{
+			remove(kept), set(kept, plain), remove(header), set(header, "%RESP("+kept+")%"), remove(kept), remove(said),
+		},
+	}}
 }
 
 func compressor(a Algorithm, v Value) *compressorv3.Compressor {
@@ -45,7 +71,7 @@ func compressor(a Algorithm, v Value) *compressorv3.Compressor {
 			CommonConfig: &compressorv3.Compressor_CommonDirectionConfig{
 				MinContentLength: wrapperspb.UInt32(v.MinSize), ContentTypeMatcher: types(v.ContentTypes),
 			},
-			WeakenEtagOnCompress: true, UncompressibleResponseCodes: []uint32{partial},
+			WeakenEtagOnCompress: true, StatusHeaderEnabled: true, UncompressibleResponseCodes: []uint32{partial},
 		},
 	}
 }

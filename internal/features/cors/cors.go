@@ -51,4 +51,7 @@ func read(r extend.Reader, s Spec) extend.CORS {
 	return c
 }
 
-func render(e extend.EnvoyRule, c extend.CORS) { e.Set(extend.SlotCORS, extend.CORSPolicy(c)) }
+func render(e extend.EnvoyRule, c extend.CORS) {
+	e.Set(extend.SlotCORS, extend.CORSPolicy(c))
+	e.Filter(extend.SlotObserve, extend.CORSVaryFilter, extend.CORSVary())
+}

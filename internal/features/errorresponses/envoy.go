@@ -183,7 +183,7 @@ func allOf(list []*predicate) *predicate {
 // kept are headers of the error that the page has, too, which else has none of them: what clients act upon.
 var kept = []string{
 	"www-authenticate", "retry-after", "allow", "access-control-allow-origin", "access-control-allow-credentials",
-	"access-control-expose-headers",
+	"access-control-expose-headers", "vary",
 }
 
 // namespace is where the kept headers are until the page is made, which knows nothing of the error's headers.

@@ -17,7 +17,7 @@ var schema []byte
 // Spec are pages in place of errors, by name; those of all levels add up. Of several that fit an answer, one that names
 // its code counts before one that names a class; then the one with more conditions (headers, from, accept); then the
 // first by name. gRPC calls get none. Pages are not compressed; of the error's headers they have those for
-// authentication, for CORS, Retry-After and Allow, and none that headers.response sets.
+// authentication, for CORS, Retry-After, Allow and Vary, and none that headers.response sets.
 //
 // +listType=map
 // +listMapKey=name
