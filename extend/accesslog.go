@@ -90,7 +90,7 @@ var accessLogFields = map[string]string{
 	"rule":    "%CEL(xds.route_name.split('/')[3])%",
 	"backend": "%UPSTREAM_CLUSTER%", "endpoint": "%UPSTREAM_HOST%",
 	"method": "%REQ(:METHOD)%", "host": "%REQ(:AUTHORITY)%", "path": "%PATH(NQ:ORIG_OR_PATH)%", "protocol": "%PROTOCOL%",
-	"status": "%RESPONSE_CODE%", "flags": "%RESPONSE_FLAGS%", "details": "%RESPONSE_CODE_DETAILS%",
+	"status": "%RESPONSE_CODE%", "flags": "%RESPONSE_FLAGS%", "details": AccessLogDetails,
 	"durationMs": "%DURATION%", "bytesReceived": "%BYTES_RECEIVED%", "bytesSent": "%BYTES_SENT%",
 	"requestId": "%REQ(X-REQUEST-ID)%", "client": "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
 	"attributes": "%DYNAMIC_METADATA(" + AccessLogMetadata + ")%",
@@ -105,6 +105,16 @@ var accessLogFields = map[string]string{
 	"model": usage("model"), "modelCaller": usage("caller"), "inputTokens": usage("input_tokens"),
 	"outputTokens": usage("output_tokens"), "cachedTokens": usage("cached_tokens"),
 }
+
+// Where errorResponses leave why an answer was made that a page replaces.
+const (
+	ErrorMetadata = "cardea.errors"
+	ErrorDetails  = "details"
+)
+
+// AccessLogDetails is the format of why an answer was made: %RESPONSE_CODE_DETAILS%, of a page of what it replaces.
+const AccessLogDetails = `%COALESCE({"operators":[{"command":"DYNAMIC_METADATA","param":"` + ErrorMetadata + ":" +
+	ErrorDetails + `"},"RESPONSE_CODE_DETAILS"]})%`
 
 func usage(key string) string { return "%DYNAMIC_METADATA(" + UsageMetadata + ":" + key + ")%" }
 

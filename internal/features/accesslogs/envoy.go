@@ -83,7 +83,7 @@ func (l Read) lines() *corev3.SubstitutionFormatString {
 	return &corev3.SubstitutionFormatString{
 		Formatters: extend.AccessLogFormatters(),
 		Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
-			Specifier: &corev3.DataSource_InlineString{InlineString: l.Text + "\n"},
+			Specifier: &corev3.DataSource_InlineString{InlineString: detailed(l.Text) + "\n"},
 		}},
 	}
 }
@@ -95,9 +95,14 @@ func (l Read) fields() *structpb.Struct {
 	}
 	fields := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	for name, format := range l.JSON {
-		fields.Fields[name] = structpb.NewStringValue(format)
+		fields.Fields[name] = structpb.NewStringValue(detailed(format))
 	}
 	return fields
+}
+
+// detailed is a format that tells of a page of errorResponses why what it replaces was made.
+func detailed(format string) string {
+	return strings.ReplaceAll(format, "%RESPONSE_CODE_DETAILS%", extend.AccessLogDetails)
 }
 
 // gateway is its namespace and name.
@@ -117,7 +122,7 @@ func (l Read) otlp(e extend.EnvoyListener) proto.Message {
 	maps.Copy(resource, l.Resource)
 	return &otelv3.OpenTelemetryAccessLogConfig{
 		GrpcService: l.service(e), LogName: l.Name, DisableBuiltinLabels: true, StatPrefix: l.Name,
-		Body:       text(cmp.Or(l.Text, "%REQ(:METHOD)% %PATH(NQ:ORIG_OR_PATH)% %RESPONSE_CODE%")),
+		Body:       text(cmp.Or(detailed(l.Text), "%REQ(:METHOD)% %PATH(NQ:ORIG_OR_PATH)% %RESPONSE_CODE%")),
 		Attributes: keyValues(fields), ResourceAttributes: keyValues(resource),
 		Formatters: extend.AccessLogFormatters(),
 	}

@@ -8,8 +8,10 @@ import (
 
 	xdsv3 "github.com/cncf/xds/go/xds/core/v3"
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	customresponsev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/custom_response/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_to_metadata/v3"
 	localresponsev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/custom_response/local_response_policy/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -43,6 +45,7 @@ func render(e extend.EnvoyRule, v Value) {
 	})
 	// Answers pass the filters from the last to the first: it sees the error before the page replaces it.
 	e.Filter(extend.SlotErrors, "errorResponses-headers", keeps())
+	e.Filter(extend.SlotErrors, "errorResponses-details", tells())
 }
 
 // choice is a page with some of its codes.
@@ -187,7 +190,7 @@ var kept = []string{
 }
 
 // namespace is where the kept headers are until the page is made, which knows nothing of the error's headers.
-const namespace = "cardea.errors"
+const namespace = extend.ErrorMetadata
 
 func keeps() *metadatav3.Config {
 	config := &metadatav3.Config{}
@@ -196,15 +199,38 @@ func keeps() *metadatav3.Config {
 			Header: name, OnHeaderPresent: &metadatav3.Config_KeyValuePair{MetadataNamespace: namespace, Key: name},
 		})
 	}
+	config.ResponseRules = append(config.ResponseRules, &metadatav3.Config_Rule{
+		Header: detailsHeader, Remove: true,
+		OnHeaderPresent: &metadatav3.Config_KeyValuePair{MetadataNamespace: namespace, Key: extend.ErrorDetails},
+	})
 	return config
+}
+
+// detailsHeader has why the answer was made, between two filters.
+const detailsHeader = "x-cardea-details"
+
+// pageDetails is why Envoy says that a page was made. Told to keep what it said before, Envoy 1.40 reads memory that it
+// has freed.
+const pageDetails = "error_page"
+
+// tells writes why the answer was made, which Envoy forgets once a page replaces it.
+func tells() *headermutationv3.HeaderMutation {
+	return &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
+		ResponseMutations: []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_Append{
+			Append: &corev3.HeaderValueOption{
+				Header:       &corev3.HeaderValue{Key: detailsHeader, Value: "%RESPONSE_CODE_DETAILS%"},
+				AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+			},
+		}}},
+	}}
 }
 
 // policy is what is answered.
 func (p page) policy() *localresponsev3.LocalResponsePolicy {
 	policy := &localresponsev3.LocalResponsePolicy{
 		Body: &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte(p.Body)}},
-		ResponseCodeDetailsAction: &localresponsev3.LocalResponsePolicy_PreserveResponseCodeDetails{
-			PreserveResponseCodeDetails: true,
+		ResponseCodeDetailsAction: &localresponsev3.LocalResponsePolicy_ResponseCodeDetails{
+			ResponseCodeDetails: pageDetails,
 		},
 	}
 	if p.Status != 0 {
