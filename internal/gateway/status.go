@@ -45,6 +45,7 @@ func (m *Meaning) NewReports(
 				flow.Map(m.in.BackendTLSPolicies.Collection(), "report/BackendTLSPolicy", policies.report)),
 		}, m.Policies.Reports(out, proxied)...),
 		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself),
+			flow.From(newSharedCookies(m.Plan), itself),
 			flow.From(m.forPickers(), itself)),
 	}
 }
