@@ -74,6 +74,47 @@ func TestHealthChecks(t *testing.T) {
 	Eventually(t, func() error { return s.onlyBy(call, "blue", "green") })
 }
 
+// TestUnhealthyIsCounted: checks that fail fewer times in a row than `unhealthy` says take no endpoint out, whatever
+// they fail with; that many do.
+func TestUnhealthyIsCounted(t *testing.T) {
+	t.Parallel()
+	const full = 3
+	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
+	var routes, policies string
+	sick := map[string]*atomic.Bool{}
+	checks := map[string]*atomic.Int64{}
+	for name, check := range map[string]string{
+		"plain": "{path: /health}", "expected": "{path: /health, expected: ['200-299']}",
+		"stated": "{path: /health, retriable: ['500-503']}",
+	} {
+		dead, asked := new(atomic.Bool), new(atomic.Int64)
+		sick[name], checks[name] = dead, asked
+		serving(t, s, name, func(w http.ResponseWriter, r *http.Request) {
+			// All but each third check fails, once there was one.
+			if r.URL.Path == "/health" && (asked.Add(1)%full != 1 || dead.Load()) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		})
+		s.write(name+".yaml", serviceFile(name, name))
+		routes += routeFile(name, name+".example", to(name)) + "---\n"
+		policies += backendPolicyFile(name, "panicThreshold: 0, "+
+			"healthCheck: {interval: 20ms, unhealthy: 3, http: "+check+"}") + "---\n"
+	}
+	s.write("routes.yaml", routes)
+	s.write("policies.yaml", policies)
+	s.start()
+	s.Ready(t)
+	for name, asked := range checks {
+		call := "GET http://" + name + ".example/ -> 200"
+		s.soon(call)
+		for until := asked.Load() + 4*full; asked.Load() < until; {
+			s.expect(call)
+		}
+		sick[name].Store(true)
+		s.soon("GET http://" + name + ".example/ -> 503")
+	}
+}
+
 // TestHealthChecksOfGRPC asks a real server for the health of one of its services.
 func TestHealthChecksOfGRPC(t *testing.T) {
 	t.Parallel()

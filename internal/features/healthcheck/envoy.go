@@ -45,8 +45,17 @@ func (q Request) check() *corev3.HealthCheck_HttpHealthCheck {
 	return &corev3.HealthCheck_HttpHealthCheck{
 		Host: q.Host, Path: q.Path,
 		Method:           corev3.RequestMethod(corev3.RequestMethod_value[q.Method]),
-		ExpectedStatuses: ranges(q.Expected), RetriableStatuses: ranges(q.Retriable),
+		ExpectedStatuses: ranges(q.Expected), RetriableStatuses: ranges(q.retriable()),
 	}
+}
+
+// retriable are statuses that count towards the threshold. Envoy takes an endpoint out at once for any other that is
+// not expected, and lets what is expected count before what is retriable.
+func (q Request) retriable() []Range {
+	if len(q.Retriable) == 0 {
+		return []Range{{First: 100, Last: 599}}
+	}
+	return q.Retriable
 }
 
 // ranges: Envoy's end before their last number.

@@ -37,7 +37,9 @@ type Spec struct {
 	// Jitter is added to each interval, up to this much at random.
 	// +optional
 	Jitter *gatewayv1.Duration `json:"jitter,omitempty"`
-	// Unhealthy is how many checks in a row have to fail. Nothing stated: 3.
+	// Unhealthy is how many checks in a row have to fail before an endpoint gets no requests. Nothing stated: 3. One is
+	// enough where `http.retriable` leaves the status out, where the answer has the header
+	// x-envoy-immediate-health-check-fail, and of gRPC where the answer is another than SERVING.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
@@ -65,14 +67,14 @@ type HTTP struct {
 	// Method of the request. Nothing stated: GET.
 	// +optional
 	Method *Method `json:"method,omitempty"`
-	// Expected lists the statuses of an endpoint that can serve: "204", or "200-299". Nothing stated: 200. With another
-	// one an endpoint fails at once, whatever `unhealthy` says.
+	// Expected lists the statuses of an endpoint that can serve: "204", or "200-299". Nothing stated: 200.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Expected []Statuses `json:"expected,omitempty"`
-	// Retriable lists statuses that fail the check only, so that `unhealthy` of them in a row fail the endpoint.
+	// Retriable lists statuses that count towards `unhealthy`; with any other that is not expected an endpoint fails at
+	// once. Nothing stated: all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
