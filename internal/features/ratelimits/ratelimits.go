@@ -100,7 +100,7 @@ func (l Counted) counts(q extend.Request) bool {
 
 func words(v Value) (list []string) {
 	for _, l := range v.Limits {
-		text := l.Name + ": " + l.rate()
+		text := l.Name + ": " + l.rate() + ", at each port"
 		if l.Late {
 			text += ", after authentication"
 		}

@@ -15,6 +15,7 @@ import (
 type Spec []Limit
 
 // Limit is how many requests pass in a time. What is over it gets 429 with Retry-After; of gRPC, RESOURCE_EXHAUSTED.
+// Each port has a count of its own, of HTTPS each listener: at two ports twice as many pass.
 type Limit struct {
 	// Name of the limit.
 	// +kubebuilder:validation:MinLength=1
@@ -42,7 +43,7 @@ type Limit struct {
 	// value. Nothing stated: ClientAddress.
 	// +optional
 	Absent Absent `json:"absent,omitempty"`
-	// Requests that pass in an interval.
+	// Requests that pass in an interval, at each port; of HTTPS, at each listener.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
