@@ -39,6 +39,11 @@ func (p *page) reached(list []Reached) {
 	}
 }
 
+// untaken tells whether the listener is there and no rule takes the request.
+func (s *Story) untaken() bool {
+	return len(s.Rules) == 0 && s.Closed == "" && s.Refused == "" && !s.Undecided
+}
+
 // few lists the first of many.
 func few(list []string) string {
 	text := strings.Join(list[:min(len(list), nearest)], "; ")

@@ -68,6 +68,11 @@ func (m *Meaning) AtRef(s Sight, listener model.ListenerKey, rule model.RuleKey,
 	return list
 }
 
+// ForRules tells whether a Gateway or one of its listeners states something for the requests that rules take.
+func (m *Meaning) ForRules(s Sight, gateway model.ObjectRef, listener model.ListenerKey) bool {
+	return len(m.At(s, gateway, listener, model.RuleKey{})) > len(m.AtListener(s, listener))
+}
+
 // AtListener are the features for the connections of a listener.
 func (m *Meaning) AtListener(s Sight, k model.ListenerKey) []RulePiece {
 	if m.Ports == nil {
