@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// RefuseUpgrades is a filter that answers 400 to requests for another protocol (RFC 9110, section 7.8). It stands before
-// filters that wait for the end of a body: that of such a request has none before it is answered.
+// RefuseUpgrades is a filter that answers 400 to requests for another protocol (RFC 9110, section 7.8). It stands
+// before filters that wait for the end of a body: that of such a request has none before it is answered.
 func RefuseUpgrades() proto.Message {
 	return &faultv3.HTTPFault{
 		Abort: &faultv3.FaultAbort{

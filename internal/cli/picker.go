@@ -84,7 +84,8 @@ func (o *pickerFlags) bind(cmd *cobra.Command) {
 		"whether requests may state their priority by headers: any, lower (than 0 only) or none")
 	f.IntVar(&p.Fallbacks, "fallbacks", p.Fallbacks, "endpoints after the best one, for connection failures")
 	f.IntVar(&p.BodyLimit, "body-limit", p.BodyLimit, "bytes of a body that are read; the rest is passed on unread")
-	f.IntVar(&p.BlockSize, "block-size", 0, "bytes of the first blocks of a prompt (default: what the servers tell, at least 64)")
+	f.IntVar(&p.BlockSize, "block-size", 0,
+		"bytes of the first blocks of a prompt (default: what the servers tell, at least 64)")
 	f.IntVar(&p.BlocksPerServer, "blocks-per-server", p.BlocksPerServer, "blocks that are remembered of a server")
 	f.BoolVar(&p.ClearRouteCache, "clear-route-cache", false, "have Envoy choose the route anew after the pick")
 	f.BoolVar(&p.ShowPick, "show-pick", false, "add the header x-cardea-picked to responses")
@@ -113,7 +114,8 @@ func (o *pickerFlags) bindServers(cmd *cobra.Command) {
 		"file with a token that servers get with each question (Authorization: Bearer); it is\n"+
 			"read again when a server does not take it")
 	f.StringArrayVar(&o.metrics, "metric", nil, `where a server tells its load, FIELD=NAME or FIELD=NAME{label="value"};`+
-		"\nfields are queue, running, kv-cache, lora, block-size (default: the names of vLLM,\nSGLang, TensorRT-LLM and llama.cpp)")
+		"\nfields are queue, running, kv-cache, lora, block-size (default: the names of vLLM,"+
+		"\nSGLang, TensorRT-LLM and llama.cpp)")
 	completeFlag(cmd, "metrics-scheme", "http", "https")
 	completeFlag(cmd, "metric", "queue=", "running=", "kv-cache=", "lora=", "block-size=")
 }

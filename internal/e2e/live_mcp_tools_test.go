@@ -89,7 +89,8 @@ spec:
 }
 
 // TestToolsOfRESTOfThreeLanguages: clients of each SDK, in the mode that they have by default, list the tools of a REST
-// backend and call one, in the protocol that they agree on: Go and Python in that of 2026-07-28, TypeScript in an older one.
+// backend and call one, in the protocol that they agree on: Go and Python in that of 2026-07-28, TypeScript in an older
+// one.
 func TestToolsOfRESTOfThreeLanguages(t *testing.T) {
 	t.Parallel()
 	clients, a := Agents(t), prepareAgents(t, goServer(t))
@@ -108,7 +109,8 @@ spec:
 	a.write("route.yaml", routeFile("web", "tools.example", "{name: tools, matches: [{path: {value: /mcp}}], filters: "+
 		"[{type: ExtensionRef, extensionRef: {group: cardea.dev, kind: MCPTools, name: users}}], backendRefs: "+
 		"[{name: blue, port: 80}]}"))
-	open := []string{`list`, "delete-user get-user", `call get-user {"id":"7","page":null}`, `"path":"/v1/users/7","query":""`,
+	open := []string{`list`, "delete-user get-user",
+		`call get-user {"id":"7","page":null}`, `"path":"/v1/users/7","query":""`,
 		`call get-user {"id":"8","page":2}`, `"query":"page=2"`}
 	a.start()
 	a.Ready(t)

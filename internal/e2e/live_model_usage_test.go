@@ -194,9 +194,11 @@ func TestModelUsageOfOthers(t *testing.T) {
 	const failed = `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"
 	unknown := map[string]string{
 		"claude-error": begun("claude-error") + "event: error\n" + failed,
-		"claude-late": begun("claude-late") + `data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n" +
+		"claude-late": begun("claude-late") +
+			`data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n" +
 			failed + `data: {"type":"message_stop"}` + "\n\n",
-		"claude-ends": begun("claude-ends") + `data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n",
+		"claude-ends": begun("claude-ends") +
+			`data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n",
 		"claude-said": begun("claude-said") + `data: {"delta":{"type":"message_stop"},"text":"data: [DONE]"}`,
 		"chat-error":  chat("chat-error", "") + `data: {"error":{"message":"out of memory"}}` + "\n\ndata: [DONE]\n\n",
 		"chat-text":   chat("chat-text", "") + `data: {"error":"out of memory"}` + "\n\ndata: [DONE]\n\n",
@@ -211,8 +213,8 @@ func TestModelUsageOfOthers(t *testing.T) {
 	answers["/json-ends"] = [2]string{"application/json", unknown["json-ends"]}
 	answers["/chat"] = [2]string{"text/event-stream", chat("chat", "") + "data: [DONE]"}
 	answers["/chat-newline"] = [2]string{"text/event-stream", chat("chat-newline", "") + "data:[DONE]\r\n\r\n"}
-	answers["/gpt-incomplete"] = [2]string{"text/event-stream", `data: {"response":{"model":"gpt-incomplete","error":null,` +
-		`"usage":{"input_tokens":321,"input_tokens_details":{"cached_tokens":300},"output_tokens":4000}},` +
+	answers["/gpt-incomplete"] = [2]string{"text/event-stream", `data: {"response":{"model":"gpt-incomplete",` +
+		`"error":null,"usage":{"input_tokens":321,"input_tokens_details":{"cached_tokens":300},"output_tokens":4000}},` +
 		`"type":"response.incomplete"}` + "\n\n"}
 	s := openModels(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := answers[r.RequestURI]

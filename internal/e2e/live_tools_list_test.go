@@ -125,9 +125,11 @@ func TestListsOfTools(t *testing.T) {
 			"a"},
 		"events without data":   {answer{kind: sse, body: list(tool("hidden"))}, hidden},
 		"events, lines between": {answer{kind: sse, body: "hidden\ndata: " + list(oneLine) + "\n\n"}, "a"},
-		"an error":              {answer{kind: js, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"tools"}}`}, ""},
-		"a name twice":          {answer{kind: js, body: list(`{"name":"a"},{"name":"hidden","name":"b.%x"}`)}, hidden},
-		"an escape":             {answer{kind: js, body: list(`{"name":"a"},{"name":"\u0061"}`)}, "a"},
+		"an error": {answer{kind: js, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,` +
+			`"message":"tools"}}`}, ""},
+		"a name twice": {answer{kind: js, body: list(`{"name":"a"},` +
+			`{"name":"hidden","name":"b.%x"}`)}, hidden},
+		"an escape": {answer{kind: js, body: list(`{"name":"a"},{"name":"\u0061"}`)}, "a"},
 		"result in escapes": {answer{kind: js, body: strings.Replace(list(tool("hidden")), `"result"`, `"r\u0065sult"`, 1)},
 			hidden},
 		"result twice":    {answer{kind: js, body: `{"result":{},"result":{"tools":[` + tool("hidden") + `]}}`}, hidden},
@@ -176,7 +178,8 @@ func TestListsOfTools(t *testing.T) {
 		`"ttlMs":1,`:                           `"cacheScope":"private","ttlMs":1,`,
 		``:                                     ``,
 	} {
-		now.Store(&answer{kind: js, status: 200, body: `{"jsonrpc":"2.0","id":1,"result":{` + scope + `"tools":[` + oneLine + `]}}`})
+		now.Store(&answer{kind: js, status: 200,
+			body: `{"jsonrpc":"2.0","id":1,"result":{` + scope + `"tools":[` + oneLine + `]}}`})
 		if _, text := ask("tools/list"); !strings.Contains(text, `"result":{`+want+`"tools":[{`) {
 			t.Errorf("a list that is filtered says %q of its scope: %s", scope, text)
 		}

@@ -18,7 +18,8 @@ import (
 // made for a request. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
 	return append(slots.Filters(overADS(), slots.Set(slots.Loops, "", loopGuard()),
-		slots.Set(slots.Messages, "", luaFilter(jsonLua+messagesLua)), slots.Set(slots.Tools, "", luaFilter(jsonLua+toolsLua)),
+		slots.Set(slots.Messages, "", luaFilter(jsonLua+messagesLua)),
+		slots.Set(slots.Tools, "", luaFilter(jsonLua+toolsLua)),
 		slots.Set(slots.AI, "", luaFilter(usageLua))), routerFilter())
 }
 

@@ -37,8 +37,8 @@ type Config struct {
 
 	Score      score.Config
 	Priorities objectives.Config
-	// BlockSize is the size, in bytes, of the first blocks that prompts are cut into; 0: what the servers tell of their caches,
-	// but at least prefix.DefaultBlockSize.
+	// BlockSize is the size, in bytes, of the first blocks that prompts are cut into; 0: what the servers tell of their
+	// caches, but at least prefix.DefaultBlockSize.
 	BlockSize       int
 	BlocksPerServer int
 	Fallbacks       int // endpoints that are named after the best one, for connection failures

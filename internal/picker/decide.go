@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/picker/score"
 )
 
-// maxText bounds the text of a prompt that counts, in bytes. A body that the picker waits for is shorter by default; one
-// that a gateway buffers may be longer.
+// maxText bounds the text of a prompt that counts, in bytes. A body that the picker waits for is shorter by default;
+// one that a gateway buffers may be longer.
 const maxText = 4 << 20
 
 // call is what is known of a request when its endpoint is picked.

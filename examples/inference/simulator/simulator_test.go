@@ -38,7 +38,8 @@ func prompt(text string) string {
 	return fmt.Sprintf(`{"model":"simulated","max_tokens":10,"messages":[{"role":"user","content":%q}]}`, text)
 }
 
-// TestCache: what is cached takes no time but for the start of a request, the rest does, and so does what left the cache.
+// TestCache: what is cached takes no time but for the start of a request, the rest does, and so does what left the
+// cache.
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := simulator.Defaults()

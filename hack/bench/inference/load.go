@@ -70,9 +70,9 @@ func (l *load) String() string {
 	s := l.servers
 	return fmt.Sprintf("%d requests, seed %d, %g a second; %d conversations of %d turns, with system prompts of %d "+
 		"tokens and questions of up to %d; %.0f%% one-off requests of up to %d tokens; %d servers: %d requests at a time, a "+
-		"cache of %d blocks, %v for the start of an answer, %v for a token of the prompt, %v for one of the %d of the answer", l.requests, l.seed,
-		l.rate, l.conversations, l.turns, l.system, l.question, 100*l.oneOffs, l.oneOff, servers, s.Concurrency,
-		s.CacheBlocks, s.Start, s.Prefill, s.Decode, s.Tokens)
+		"cache of %d blocks, %v for the start of an answer, %v for a token of the prompt, %v for one of the %d of the answer",
+		l.requests, l.seed, l.rate, l.conversations, l.turns, l.system, l.question, 100*l.oneOffs, l.oneOff, servers,
+		s.Concurrency, s.CacheBlocks, s.Start, s.Prefill, s.Decode, s.Tokens)
 }
 
 // question is a request, and when it is due.

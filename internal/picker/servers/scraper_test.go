@@ -170,8 +170,8 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// TestAnswers: whoever answers serves, whether it tells its load or not; a redirect on its own host leads to its load. A
-// server that does not answer, or says that it can't serve, is gone.
+// TestAnswers: whoever answers serves, whether it tells its load or not; a redirect on its own host leads to its load.
+// A server that does not answer, or says that it can't serve, is gone.
 func TestAnswers(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("another host is asked")
