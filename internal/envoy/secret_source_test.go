@@ -17,7 +17,7 @@ import (
 
 // secretSource is the encoded config source of every certificate and authority that proxies are served: ads: {} and
 // resource_api_version: V3.
-const secretSource = "1a003002"
+const secretSource = "30021a00"
 
 // TestSecretSources: the source of secrets has the same bytes in each version of Cardea. Envoy knows a secret by its
 // name and source: with another source it is a new one, and Envoy 1.40 can leave a listener that serves without a
