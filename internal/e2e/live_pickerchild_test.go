@@ -144,6 +144,29 @@ func (s *ownPickerStage) asks() {
 	})
 }
 
+// upgrades: a request for another protocol has no body before its answer. The picker is asked, and the answer comes.
+func (s *ownPickerStage) upgrades() {
+	s.t.Helper()
+	request, err := http.NewRequest(http.MethodGet, "http://"+s.at(80)+"/v1/completions", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Host = "models.example"
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", "websocket")
+	before := s.picks()
+	answer, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer.Body.Close()
+	// The simulated server knows no other protocol.
+	server, picked := answer.Header.Get("X-Model-Server"), s.picks()-before
+	if answer.StatusCode != http.StatusMethodNotAllowed || server == "" || picked != 1 {
+		s.t.Errorf("status %d of server %q, picked %d times", answer.StatusCode, server, picked)
+	}
+}
+
 // traffic sends requests from here on, several at a time, until quiet is called. Each of them must be answered.
 func (s *ownPickerStage) traffic() (quiet func()) {
 	done := make(chan struct{})
@@ -257,6 +280,7 @@ func TestPickerOfAFolder(t *testing.T) {
 	s.pool(2)
 	s.asks()
 	s.stays()
+	s.upgrades()
 	s.explains("a prompt to explain ")
 	s.renames()
 

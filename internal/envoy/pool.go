@@ -56,7 +56,9 @@ func picking(b model.WeightedBackend) []plan.Setting {
 		// The pool was chosen by weight; another choice would be that of another picker.
 		RouteCacheAction: extprocv3.ExternalProcessor_RETAIN,
 		ProcessingMode:   processing(*b.Pool),
-		MessageTimeout:   seconds(pickerAnswerTimeout),
+		// A picker need not wait for a body of which it reads nothing, and whose end may wait for the answer.
+		AllowModeOverride: b.Pool.Partial,
+		MessageTimeout:    seconds(pickerAnswerTimeout),
 		MetadataOptions: &extprocv3.MetadataOptions{
 			ForwardingNamespaces: namespaces(model.DestinationSpace, subsetSpace),
 			ReceivingNamespaces:  namespaces(model.DestinationSpace),

@@ -58,7 +58,7 @@ func listener(name string, filters []object) object {
 		},
 	}
 	manager := typed("filters.network.http_connection_manager.v3.HttpConnectionManager", object{
-		"stat_prefix": name, "http_filters": filters,
+		"stat_prefix": name, "http_filters": filters, "upgrade_configs": []any{object{"upgrade_type": "websocket"}},
 		"route_config": object{"virtual_hosts": []any{object{"name": "all", "domains": []any{"*"}, "routes": []any{route}}}},
 	})
 	return object{
@@ -75,7 +75,7 @@ func extProc(mode object, open bool) object {
 	}
 	return object{"name": "picker", "typed_config": typed("filters.http.ext_proc.v3.ExternalProcessor", object{
 		"grpc_service":       object{"envoy_grpc": object{"cluster_name": "picker"}},
-		"failure_mode_allow": open, "message_timeout": "5s", "processing_mode": mode,
+		"failure_mode_allow": open, "message_timeout": "5s", "processing_mode": mode, "allow_mode_override": true,
 		"metadata_options": object{
 			"receiving_namespaces":  object{"untyped": []any{namespace}},
 			"forwarding_namespaces": object{"untyped": []any{namespace, subsetNamespace}},

@@ -1,12 +1,15 @@
 package picker
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/picker/objectives"
 	"cardea.dev/cardea/internal/picker/score"
@@ -57,6 +60,33 @@ func (r *rig) call(listener, path, body string, headers ...string) answer {
 	}
 }
 
+// head sends a head and returns who answered, before the request ends; what is sent to a server of another protocol
+// comes back.
+func (r *rig) head(listener, head string) (server string) {
+	r.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.urls[listener], "http://"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second)) // it is open
+	fmt.Fprint(conn, head)
+	from := bufio.NewReader(conn)
+	got, err := http.ReadResponse(from, nil)
+	if err != nil {
+		return err.Error()
+	}
+	defer got.Body.Close()
+	if got.StatusCode == http.StatusSwitchingProtocols {
+		fmt.Fprint(conn, "frame")
+		frame := make([]byte, 5)
+		if _, err := io.ReadFull(from, frame); err != nil || string(frame) != "frame" {
+			r.t.Errorf("%q came back, %v", frame, err)
+		}
+	}
+	return got.Header.Get("x-model-server")
+}
+
 func chat(text string) string {
 	return fmt.Sprintf(`{"model":"simulated","messages":[{"role":"user","content":%q}]}`, text)
 }
@@ -90,6 +120,23 @@ func TestEnvoy(t *testing.T) {
 					want(t, name+" status", got.status, 200)
 					want(t, name+" server", got.server, server)
 					want(t, name+" picked", got.picked, server)
+				}
+			}
+			landed(t)
+		})
+		t.Run("a head is enough: "+mode, func(t *testing.T) {
+			if mode == "buffered" {
+				t.Skip("this listener waits for the end of answers, too")
+			}
+			r.prefer(r.servers[1])
+			for name, head := range map[string]string{
+				"an upgrade": "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+				"an upgrade, at a path of models": "GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n" +
+					"Upgrade: websocket\r\n\r\n",
+				"a body that does not end": "POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
+			} {
+				if got := r.head(mode, head); got != r.servers[1] {
+					t.Errorf("%s: served by %q, want %s", name, got, r.servers[1])
 				}
 			}
 			landed(t)

@@ -364,7 +364,9 @@ func TestBodyLimit(t *testing.T) {
 		got = append(got, shown(answers))
 	}
 	take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestHeaders{
-		RequestHeaders: &extproc.HttpHeaders{},
+		RequestHeaders: &extproc.HttpHeaders{
+			Headers: &core.HeaderMap{Headers: []*core.HeaderValue{{Key: ":path", Value: "/v1/completions"}}},
+		},
 	}})
 	for _, b := range []string{"12345", "67890", "more", "end"} {
 		take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestBody{

@@ -69,6 +69,15 @@ func newRig(t *testing.T) *rig {
 // handler serves /hold besides: it sends "one", and "two" when the test says so.
 func (r *rig) handler(models http.Handler, name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Header.Get("Upgrade") != "" {
+			echo(w, name)
+			return
+		}
+		if q.URL.Path == "/early" { // answers before the request ends
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			w.Header().Set("x-model-server", name)
+			return
+		}
 		if q.URL.Path != "/hold" {
 			models.ServeHTTP(w, q)
 			return
@@ -82,6 +91,18 @@ func (r *rig) handler(models http.Handler, name string) http.Handler {
 		case <-q.Context().Done():
 		}
 	})
+}
+
+// echo changes the protocol, and sends back what comes.
+func echo(w http.ResponseWriter, name string) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err) // it speaks HTTP/1.1
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"x-model-server: %s\r\n\r\n", name)
+	_, _ = io.Copy(conn, buffered)
 }
 
 // free is an address that nobody listens at.

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 
 	filter "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"cardea.dev/cardea/internal/picker/prompt"
 )
 
 // stream is one request of a client, as the gateway tells of it. How much it tells of bodies, and where the answer must
@@ -20,6 +23,8 @@ import (
 //	BUFFERED (or PARTIAL)    the headers are answered at once, empty; the pick is in the answer to the body
 //	FULL_DUPLEX_STREAMED     the headers are answered with the pick when enough of the body is there; the chunks, which
 //	                         the picker holds until then, go back after it
+//
+// In all of them the headers are answered with the pick where nothing of the body would be read (headOnly).
 //
 // A body that was held or buffered can get another model (package rewrite).
 type stream struct {
@@ -101,17 +106,36 @@ func (s *stream) requestHeaders(
 	s.call.header = lookup(h.GetHeaders())
 	s.call.path = s.call.header(":path")
 	s.call.only, s.call.subset = subset(m.GetMetadataContext())
-	switch s.request {
-	case duplex:
-		if !h.GetEndOfStream() {
-			return nil, nil
-		}
-	case filter.ProcessingMode_BUFFERED, filter.ProcessingMode_BUFFERED_PARTIAL:
-		if !h.GetEndOfStream() {
-			return one(requestHeaders(nil))
-		}
+	whole := h.GetEndOfStream()
+	buffered := s.request == filter.ProcessingMode_BUFFERED || s.request == filter.ProcessingMode_BUFFERED_PARTIAL
+	switch {
+	case !whole && s.headOnly():
+		return s.pickHead(buffered)
+	case !whole && s.request == duplex:
+		return nil, nil
+	case !whole && buffered:
+		return one(requestHeaders(nil))
 	}
 	return s.pick(requestHeaders)
+}
+
+// headOnly: nothing of the body would be read, or it begins after the answer. Its end may wait for the answer: that of a
+// WebSocket does, and that of a gRPC stream may.
+func (s *stream) headOnly() bool {
+	return s.call.header("upgrade") != "" || s.call.header(":method") == http.MethodConnect ||
+		prompt.KindOf(s.call.path) == prompt.Other
+}
+
+// pickHead picks by load alone, and has the gateway pass the body on without waiting for it, if it allows that.
+func (s *stream) pickHead(buffered bool) ([]*extproc.ProcessingResponse, error) {
+	answers, err := s.pick(requestHeaders)
+	if err == nil && buffered {
+		answers[0].ModeOverride = &filter.ProcessingMode{
+			RequestBodyMode: filter.ProcessingMode_NONE, ResponseHeaderMode: filter.ProcessingMode_SEND,
+			ResponseBodyMode: s.response,
+		}
+	}
+	return answers, err
 }
 
 // pick decides; in says what the answer is an answer to.
