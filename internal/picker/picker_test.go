@@ -335,7 +335,7 @@ func TestTrailers(t *testing.T) {
 	s := &stream{p: p, request: duplex, response: duplex}
 	var got []string
 	for _, m := range []*extproc.ProcessingRequest{
-		{Request: &extproc.ProcessingRequest_RequestHeaders{RequestHeaders: &extproc.HttpHeaders{}}},
+		{Request: &extproc.ProcessingRequest_RequestHeaders{RequestHeaders: head(":path", "/v1/completions")}},
 		{Request: &extproc.ProcessingRequest_RequestBody{RequestBody: &extproc.HttpBody{Body: []byte("a")}}},
 		{Request: &extproc.ProcessingRequest_RequestTrailers{RequestTrailers: &extproc.HttpTrailers{}}},
 	} {
@@ -347,6 +347,43 @@ func TestTrailers(t *testing.T) {
 	}
 	if text := strings.Join(got, " "); text != "- - H!+B+T" {
 		t.Error(text)
+	}
+}
+
+// head is headers of a request with a body, by name and value.
+func head(pairs ...string) *extproc.HttpHeaders {
+	m := &core.HeaderMap{}
+	for i := 0; i < len(pairs); i += 2 {
+		m.Headers = append(m.Headers, &core.HeaderValue{Key: pairs[i], Value: pairs[i+1]})
+	}
+	return &extproc.HttpHeaders{Headers: m}
+}
+
+// TestHeads: what has no body of use is picked by its head, and where a gateway buffers, it is told not to. A body that
+// is read is waited for.
+func TestHeads(t *testing.T) {
+	const path, buffered = "/v1/completions", filter.ProcessingMode_BUFFERED_PARTIAL
+	for name, c := range map[string]struct {
+		mode     filter.ProcessingMode_BodySendMode
+		head     *extproc.HttpHeaders
+		want     string
+		override bool
+	}{
+		"a WebSocket":           {duplex, head(":path", path, "upgrade", "websocket"), "H!", false},
+		"a WebSocket, buffered": {buffered, head(":path", path, "upgrade", "websocket"), "H!", true},
+		"a tunnel":              {buffered, head(":path", path, ":method", "CONNECT"), "H!", true},
+		"a gRPC stream":         {buffered, head(":path", "/llm.Models/Chat", ":method", "POST"), "H!", true},
+		"a prompt":              {duplex, head(":path", path, ":method", "POST"), "-", false},
+		"a prompt, buffered":    {buffered, head(":path", path, ":method", "POST"), "H", false},
+	} {
+		s := &stream{p: newPicker(t, &loads{}, "10.0.0.1:1"), request: c.mode, response: c.mode}
+		answers, err := s.take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestHeaders{
+			RequestHeaders: c.head,
+		}})
+		override := len(answers) > 0 && answers[0].GetModeOverride() != nil
+		if got := shown(answers); err != nil || got != c.want || override != c.override {
+			t.Errorf("%s: %s, overridden %v, %v", name, got, override, err)
+		}
 	}
 }
 
@@ -364,9 +401,7 @@ func TestBodyLimit(t *testing.T) {
 		got = append(got, shown(answers))
 	}
 	take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestHeaders{
-		RequestHeaders: &extproc.HttpHeaders{
-			Headers: &core.HeaderMap{Headers: []*core.HeaderValue{{Key: ":path", Value: "/v1/completions"}}},
-		},
+		RequestHeaders: head(":path", "/v1/completions"),
 	}})
 	for _, b := range []string{"12345", "67890", "more", "end"} {
 		take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestBody{
