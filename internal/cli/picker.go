@@ -111,11 +111,11 @@ func (o *pickerFlags) bindServers(cmd *cobra.Command) {
 	f.StringVar(&s.Path, "metrics-path", s.Path, "path of the servers' metrics")
 	f.StringVar(&s.Scheme, "metrics-scheme", s.Scheme, "http, or https, for which certificates are not verified")
 	f.StringVar(&s.TokenFile, "metrics-token-file", "",
-		"file with a token that servers get with each question (Authorization: Bearer); it is\n"+
-			"read again when a server does not take it")
+		"file with a token that servers get with each question (Authorization: Bearer);\n"+
+			"it is read again when a server does not take it")
 	f.StringArrayVar(&o.metrics, "metric", nil, `where a server tells its load, FIELD=NAME or FIELD=NAME{label="value"};`+
-		"\nfields are queue, running, kv-cache, lora, block-size (default: the names of vLLM,"+
-		"\nSGLang, TensorRT-LLM and llama.cpp)")
+		"\nfields are queue, running, kv-cache, lora, block-size (default: the names of vLLM,\n"+
+		"SGLang, TensorRT-LLM and llama.cpp)")
 	completeFlag(cmd, "metrics-scheme", "http", "https")
 	completeFlag(cmd, "metric", "queue=", "running=", "kv-cache=", "lora=", "block-size=")
 }

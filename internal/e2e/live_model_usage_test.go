@@ -192,17 +192,15 @@ func TestModelUsageOfOthers(t *testing.T) {
 			`{"prompt_tokens":321,"completion_tokens":4000,"prompt_tokens_details":{"cached_tokens":300}}` + more + "}\n\n"
 	}
 	const failed = `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"
+	const changed = `data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n"
 	unknown := map[string]string{
 		"claude-error": begun("claude-error") + "event: error\n" + failed,
-		"claude-late": begun("claude-late") +
-			`data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n" +
-			failed + `data: {"type":"message_stop"}` + "\n\n",
-		"claude-ends": begun("claude-ends") +
-			`data: {"type":"message_delta","delta":{},"usage":{"output_tokens":4}}` + "\n\n",
-		"claude-said": begun("claude-said") + `data: {"delta":{"type":"message_stop"},"text":"data: [DONE]"}`,
-		"chat-error":  chat("chat-error", "") + `data: {"error":{"message":"out of memory"}}` + "\n\ndata: [DONE]\n\n",
-		"chat-text":   chat("chat-text", "") + `data: {"error":"out of memory"}` + "\n\ndata: [DONE]\n\n",
-		"chat-ends":   chat("chat-ends", ""),
+		"claude-late":  begun("claude-late") + changed + failed + `data: {"type":"message_stop"}` + "\n\n",
+		"claude-ends":  begun("claude-ends") + changed,
+		"claude-said":  begun("claude-said") + `data: {"delta":{"type":"message_stop"},"text":"data: [DONE]"}`,
+		"chat-error":   chat("chat-error", "") + `data: {"error":{"message":"out of memory"}}` + "\n\ndata: [DONE]\n\n",
+		"chat-text":    chat("chat-text", "") + `data: {"error":"out of memory"}` + "\n\ndata: [DONE]\n\n",
+		"chat-ends":    chat("chat-ends", ""),
 		"gpt-failed": `data: {"type":"response.failed","response":{"model":"gpt-failed","error":{"code":"server_error"},` +
 			`"usage":{"input_tokens":321,"output_tokens":1}}}` + "\n\n",
 	}

@@ -119,8 +119,8 @@ func (s *stream) requestHeaders(
 	return s.pick(requestHeaders)
 }
 
-// headOnly: nothing of the body would be read, or it begins after the answer. Its end may wait for the answer: that of a
-// WebSocket does, and that of a gRPC stream may.
+// headOnly: nothing of the body would be read, or it begins after the answer. Its end may wait for the answer: that of
+// a WebSocket does, and that of a gRPC stream may.
 func (s *stream) headOnly() bool {
 	return s.call.header("upgrade") != "" || s.call.header(":method") == http.MethodConnect ||
 		prompt.KindOf(s.call.path) == prompt.Other
