@@ -23,7 +23,7 @@ import (
 // chains are the slots that hold chains: all that their filters do can be seen in the answer.
 func chains() []string {
 	return slices.DeleteFunc(slots.Names(), func(s string) bool {
-		return slices.Contains(append(slots.Shared(), slots.CORS, slots.Loops, slots.Messages, slots.AI), s)
+		return slices.Contains(append(slots.Shared(), slots.CORS, slots.Loops, slots.Messages, slots.Tools, slots.AI), s)
 	})
 }
 
