@@ -49,6 +49,7 @@ var towers = map[string][]string{
 		"api/inference/v1", "api/inference/v1alpha2",
 		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
 		"internal/ledger/postgrestest", "internal/certfile", "internal/webserver", "internal/testcert", "internal/bodytest",
+		"internal/watches",
 		"internal/figures", "examples/calls"},
 }
 
