@@ -196,9 +196,14 @@ func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err 
 
 // printPreview prints what clusters would do.
 func printPreview(w io.Writer, p ledger.Preview) {
+	for _, what := range p.NotPreviewed {
+		fmt.Fprintf(w, "not previewed: %s\n", what)
+	}
 	for _, c := range p.Clusters {
 		if c.NotPreviewed != "" {
-			fmt.Fprintf(w, "%s: not previewed: %s\n", c.Cluster, c.NotPreviewed)
+			if p.State == "" {
+				fmt.Fprintf(w, "%s: not previewed: %s\n", c.Cluster, c.NotPreviewed)
+			}
 			continue
 		}
 		if len(p.Clusters) > 1 {
