@@ -122,7 +122,10 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 			return err
 		}
 	}
-	return nil
+	if c.Hidden > 0 {
+		_, err = fmt.Fprintf(w, "\nand %d that you may not read, about which nothing is said here\n", c.Hidden)
+	}
+	return err
 }
 
 // difference is what a change did to an object, as a diff of YAML.
