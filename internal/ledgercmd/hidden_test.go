@@ -7,7 +7,9 @@ import (
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/ledger/preview"
 	"cardea.dev/cardea/internal/ledger/rest"
+	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -17,27 +19,9 @@ func TestReadersOfOneKindSeeThatThereAreOthers(t *testing.T) {
 	r := newRig(t)
 	r.run("apply", r.write("in/both.yaml", backend("blue")+"---\n"+webRoute), "-m", "both")
 	db := r.open()
-	groups := caller.GroupsOf(world.Catalog())
 	for name, kinds := range map[string][]string{"routes": {"HTTPRoute"}, "all": nil} {
-		token, hash := caller.Mint()
-		for _, err := range []error{
-			db.SetToken(t.Context(), ledger.Token{Name: name, Subject: name, Hash: hash}, "test"),
-			db.SetGrant(t.Context(), ledger.Grant{Name: name, Subjects: []string{name}, Kinds: kinds,
-				Permissions: []ledger.Permission{ledger.MayRead}}, "test"),
-		} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		h, err := rest.New(rest.Config{Ledger: db, Callers: caller.New(caller.Config{Access: db, Groups: groups}),
-			Groups: groups})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := httptest.NewServer(h)
-		t.Cleanup(server.Close)
-		r.file = server.URL
-		t.Setenv(tokenVariable, token)
+		r.serve(db, ledger.Grant{Name: name, Subjects: []string{name}, Kinds: kinds,
+			Permissions: []ledger.Permission{ledger.MayRead}})
 		history, shown := r.run("history"), r.run("show", "1")
 		waited := r.refused("wait", "1", "--timeout", "1ms")
 		if name == "routes" {
@@ -48,4 +32,25 @@ func TestReadersOfOneKindSeeThatThereAreOthers(t *testing.T) {
 			t.Errorf("%s\n%s\n%s", history, shown, waited)
 		}
 	}
+}
+
+// serve has the commands that follow ask a server for a ledger, as the one whom a grant is of.
+func (r *rig) serve(db *store.Store, g ledger.Grant) {
+	r.Helper()
+	token, hash := caller.Mint()
+	groups := caller.GroupsOf(world.Catalog())
+	h, err := rest.New(rest.Config{Ledger: db, Callers: caller.New(caller.Config{Access: db, Groups: groups}),
+		Groups: groups, Proposer: &preview.Previewer{Ledger: db, Of: preview.Of(db, ""),
+			Reads: func(ledger.Key) bool { return true }}})
+	for _, err := range []error{err,
+		db.SetToken(r.Context(), ledger.Token{Name: g.Name, Subject: g.Subjects[0], Hash: hash}, "test"),
+		db.SetGrant(r.Context(), g, "test")} {
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(h)
+	r.Cleanup(server.Close)
+	r.file = server.URL
+	r.Setenv(tokenVariable, token)
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // TestLinksThatLeadNowhere: what a folder states is not known while a link of it leads nowhere, whatever its name: a
-// diff takes nothing for deleted, and a check says it. A link to a file that is not read, and an editor's, hide nothing.
+// diff takes nothing for deleted, and a check says it. A link to a file that is not read, and an editor's, hide
+// nothing.
 func TestLinksThatLeadNowhere(t *testing.T) {
 	for link, want := range map[string]struct {
 		to       string

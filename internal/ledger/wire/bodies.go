@@ -130,7 +130,7 @@ type ChangeStatus struct {
 	State   ledger.Stage    `json:"state" enum:"committed,applied,live,refused,superseded"`
 	Why     string          `json:"why,omitempty" doc:"The words of who failed or refused it, or what it waits for"`
 	Objects []ledger.Status `json:"objects"`
-	Hidden  int             `json:"hidden,omitempty" doc:"How many objects of it the caller may not read; state is without"`
+	Hidden  int             `json:"hidden,omitempty" doc:"How many objects of it the caller may not read"`
 }
 
 // StatusQuery is the body of POST /status/query.
