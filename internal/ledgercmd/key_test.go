@@ -42,8 +42,8 @@ func TestKeyIsLost(t *testing.T) {
 }
 
 // TestKeyOfAProposalIsLost: a proposal with a Secret whose key is missing can't be shown, approved or committed, and
-// the message names the way out, which works: it is rejected or withdrawn. So it is over HTTP, where nobody is told where
-// the key file would be. Other proposals go on.
+// the message names the way out, which works: it is rejected or withdrawn. So it is over HTTP, where nobody is told
+// where the key file would be. Other proposals go on.
 func TestKeyOfAProposalIsLost(t *testing.T) {
 	r := newRig(t)
 	file := r.write("secret.yaml", secret)

@@ -210,7 +210,8 @@ func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, er
 	return &oneProposal{Body: w}, err
 }
 
-// proposal reads a proposal. Where its key would be is not told. Of one that is only to end, the contents are not needed.
+// proposal reads a proposal. Where its key would be is not told. Of one that is only to end, the contents are not
+// needed.
 func (s *server) proposal(ctx context.Context, number int64, ends bool) (ledger.Proposal, error) {
 	p, err := s.Ledger.Proposal(ctx, number)
 	if ledger.CodeOf(err) != ledger.Unprotected {
