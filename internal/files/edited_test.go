@@ -25,7 +25,9 @@ func TestEditedOfADocument(t *testing.T) {
 	r.until("the objects", func() bool { return r.backend("a") == "one" && r.backend("c") == "one" })
 	put("two.yaml", route("new", "one")+route("a", "one")+route("b", "two"), then)
 	put("one.yaml", "# a comment\n"+route("c", "two"), then)
-	r.until("the edits", func() bool { return r.backend("b") == "two" && r.backend("c") == "two" && r.backend("new") != "" })
+	r.until("the edits", func() bool {
+		return r.backend("b") == "two" && r.backend("c") == "two" && r.backend("new") != ""
+	})
 	for name, want := range map[string]model.Edit{
 		"a": {At: first, Latest: true, Where: "two.yaml"}, "b": {At: then, Where: "two.yaml"},
 		"new": {At: then, Where: "two.yaml"}, "c": {At: then, Where: "one.yaml"},
