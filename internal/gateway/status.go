@@ -46,6 +46,7 @@ func (m *Meaning) NewReports(
 		}, m.Policies.Reports(out, proxied)...),
 		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself),
 			flow.From(newSharedCookies(m.Plan), itself),
+			flow.From(newLostPreflights(m.Plan), itself),
 			flow.From(m.forPickers(), itself)),
 	}
 }

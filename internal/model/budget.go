@@ -93,9 +93,15 @@ func (r Rule) size() (s Size) {
 		}
 	}
 	one := Size{Routes: max(routes, 1)}
-	for _, m := range r.Matches {
+	add := func(m Match) {
 		one.Expressions = one.Routes*m.expressions() + origins
 		s = s.Plus(one.Times(m.spellings()))
+	}
+	for _, m := range r.Matches {
+		add(m)
+		if asks, apart := m.Preflight(); apart && r.statesCORS() {
+			add(asks)
+		}
 	}
 	return s
 }
