@@ -161,6 +161,7 @@ func (m routeReports) report(
 		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
 		Findings: route.Findings, Affected: m.Policies.Affecting(c, ref, "", true),
 	}
+	facts.Affected = m.Policies.Replacing(c, ref, route.Rules, facts.Affected)
 	names := func(r model.Rule) bool { return len(r.Policies) > 0 }
 	if len(facts.Affected) > 0 || slices.ContainsFunc(route.Rules, names) {
 		facts.Denied = m.Policies.Denied(c, ref, route.Rules)
