@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -31,7 +32,8 @@ type clientStage struct {
 }
 
 // openClients serves ways to both servers at the hosts WAY.ws.example and WAY.grpc.example; the ways are "service",
-// "pool", and "duplex": a pool with a picker of others.
+// "pool", and those to pools with a picker of others: "duplex" (FailOpen, FullDuplex), "partial" (FailClose,
+// BufferedPartial).
 func openClients(t *testing.T) *clientStage {
 	t.Helper()
 	program, err := binary()
@@ -62,15 +64,18 @@ func openClients(t *testing.T) *clientStage {
 		objects += fmt.Sprintf(protocolService, name+", namespace: shop", protocol, s.ports[name])
 		objects += "---\n" + route(name+"-service", "service."+name+".example", to(name))
 		for pool, spec := range map[string]string{
-			"pool":   "",
-			"duplex": ", endpointPickerRef: {name: picker, port: {number: 9002}, failureMode: FailOpen}",
+			"pool":    "",
+			"duplex":  ", endpointPickerRef: {name: picker, port: {number: 9002}, failureMode: FailOpen}",
+			"partial": ", endpointPickerRef: {name: picker, port: {number: 9002}, failureMode: FailClose}",
 		} {
 			objects += fmt.Sprintf("---\napiVersion: inference.networking.k8s.io/v1\nkind: InferencePool\n"+
-				"metadata: {name: %[1]s-%[2]s, namespace: shop}\nspec: {selector: {matchLabels: {app: models}}, "+
+				"metadata: {name: %[1]s-%[2]s, namespace: shop, annotations: "+
+				"{inference.cardea.dev/picker-body: %[6]s}}\nspec: {selector: {matchLabels: {app: models}}, "+
 				"targetPorts: [{number: %[3]d}], appProtocol: %[4]s%[5]s}\n---\n"+
 				"apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: %[1]s-%[2]s, namespace: shop, "+
 				"labels: {cardea.dev/inferencepool: %[1]s-%[2]s}}\naddressType: IPv4\n"+
-				"endpoints: [{addresses: [127.0.0.1]}]\nports: []\n---\n", name, pool, s.ports[name], protocol, spec)
+				"endpoints: [{addresses: [127.0.0.1]}]\nports: []\n---\n", name, pool, s.ports[name], protocol, spec,
+				map[bool]string{false: "FullDuplex", true: "BufferedPartial"}[pool == "partial"])
 			objects += route(name+"-"+pool, pool+"."+name+".example",
 				"backendRefs: [{group: inference.networking.k8s.io, kind: InferencePool, name: "+name+"-"+pool+"}]")
 		}
@@ -128,8 +133,8 @@ func (s *clientStage) dialWebSocket(ctx context.Context, host string, header htt
 	return conn, err
 }
 
-// TestWebSocketClients: a client of a library talks to a server of it, through a Service and a pool: what they agree
-// on, texts and bytes of any size, pings, and how they part.
+// TestWebSocketClients: a client of a library talks to a server of it, through a Service and pools: what they agree on,
+// texts and bytes of any size, pings, and how they part. Whatever the picker waits for, there is an answer.
 func TestWebSocketClients(t *testing.T) {
 	t.Parallel()
 	s := openClients(t)
@@ -140,14 +145,32 @@ func TestWebSocketClients(t *testing.T) {
 		}
 		return err
 	})
-	for host, header := range map[string]http.Header{
-		"service.ws.example": nil, "pool.ws.example": nil,
-		"duplex.ws.example": {"X-Pick": {fmt.Sprintf("127.0.0.1:%d", s.ports["ws"])}, "X-Pick-When": {"early"}},
+	to := fmt.Sprintf("127.0.0.1:%d", s.ports["ws"])
+	early, late := http.Header{"X-Pick": {to}, "X-Pick-When": {"early"}}, http.Header{"X-Pick": {to}}
+	silent := http.Header{"X-Pick-Fault": {"hang"}}
+	for name, c := range map[string]struct {
+		way    string
+		header http.Header
+		status string // that refuses it; "": it is served
+	}{
+		"a Service": {"service", nil, ""}, "Cardea's picker": {"pool", nil, ""},
+		"a picker that answers at the head": {"duplex", early, ""}, "one that is sent first parts": {"partial", early, ""},
+		"one that waits for a body, or the proxy": {"duplex", late, ""},
+		"one that waits for a body":               {"partial", late, "503"},
+		"one that says nothing, or the proxy":     {"duplex", silent, ""},
+		"one that says nothing":                   {"partial", silent, "504"},
 	} {
-		t.Run(host, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, stop := context.WithTimeout(t.Context(), Patience)
 			defer stop()
-			conn, err := s.dialWebSocket(ctx, host, header)
+			conn, err := s.dialWebSocket(ctx, c.way+".ws.example", c.header)
+			if c.status != "" {
+				if err == nil || !strings.Contains(err.Error(), c.status) {
+					t.Errorf("%v, want %s", err, c.status)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

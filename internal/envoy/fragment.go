@@ -63,12 +63,13 @@ func renderMatch(r statedRule, m model.Match, routes []*routev3.Route, wrong err
 	var all []byte
 	for _, match := range spellings(match) {
 		for _, route := range routes {
-			own := match
-			if fraction := route.GetMatch().GetRuntimeFraction(); fraction != nil {
+			own, some := match, route.GetMatch()
+			if some != nil { // of what the match takes
 				own = proto.CloneOf(match)
-				own.RuntimeFraction = fraction
+				proto.Merge(own, some)
 			}
 			b, err := encodeRoute(r.Key, own, route)
+			route.Match = some
 			if err != nil {
 				return nil, err
 			}

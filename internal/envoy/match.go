@@ -129,6 +129,9 @@ func spellings(m *routev3.RouteMatch) []*routev3.RouteMatch {
 func matchIndex(r model.Rule, rendered *routev3.RouteMatch) (index int, preflight bool) {
 	rendered = proto.CloneOf(rendered)
 	rendered.RuntimeFraction = nil // of a share of the requests
+	if last := len(rendered.Headers) - 1; last >= 0 && proto.Equal(rendered.Headers[last], toWebSocket()) {
+		rendered.Headers = rendered.Headers[:last]
+	}
 	if rendered.GetPath() == slashes {
 		rendered.PathSpecifier = &routev3.RouteMatch_Path{Path: "/"}
 	}

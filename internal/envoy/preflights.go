@@ -46,8 +46,8 @@ func (f *fragment) addPreflight(r statedRule, match int, routes []*routev3.Route
 func answeringPreflights(routes []*routev3.Route, inherited bool) (answering []*routev3.Route) {
 	for _, r := range routes {
 		runs, stated := slots.RunsAtRoute(slots.CORS, r.GetTypedPerFilterConfig())
-		if r.GetRoute() == nil || stated && !runs || !stated && !inherited {
-			continue
+		if r.GetRoute() == nil || stated && !runs || !stated && !inherited || len(r.GetMatch().GetHeaders()) > 0 {
+			continue // a WebSocket has no preflight
 		}
 		answering = append(answering, &routev3.Route{
 			Match: proto.CloneOf(r.GetMatch()), TypedPerFilterConfig: r.GetTypedPerFilterConfig(),

@@ -87,8 +87,12 @@ func (r Rule) size() (s Size) {
 		routes, origins = 0, 0
 		for _, b := range r.Backends {
 			if b.Weight > 0 {
-				routes++
-				origins += max(r.origins(), b.Filters.origins())
+				n := 1
+				if b.Pool.Picked() && !b.Pool.Own {
+					n = 2 // one is for WebSockets
+				}
+				routes += n
+				origins += n * max(r.origins(), b.Filters.origins())
 			}
 		}
 	}
