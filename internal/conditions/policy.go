@@ -117,7 +117,8 @@ func (p PolicyFacts) resolved(l *list) {
 func (p PolicyFacts) programmed(l *list, a PolicyAncestor, more int) {
 	suffix := ""
 	if more > 0 {
-		suffix = fmt.Sprintf("; and %d more Gateways: see their conditions", more)
+		suffix = fmt.Sprintf("; it applies at %s, too, which have no entry here: cardea explain of the policy tells where",
+			count(more, "more Gateway", "more Gateways"))
 	}
 	reason, message := errorsOn(p.Findings, Programmed)
 	switch {

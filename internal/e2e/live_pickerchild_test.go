@@ -112,8 +112,11 @@ func (s *ownPickerStage) send(body io.Reader) (server string, err error) {
 }
 
 // picks is how many requests the picker was asked about that runs now; -1: none serves.
-func (s *ownPickerStage) picks() int {
-	text, err := s.get("/pickers/shop/llama/metrics")
+func (s *ownPickerStage) picks() int { return s.picksOf("llama") }
+
+// picksOf is how many requests the picker of a pool in namespace shop was asked about; -1: none serves.
+func (s *stage) picksOf(pool string) int {
+	text, err := s.get("/pickers/shop/" + pool + "/metrics")
 	if err != nil {
 		return -1
 	}

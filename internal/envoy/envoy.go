@@ -18,6 +18,7 @@ type stages struct {
 	homes     *flow.Collection[model.ListenerKey, home]
 	ofTables  *flow.Collection[resource.Key, []placed]           // nil: nothing is stated for tables
 	silent    *flow.Collection[model.ListenerKey, model.Encoded] // see silences
+	cors      *flow.Collection[model.ListenerKey, struct{}]      // see listenersWithCORS
 	feedback  *resource.Feedback
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
 	backends  refusedBackends
@@ -68,6 +69,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s.entries = refusedEntries(p.Settings, s.refused)
 	s.ofTables = s.tableSettings()
 	s.silent = s.silences()
+	s.cors = s.listenersWithCORS()
 	s.backends = newRefusedBackends(s.refused)
 	cds, lds, sds := s.clusters(p), s.listeners(p), secrets(p)
 	resources := []*flow.Collection[resource.Key, resource.Resource]{

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,6 +23,9 @@ type fragment struct {
 	// Routes holds, for each of the rule's matches, the bytes of its VirtualHost.routes fields: one, or one for each
 	// backend that has filters of its own; nil where no request can match.
 	Routes model.Rope
+	// Preflights holds, for each match that does not take the preflights of its requests, routes that do; nil: there are
+	// none, or CORS does not hold for the rule. See preflights.go.
+	Preflights model.Rope
 	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
 	PerPlace bool
 	// PerListener: so do its settings.
@@ -30,41 +34,42 @@ type fragment struct {
 	Entries     []plan.SharedKey // of filters that keep state, which its settings name, without their Gateway
 	Problems    []string         // why matches answer 500 in place of what the rule says
 	Fails       bool             // the rule says itself that it answers an error
+	Apart       bool             // a match does not take the preflights of its requests
 }
 
 // renderRule renders a rule for a place. What can't be rendered answers an error, and says why.
 func renderRule(r statedRule, at place) fragment {
 	f := fragment{PerPlace: perPlace(r.Rule), Clusters: r.clusters(), Entries: r.entries(), Fails: r.Error != 0}
 	for i, m := range r.Matches {
-		b, err := renderMatch(r, m, at)
+		routes, err := ruleRoutes(r, m.Path, at)
+		b, err := renderMatch(r, m, routes, err)
 		if err != nil {
 			f.Problems = append(f.Problems, fmt.Sprintf("match %d: %v", i, err))
 			b = substitute(r.Rule, m)
+		} else {
+			f.addPreflight(r, i, routes)
 		}
 		f.Routes = append(f.Routes, b)
 	}
-	f.Hash = hashRoutes(f.Routes)
+	f.Hash = hashRoutes(slices.Concat(f.Routes, f.Preflights))
 	return f
 }
 
-func renderMatch(r statedRule, m model.Match, at place) ([]byte, error) {
+func renderMatch(r statedRule, m model.Match, routes []*routev3.Route, wrong error) ([]byte, error) {
 	match, err := routeMatch(m)
-	if err != nil {
-		return nil, err
-	}
-	routes, err := ruleRoutes(r, m.Path, at)
-	if err != nil {
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
 	var all []byte
 	for _, match := range spellings(match) {
 		for _, route := range routes {
-			own := match
-			if fraction := route.GetMatch().GetRuntimeFraction(); fraction != nil {
+			own, some := match, route.GetMatch()
+			if some != nil { // of what the match takes
 				own = proto.CloneOf(match)
-				own.RuntimeFraction = fraction
+				proto.Merge(own, some)
 			}
 			b, err := encodeRoute(r.Key, own, route)
+			route.Match = some
 			if err != nil {
 				return nil, err
 			}

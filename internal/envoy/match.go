@@ -124,15 +124,27 @@ func spellings(m *routev3.RouteMatch) []*routev3.RouteMatch {
 	return []*routev3.RouteMatch{m, other}
 }
 
-// matchIndex finds the match of a rule that was rendered to a route's match; -1 if there is none.
-func matchIndex(r model.Rule, rendered *routev3.RouteMatch) int {
+// matchIndex finds the match of a rule that was rendered to a route's match, for its requests or for their preflights;
+// -1 if there is none.
+func matchIndex(r model.Rule, rendered *routev3.RouteMatch) (index int, preflight bool) {
 	rendered = proto.CloneOf(rendered)
 	rendered.RuntimeFraction = nil // of a share of the requests
+	if last := len(rendered.Headers) - 1; last >= 0 && proto.Equal(rendered.Headers[last], toWebSocket()) {
+		rendered.Headers = rendered.Headers[:last]
+	}
 	if rendered.GetPath() == slashes {
 		rendered.PathSpecifier = &routev3.RouteMatch_Path{Path: "/"}
 	}
-	return slices.IndexFunc(r.Matches, func(m model.Match) bool {
+	same := func(m model.Match) bool {
 		match, err := routeMatch(m)
 		return err == nil && proto.Equal(match, rendered)
+	}
+	if i := slices.IndexFunc(r.Matches, same); i >= 0 {
+		return i, false
+	}
+	i := slices.IndexFunc(r.Matches, func(m model.Match) bool {
+		asks, apart := m.Preflight()
+		return apart && same(asks)
 	})
+	return i, i >= 0
 }

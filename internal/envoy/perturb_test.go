@@ -21,7 +21,6 @@ var notRendered = map[string]string{
 	"Rule.Policies[]":            "what they state comes as settings",
 	"Rule.Backends[].Policies[]": "what they state comes as settings",
 	"Rule.Backends[].MCP":        "what access policies need there comes as settings",
-	"Rule.Backends[].Pool.Own":   "Cardea's pickers are asked like others",
 	"Backend.Pool.Own":           "Cardea's pickers are asked like others",
 	"Backend.Pool.Partial":       "rules say what the picker is sent",
 	"Backend.TLS.Policy":         "standings are kept by it",

@@ -12,6 +12,7 @@ import (
 	leastrequestv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/least_request/v3"
 	overridehostv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
 	subsetv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/subset/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
@@ -39,7 +40,9 @@ const (
 
 // picking asks a pool's picker which endpoint gets a request. What a client says of it is taken off first, also where
 // there is no picker: a pod is told nothing of it that is not the picker's word.
-func picking(b model.WeightedBackend) []plan.Setting {
+//
+// headOnly: it is sent the head of the request and nothing of its body.
+func picking(b model.WeightedBackend, headOnly bool) []plan.Setting {
 	if b.Pool == nil {
 		return nil
 	}
@@ -55,7 +58,7 @@ func picking(b model.WeightedBackend) []plan.Setting {
 		StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 		// The pool was chosen by weight; another choice would be that of another picker.
 		RouteCacheAction: extprocv3.ExternalProcessor_RETAIN,
-		ProcessingMode:   processing(*b.Pool),
+		ProcessingMode:   processing(*b.Pool, headOnly),
 		// A picker need not wait for a body of which it reads nothing, and whose end may wait for the answer.
 		AllowModeOverride: b.Pool.Partial,
 		MessageTimeout:    seconds(pickerAnswerTimeout),
@@ -73,17 +76,29 @@ func namespaces(names ...string) *extprocv3.MetadataOptions_MetadataNamespaces {
 // processing is what a picker is sent. Of the answer it gets the headers, with the endpoint that serves it, and nothing
 // that comes later: so an answer that is under way does not end with a picker that sends bodies back. With trailers it
 // would, also where the proxy may go on without the picker.
-func processing(p model.Pool) *extprocv3.ProcessingMode {
+func processing(p model.Pool, headOnly bool) *extprocv3.ProcessingMode {
 	mode := &extprocv3.ProcessingMode{
 		RequestHeaderMode: extprocv3.ProcessingMode_SEND, ResponseHeaderMode: extprocv3.ProcessingMode_SEND,
 		RequestBodyMode:    extprocv3.ProcessingMode_FULL_DUPLEX_STREAMED,
 		RequestTrailerMode: extprocv3.ProcessingMode_SEND, // the mode of the body needs it
 	}
-	if p.Partial {
+	switch {
+	case headOnly:
+		mode.RequestBodyMode = extprocv3.ProcessingMode_NONE
+		mode.RequestTrailerMode = extprocv3.ProcessingMode_SKIP
+	case p.Partial:
 		mode.RequestBodyMode = extprocv3.ProcessingMode_BUFFERED_PARTIAL
 		mode.RequestTrailerMode = extprocv3.ProcessingMode_SKIP
 	}
 	return mode
+}
+
+// toWebSocket compares what a request asks to become. A WebSocket's body begins after the answer, so whoever waits for
+// its end before the request goes on waits for ever. HTTP/2's CONNECT for one has the header, too, once it is read.
+func toWebSocket() *routev3.HeaderMatcher {
+	return headerMatch("upgrade", &matcherv3.StringMatcher{
+		MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "websocket"}, IgnoreCase: true,
+	})
 }
 
 // tryOthers has a request that can't be connected to its endpoint go to the next one that the picker named. It adds to

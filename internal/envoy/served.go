@@ -14,6 +14,8 @@ type served struct {
 	Fragment resource.Fragment
 	Routes   model.Rope
 	Needs    []resource.Name
+	// Preflights stand behind the routes of all rules of the domain.
+	Preflights model.Rope
 }
 
 // serve finds what a rule is served as at a listener. What answers an error lets no setting of a farther level answer
@@ -23,10 +25,11 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	if !ok {
 		return served{}, false
 	}
-	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters}
+	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters, Preflights: f.Preflights}
 	_, refused := flow.Fetch(c, s.refused, refusalKey(h.Table.Gateway, out.Fragment))
 	closed := s.refusedEntry(c, h.Table.Gateway, f.Entries) != ""
-	if !refused && !closed && !f.PerPlace && !f.PerListener {
+	inherits := f.Apart && s.inheritsCORS(c, h.Listener)
+	if !refused && !closed && !inherits && !f.PerPlace && !f.PerListener {
 		if f.Fails {
 			out.Routes = s.silence(c, h, out.Routes)
 		}
@@ -38,14 +41,16 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	}
 	out.Fragment.Refused = refused || closed
 	if refused {
-		out.Routes, out.Needs = s.silence(c, h, substitutes(rule)), nil
+		out.Routes, out.Needs, out.Preflights = s.silence(c, h, substitutes(rule)), nil, nil
 		return out, true
 	}
 	r := statedAt(rule, fetch(c, s.settings.Routes, k.Route), h.Listener)
 	if closed {
 		r = s.closedRule(c, h.Table.Gateway, r)
 	}
-	out.Routes = renderRule(r, h.Place).Routes
+	r.CORSAbove = inherits
+	f = renderRule(r, h.Place)
+	out.Routes, out.Preflights = f.Routes, f.Preflights
 	return out, true
 }
 

@@ -33,33 +33,55 @@ func shareRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, e
 	if len(taking) == 0 {
 		return []*routev3.Route{failure(r.Key.Route)}, nil
 	}
-	routes := make([]*routev3.Route, len(taking))
+	var routes []*routev3.Route
 	for i, index := range taking {
-		b := r.Backends[index]
-		if routes[i] = failure(r.Key.Route); !b.Invalid {
-			filters := r.Filters
-			if b.Filters != nil {
-				filters = joinFilters(r.Filters, *b.Filters)
-			}
-			own := r
-			own.Session = cmp.Or(r.Session, b.Session)
-			own.Settings = slots.Join(r.Settings, r.of(index), picking(b))
-			own.Fields = r.fieldsOf(index)
-			route, err := filteredRoute(own, filters, []model.WeightedBackend{b}, m, at)
-			if err != nil {
-				return nil, err
-			}
-			if b.Pool.Picked() {
-				tryOthers(route)
-			}
-			routes[i] = route
+		own, err := backendRoutes(r, index, m, at)
+		if err != nil {
+			return nil, err
 		}
 		if i < len(taking)-1 {
-			sum += uint64(b.Weight)
+			sum += uint64(r.Backends[index].Weight)
 			// No share becomes nothing.
 			taken = min(max(sum*wholeShare/total, taken+1), wholeShare-uint64(len(taking)-1-i))
-			routes[i].Match = &routev3.RouteMatch{RuntimeFraction: fraction(uint32(taken), typev3.FractionalPercent_MILLION)}
+			for _, route := range own {
+				route.Match = cmp.Or(route.Match, &routev3.RouteMatch{})
+				route.Match.RuntimeFraction = fraction(uint32(taken), typev3.FractionalPercent_MILLION)
+			}
 		}
+		routes = append(routes, own...)
+	}
+	return routes, nil
+}
+
+// backendRoutes renders what becomes of the share of a backend. What a picker is sent depends on the route, so where
+// another one than Cardea's picks, WebSockets have a route of their own.
+func backendRoutes(r statedRule, index int, m model.PathMatch, at place) (routes []*routev3.Route, err error) {
+	b := r.Backends[index]
+	if b.Invalid {
+		return []*routev3.Route{failure(r.Key.Route)}, nil
+	}
+	filters := r.Filters
+	if b.Filters != nil {
+		filters = joinFilters(r.Filters, *b.Filters)
+	}
+	ways := []*routev3.RouteMatch{nil}
+	if b.Pool.Picked() && !b.Pool.Own {
+		ways = []*routev3.RouteMatch{{Headers: []*routev3.HeaderMatcher{toWebSocket()}}, nil}
+	}
+	for _, match := range ways {
+		own := r
+		own.Session = cmp.Or(r.Session, b.Session)
+		own.Settings = slots.Join(r.Settings, r.of(index), picking(b, match != nil))
+		own.Fields = r.fieldsOf(index)
+		route, err := filteredRoute(own, filters, []model.WeightedBackend{b}, m, at)
+		if err != nil {
+			return nil, err
+		}
+		if b.Pool.Picked() {
+			tryOthers(route)
+		}
+		route.Match = match
+		routes = append(routes, route)
 	}
 	return routes, nil
 }

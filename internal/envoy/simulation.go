@@ -157,7 +157,16 @@ type renderedMatch struct{ match *routev3.RouteMatch }
 func (m renderedMatch) Words() request.Phrase { return simulate.Words(m.match) }
 
 // IndexIn implements request.Match.
-func (m renderedMatch) IndexIn(r model.Rule) int { return matchIndex(r, m.match) }
+func (m renderedMatch) IndexIn(r model.Rule) int {
+	index, _ := matchIndex(r, m.match)
+	return index
+}
+
+// IsPreflight implements request.Match.
+func (m renderedMatch) IsPreflight(r model.Rule) bool {
+	_, is := matchIndex(r, m.match)
+	return is
+}
 
 // ComparesHost implements request.Match.
 func (m renderedMatch) ComparesHost() bool { return simulate.ComparesHost(m.match) }

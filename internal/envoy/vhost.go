@@ -66,12 +66,14 @@ func (s stages) virtualHosts(
 				}
 			}
 			v.add(c, own, nil)
+			v.addPreflights(own)
 			var forms model.Reduced
 			if len(v.wider) > 0 {
 				forms, _ = flow.Fetch(c, reduced, k)
 			}
 			for _, sites := range v.wider {
 				v.add(c, sites, forms)
+				v.addPreflights(sites)
 			}
 			return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
 		})
@@ -104,6 +106,7 @@ type assembly struct {
 	needs     []resource.Name
 	listed    map[siteMatch]struct{}
 	rules     map[model.RuleKey]served
+	answered  map[siteMatch]struct{} // whose preflights have a route
 }
 
 type siteMatch struct {
@@ -142,7 +145,7 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites plan.Sites, reduced 
 	}
 	if r, ok = v.serve(c, k, v.home); ok {
 		if form := reduced[k]; form != model.FormWhole {
-			r.Routes, r.Needs = v.silence(c, v.home, v.reduce(c, k, form, sites)), nil
+			r.Routes, r.Needs, r.Preflights = v.silence(c, v.home, v.reduce(c, k, form, sites)), nil, nil
 		}
 		v.fragments = append(v.fragments, r.Fragment)
 		v.needs = append(v.needs, r.Needs...)

@@ -16,6 +16,15 @@ func matchText(r model.Rule, index int, rendered request.Phrase) string {
 	return rendered.String()
 }
 
+// takes tells what a match of a rule takes: its requests, or their preflights.
+func takes(r model.Rule, index int, m request.Match) string {
+	text := matchText(r, index, m.Words())
+	if m.IsPreflight(r) {
+		return "CORS preflights of its requests: " + text
+	}
+	return text
+}
+
 func grpcText(m model.GRPCMatch) string {
 	var words []string
 	add := func(what, text string) {

@@ -44,13 +44,15 @@ func (q *asked) near(w *way, l model.PortListener) []Near {
 			continue
 		}
 		at := t.Match.IndexIn(place.rule)
-		miss := Near{Object: t.Rule.Route.String(), Rule: t.Rule.Name, Match: matchText(place.rule, at, t.Match.Words())}
+		miss := Near{Object: t.Rule.Route.String(), Rule: t.Rule.Name, Match: takes(place.rule, at, t.Match)}
 		miss.Where = q.locate(t.Rule.Route, matchField(place.rule, at))
 		switch {
 		case at >= 0 && place.rule.Matches[at].Path.Type == model.PathNone:
 			miss.Why = place.rule.Matches[at].Path.Value + ", so it takes no request"
 		case len(t.Misses) > 0:
 			miss.Why = t.Misses[0]
+		case t.Match.IsPreflight(place.rule):
+			miss.Why = "it matches, too; what rules match themselves comes before preflights"
 		default:
 			miss.Why = "it matches, too; " + q.behind(w, l.Key, winner, t)
 		}

@@ -238,7 +238,7 @@ func (q *asked) rule(w *way, o request.Outcome, listener model.ListenerKey) (Rul
 		return r, true
 	}
 	at := o.Match.IndexIn(place.rule)
-	r.Match, r.Where = matchText(place.rule, at, o.Match.Words()), q.locate(key.Route, matchField(place.rule, at))
+	r.Match, r.Where = takes(place.rule, at, o.Match), q.locate(key.Route, matchField(place.rule, at))
 	rendered, _ := q.rendered(table)
 	if f, found := fragment(rendered, w.result.Domain, origin); found {
 		r.Live = q.live(table, w.result.Domain, f)

@@ -46,6 +46,7 @@ func (m *Meaning) NewReports(
 		}, m.Policies.Reports(out, proxied)...),
 		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself),
 			flow.From(newSharedCookies(m.Plan), itself),
+			flow.From(newLostPreflights(m.Plan), itself),
 			flow.From(m.forPickers(), itself)),
 	}
 }
@@ -160,6 +161,7 @@ func (m routeReports) report(
 		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
 		Findings: route.Findings, Affected: m.Policies.Affecting(c, ref, "", true),
 	}
+	facts.Affected = m.Policies.Replacing(c, ref, route.Rules, facts.Affected)
 	names := func(r model.Rule) bool { return len(r.Policies) > 0 }
 	if len(facts.Affected) > 0 || slices.ContainsFunc(route.Rules, names) {
 		facts.Denied = m.Policies.Denied(c, ref, route.Rules)

@@ -87,15 +87,25 @@ func (r Rule) size() (s Size) {
 		routes, origins = 0, 0
 		for _, b := range r.Backends {
 			if b.Weight > 0 {
-				routes++
-				origins += max(r.origins(), b.Filters.origins())
+				n := 1
+				if b.Pool.Picked() && !b.Pool.Own {
+					n = 2 // one is for WebSockets
+				}
+				routes += n
+				origins += n * max(r.origins(), b.Filters.origins())
 			}
 		}
 	}
 	one := Size{Routes: max(routes, 1)}
-	for _, m := range r.Matches {
+	add := func(m Match) {
 		one.Expressions = one.Routes*m.expressions() + origins
 		s = s.Plus(one.Times(m.spellings()))
+	}
+	for _, m := range r.Matches {
+		add(m)
+		if asks, apart := m.Preflight(); apart && r.statesCORS() {
+			add(asks)
+		}
 	}
 	return s
 }

@@ -30,7 +30,9 @@ func TestFormSizes(t *testing.T) {
 			[...]Size{{4, 6}, {2, 0}, {1, 0}}},
 		"exactly /": {Rule{Matches: []Match{{Path: PathMatch{Type: PathExact, Value: "/"}}}},
 			[...]Size{{2, 0}, {2, 0}, {2, 0}}},
-		"CORS":    {Rule{Matches: prefixes("/a", "/b"), Filters: cors}, [...]Size{{2, 2}, {2, 0}, {1, 0}}},
+		"CORS": {Rule{Matches: prefixes("/a", "/b"), Filters: cors}, [...]Size{{2, 2}, {2, 0}, {1, 0}}},
+		"preflights": {Rule{Matches: []Match{{Method: "PUT"}, {Path: prefixes("/a")[0].Path}, {Headers: header.Headers}},
+			Filters: cors}, [...]Size{{5, 6}, {3, 0}, {1, 0}}},
 		"invalid": {Rule{Matches: prefixes("/a"), Error: 500, Backends: filtered}, [...]Size{{1, 0}, {1, 0}, {1, 0}}},
 	} {
 		if got := c.rule.Forms(); got != c.want {

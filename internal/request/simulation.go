@@ -35,6 +35,8 @@ type Match interface {
 	Words() Phrase
 	// IndexIn finds the match of a rule that became this one; -1 if there is none, as the rule is another one by now.
 	IndexIn(model.Rule) int
+	// IsPreflight: it takes the CORS preflights of the requests that a match of a rule takes, not these themselves.
+	IsPreflight(model.Rule) bool
 	// ComparesHost: besides being a route of its domain, it compares the host that is asked for.
 	ComparesHost() bool
 	// Witnesses are requests that show what it takes at a domain: one that it takes, the first, and near misses. from is

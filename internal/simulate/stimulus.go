@@ -40,7 +40,9 @@ func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 			plain.Header.Set("Origin", origin)
 			preflight := plain.Clone()
 			preflight.Method = http.MethodOptions
-			preflight.Header.Set("Access-Control-Request-Method", taken.Method)
+			if preflight.Header.Get("Access-Control-Request-Method") == "" {
+				preflight.Header.Set("Access-Control-Request-Method", taken.Method)
+			}
 			preflight.Header.Set("Access-Control-Request-Headers", "x-witness")
 			list = append(list, plain, preflight)
 		}

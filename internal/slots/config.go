@@ -82,6 +82,13 @@ func Config(at Level, settings []plan.Setting) map[string]*anypb.Any {
 	return config
 }
 
+// RunsAtRoute tells of what Config encoded for a route whether a slot that is one filter runs; stated is false where
+// farther levels decide.
+func RunsAtRoute(slot string, config map[string]*anypb.Any) (runs, stated bool) {
+	own, stated := config[find(slot).at(Route)]
+	return stated && !proto.Equal(own, off), stated
+}
+
 // Settings takes apart what Config encoded for one filter: each setting's configuration, encoded as if it were alone,
 // by the names of its slot and of the setting.
 func Settings(filter string, config *anypb.Any) map[[2]string]*anypb.Any {

@@ -1,0 +1,45 @@
+package model
+
+import (
+	"net/http"
+	"strings"
+)
+
+// The headers by which a browser asks, in a preflight, whether a script of an origin may send a request (Fetch
+// standard, CORS-preflight fetch).
+const (
+	originHeader  = "origin"
+	methodOfAsked = "access-control-request-method"
+)
+
+// Preflight is what takes the preflights of the requests that a match takes. A preflight has the path and the query of
+// that request, but neither its method nor its headers, except for Origin. It is false if the match takes them itself.
+func (m Match) Preflight() (Match, bool) {
+	asks := Match{Path: m.Path, GRPC: m.GRPC, Query: m.Query, Method: http.MethodOptions}
+	for _, h := range m.Headers {
+		if strings.EqualFold(h.Name, originHeader) {
+			asks.Headers = append(asks.Headers, h)
+		}
+	}
+	if (m.Method == "" || m.Method == http.MethodOptions) && len(asks.Headers) == len(m.Headers) {
+		return Match{}, false
+	}
+	if len(asks.Headers) == 0 {
+		asks.Headers = append(asks.Headers, ValueMatch{Name: originHeader, Regex: true})
+	}
+	asks.Headers = append(asks.Headers, ValueMatch{Name: methodOfAsked, Value: m.Method, Regex: m.Method == ""})
+	return asks, true
+}
+
+// statesCORS tells whether filters of the rule, or of its backends, answer preflights.
+func (r Rule) statesCORS() bool {
+	if r.CORS != nil {
+		return true
+	}
+	for _, b := range r.Backends {
+		if b.Weight > 0 && b.Filters != nil && b.Filters.CORS != nil {
+			return true
+		}
+	}
+	return false
+}
