@@ -22,6 +22,7 @@ import (
 	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -30,6 +31,7 @@ type ownPickerStage struct {
 	*stage
 	client *http.Client
 	ports  []string
+	ends   []func() // of the servers
 	work   string
 }
 
@@ -43,7 +45,7 @@ func openOwnPicker(t *testing.T, n int, program string) *ownPickerStage {
 		server := httptest.NewServer(simulator.New(set).Handler())
 		t.Cleanup(server.Close)
 		_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-		s.ports = append(s.ports, port)
+		s.ports, s.ends = append(s.ports, port), append(s.ends, server.Close)
 	}
 	// Not t.TempDir: a Unix socket's path must be short.
 	work, err := os.MkdirTemp("", "e2e-")
@@ -315,6 +317,23 @@ func TestPickerOfAFolder(t *testing.T) {
 		}
 		return nil
 	})
+
+	// It ends: the picker can't reach it, and the pool says so.
+	s.ends[2]()
+	Eventually(t, func() error {
+		list, err := s.allFindings()
+		if err == nil && !slices.ContainsFunc(list, func(f admin.Finding) bool {
+			return f.Object == "InferencePool shop/llama" && strings.HasPrefix(f.Message, "1 of 3 endpoints doesn't answer "+
+				"Cardea's picker, which sends it nothing: 127.0.0.1:"+s.ports[2])
+		}) {
+			err = fmt.Errorf("%+v", list)
+		}
+		return err
+	})
+	shown, err := s.get("/objects/inferencepools.inference.networking.k8s.io/shop/llama")
+	if err != nil || !strings.Contains(string(shown), model.UnreachedAnnotation+`": "1"`) {
+		t.Errorf("%s %v", shown, err)
+	}
 
 	// The pool goes, and its picker with it.
 	pid = s.reads("process started", "picker shop/llama").PID

@@ -33,6 +33,18 @@ func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *
 	return problems
 }
 
+// unreached warns of endpoints that the pool's picker can't reach. The proxies may reach them: so it is no error.
+func (m *Meaning) unreached(c *flow.Ctx, ref model.ObjectRef, p inferencePool) []model.Finding {
+	told, known := flow.Fetch(c, m.in.Unreached.Collection(), ref)
+	if !known || !p.Pool.Own || told.Count == 0 {
+		return nil
+	}
+	return []model.Finding{{
+		Object: ref, Severity: model.Warning, Field: "spec.targetPorts", Condition: inferencev1.ConditionResolvedRefs,
+		Reason: inferencev1.ReasonResolvedRefs, Message: told.Words(),
+	}}
+}
+
 // pickers are the pools that a route names where it serves, and for which a picker has to run.
 func (m *Meaning) pickers() *flow.Collection[model.ObjectRef, plan.Picker] {
 	return flow.Map(m.pools, "plan/picker", func(c *flow.Ctx, ref model.ObjectRef, p inferencePool) (plan.Picker, bool) {

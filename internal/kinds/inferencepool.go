@@ -39,6 +39,7 @@ func inferencePool() *kind.Kind {
 		columnOr("PICKER", "-", "spec", "endpointPickerRef", "name"),
 		columnOr("FAILURE", "-", "spec", "endpointPickerRef", "failureMode"),
 		columnOr("ENDPOINTS", "-", "metadata", "annotations", model.EndpointsAnnotation),
+		columnOr("UNREACHED", "-", "metadata", "annotations", model.UnreachedAnnotation),
 		{Title: "ACCEPTED", Of: EntriesOf("parents", inferencev1.ConditionAccepted)},
 		{Title: "RESOLVED", Of: EntriesOf("parents", inferencev1.ConditionResolvedRefs)},
 	}

@@ -25,6 +25,8 @@ type Load interface {
 	// Follow replaces the list of endpoints whose load is wanted.
 	Follow(endpoints []string)
 	State(endpoint string) score.State
+	// Gone are the endpoints that don't answer, and why.
+	Gone() map[string]string
 	// Run does the work until ctx ends.
 	Run(ctx context.Context) error
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -65,6 +66,7 @@ type server struct {
 	asked    bool        // and not answered yet
 	next     time.Time   // when it is asked again
 	silent   bool        // it was logged that it tells nothing
+	why      string      // it did not answer, when it went
 }
 
 // New makes a Scraper; Run does the work.
@@ -116,6 +118,19 @@ func (s *Scraper) State(endpoint string) score.State {
 		return score.State{}
 	}
 	return k.state
+}
+
+// Gone are the servers that don't answer, each with what went wrong when it stopped to.
+func (s *Scraper) Gone() map[string]string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	gone := map[string]string{}
+	for endpoint, k := range s.servers {
+		if k.failures >= s.cfg.Failures {
+			gone[endpoint] = k.why
+		}
+	}
+	return gone
 }
 
 // Run asks servers until ctx ends.
@@ -198,11 +213,27 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 	}
 	switch {
 	case k.failures == s.cfg.Failures:
+		k.why = s.cfg.shorten(err)
 		s.cfg.Log.Warn("model server does not answer", "endpoint", endpoint, "error", err)
 		fallthrough
 	case k.failures > s.cfg.Failures:
 		k.next = began.Add(max(s.cfg.Interval, patience))
 	}
+}
+
+// shorten is an error of a question without what all of them have in common, and without numbers that differ each time.
+func (c Config) shorten(err error) string {
+	var failed *url.Error
+	var broken *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer in %s", c.Timeout)
+	case errors.As(err, &broken):
+		return broken.Op + ": " + broken.Err.Error()
+	case errors.As(err, &failed):
+		return failed.Err.Error()
+	}
+	return err.Error()
 }
 
 // at is the address of a server's metrics.
