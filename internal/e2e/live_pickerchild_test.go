@@ -67,7 +67,7 @@ func (s *ownPickerStage) pool(n int) {
 	s.t.Helper()
 	s.write("pool.yaml", fmt.Sprintf(`apiVersion: inference.networking.k8s.io/v1
 kind: InferencePool
-metadata: {name: llama, namespace: shop}
+metadata: {name: llama, namespace: shop, annotations: {inference.cardea.dev/metrics-token: key}}
 spec:
   selector: {matchLabels: {app: models}}
   targetPorts: [{number: %s}]
@@ -281,6 +281,18 @@ func TestPickerOfAFolder(t *testing.T) {
 	s := openOwnPicker(t, 3, program)
 	s.pool(2)
 	s.asks()
+
+	// The Secret with the servers' token is missing, and comes.
+	Eventually(t, func() error {
+		list, err := s.allFindings()
+		if err == nil && !slices.ContainsFunc(list, func(f admin.Finding) bool {
+			return strings.HasPrefix(f.Message, `Secret shop/key has no entry "value" that Cardea's picker can read`)
+		}) {
+			err = fmt.Errorf("%+v", list)
+		}
+		return err
+	})
+	s.write("key.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: shop}, stringData: {value: a}}\n")
 	s.stays()
 	s.upgrades()
 	s.explains("a prompt to explain ")

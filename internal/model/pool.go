@@ -64,11 +64,16 @@ type Picker struct {
 	Problem string
 }
 
+// TokenEntry is the entry of a Secret that has the token for the metrics of model servers.
+const TokenEntry = "value"
+
 // Unreached is what the picker of a pool that Cardea runs says of endpoints that don't answer it. The zero value: all do.
 type Unreached struct {
 	Count int    // of endpoints that don't answer
 	Of    int    // endpoints
 	First string // some of them, each with what is wrong: "10.0.0.1:8000 (dial: connection refused), ..."
+	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	NoToken string
 }
 
 // Words are for a user; "" if all answer. A picker sends nothing to those that don't answer, unless none does.

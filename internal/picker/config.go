@@ -27,6 +27,8 @@ type Load interface {
 	State(endpoint string) score.State
 	// Gone are the endpoints that don't answer, and why.
 	Gone() map[string]string
+	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	NoToken() string
 	// Run does the work until ctx ends.
 	Run(ctx context.Context) error
 }

@@ -60,6 +60,8 @@ func (l *loads) Gone() map[string]string {
 	return gone
 }
 
+func (l *loads) NoToken() string { return "" }
+
 func (l *loads) set(endpoint string, s score.State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,6 +13,8 @@ type Unreached struct {
 	Endpoints int           `json:"endpoints"` // of the pool
 	Count     int           `json:"count"`     // of those that don't answer
 	First     []Unanswering `json:"first"`     // some of them, sorted
+	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	NoToken string `json:"noToken,omitempty"`
 }
 
 // Unanswering is an endpoint that does not answer.
@@ -22,7 +24,7 @@ type Unanswering struct {
 }
 
 func (p *Picker) unreached() Unreached {
-	u := Unreached{First: []Unanswering{}}
+	u := Unreached{First: []Unanswering{}, NoToken: p.cfg.Load.NoToken()}
 	if pool := p.pool.Load(); pool != nil {
 		u.Endpoints = len(pool.addresses)
 	}

@@ -115,7 +115,7 @@ func read(told picker.Unreached) model.Unreached {
 	for _, e := range told.First {
 		first = append(first, fmt.Sprintf("%s (%s)", e.Endpoint, e.Why))
 	}
-	u := model.Unreached{Count: told.Count, Of: told.Endpoints, First: strings.Join(first, ", ")}
+	u := model.Unreached{Count: told.Count, Of: told.Endpoints, First: strings.Join(first, ", "), NoToken: told.NoToken}
 	if more := told.Count - len(told.First); more > 0 {
 		u.First += fmt.Sprintf(" and %d more", more)
 	}

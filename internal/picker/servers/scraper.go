@@ -28,7 +28,9 @@ type Config struct {
 	// TokenFile has the token that servers get as `Authorization: Bearer`; "": none. It is read at the start, and again
 	// when a server does not take the token.
 	TokenFile string
-	Log       *slog.Logger // nil discards
+	// TokenLater: the file may come later, and until then there is no token. Else it has to be there at the start.
+	TokenLater bool
+	Log        *slog.Logger // nil discards
 }
 
 // workers bounds how many servers are asked at a time. If all of them wait for hanging servers, others are asked late,
@@ -84,7 +86,7 @@ func New(cfg Config) (*Scraper, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Scraper{cfg: cfg, reader: newReader(cfg.Names), token: token{file: cfg.TokenFile}, servers: map[string]*server{}}
-	if err := s.token.read(); err != nil {
+	if err := s.token.read(); err != nil && !cfg.TokenLater {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	s.ask = s.fetch(client(cfg))
@@ -131,6 +133,17 @@ func (s *Scraper) Gone() map[string]string {
 		}
 	}
 	return gone
+}
+
+// NoToken says why the token of TokenFile can't be read; "": it can, or none is wanted. While it can't, it is read again.
+func (s *Scraper) NoToken() string {
+	if s.token.problem.Load() == nil {
+		return ""
+	}
+	if err := s.token.read(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // Run asks servers until ctx ends.
