@@ -126,7 +126,8 @@ func (m *Meaning) readPool(
 			message: fmt.Sprintf("%q is not known, so it does not count; use %s or %s", how, inferencev1.FullDuplex,
 				inferencev1.BufferedPartial)})
 	}
-	p.Findings = findings(ref, "", "", append(problems, p.readToken(o.Meta.Labels.Get(inferencev1.MetricsTokenAnnotation))...))
+	problems = append(problems, p.readToken(o.Meta.Labels.Get(inferencev1.MetricsTokenAnnotation))...)
+	p.Findings = findings(ref, "", "", problems)
 	return p, true
 }
 

@@ -68,8 +68,8 @@ func (m *Meaning) unreached(c *flow.Ctx, ref model.ObjectRef, p inferencePool) [
 			reason: inferencev1.ReasonResolvedRefs, field: field, message: message})
 	}
 	if told.NoToken != "" && p.Token != "" {
-		warn(tokenField, fmt.Sprintf("Secret %s/%s has no entry %q that Cardea's picker can read, so model servers are asked "+
-			"without a token: %s", ref.Namespace(), p.Token, model.TokenEntry, told.NoToken))
+		warn(tokenField, fmt.Sprintf("Secret %s/%s has no entry %q that Cardea's picker can read, so model servers are "+
+			"asked without a token: %s", ref.Namespace(), p.Token, model.TokenEntry, told.NoToken))
 	}
 	if told.Count > 0 {
 		warn("spec.targetPorts", told.Words())
@@ -80,6 +80,7 @@ func (m *Meaning) unreached(c *flow.Ctx, ref model.ObjectRef, p inferencePool) [
 // pickers are the pools that a route names where it serves, and for which a picker has to run.
 func (m *Meaning) pickers() *flow.Collection[model.ObjectRef, plan.Picker] {
 	return flow.Map(m.pools, "plan/picker", func(c *flow.Ctx, ref model.ObjectRef, p inferencePool) (plan.Picker, bool) {
-		return plan.Picker{UID: p.Selection.UID, Leaving: p.Selection.Leaving, Token: p.Token}, p.Pool.Own && served(c, m.naming, ref)
+		needed := p.Pool.Own && served(c, m.naming, ref)
+		return plan.Picker{UID: p.Selection.UID, Leaving: p.Selection.Leaving, Token: p.Token}, needed
 	})
 }

@@ -20,8 +20,8 @@ const InferencePoolLabel = ownGroup + "/inferencepool"
 // are ready, by port ("80:2,81:0").
 const EndpointsAnnotation = ownGroup + "/endpoints"
 
-// UnreachedAnnotation is on InferencePools that the running Cardea shows, if their pickers tell: how many endpoints don't
-// answer the picker.
+// UnreachedAnnotation is on InferencePools that the running Cardea shows, if their pickers tell: how many endpoints
+// don't answer the picker.
 const UnreachedAnnotation = ownGroup + "/unreached"
 
 // LongestLabel is how many characters a label's value has at most.

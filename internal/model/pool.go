@@ -67,7 +67,7 @@ type Picker struct {
 // TokenEntry is the entry of a Secret that has the token for the metrics of model servers.
 const TokenEntry = "value"
 
-// Unreached is what the picker of a pool that Cardea runs says of endpoints that don't answer it. The zero value: all do.
+// Unreached is what the picker of a pool that Cardea runs says of endpoints that don't answer it. Zero: all do.
 type Unreached struct {
 	Count int    // of endpoints that don't answer
 	Of    int    // endpoints

@@ -155,7 +155,8 @@ func TestManyUnreached(t *testing.T) {
 		told.First = append(told.First, picker.Unanswering{Endpoint: fmt.Sprintf("10.0.0.%d:1", i), Why: "EOF"})
 	}
 	words := read(told).Words()
-	if !strings.HasPrefix(words, "5 of 9 endpoints don't answer") || !strings.HasSuffix(words, "10.0.0.2:1 (EOF) and 2 more") {
+	if !strings.HasPrefix(words, "5 of 9 endpoints don't answer") ||
+		!strings.HasSuffix(words, "10.0.0.2:1 (EOF) and 2 more") {
 		t.Error(words)
 	}
 }

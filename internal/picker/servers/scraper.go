@@ -135,7 +135,7 @@ func (s *Scraper) Gone() map[string]string {
 	return gone
 }
 
-// NoToken says why the token of TokenFile can't be read; "": it can, or none is wanted. While it can't, it is read again.
+// NoToken says why the token of TokenFile can't be read; "": it can, or none is wanted. Then it is read again.
 func (s *Scraper) NoToken() string {
 	if s.token.problem.Load() == nil {
 		return ""
