@@ -21,7 +21,7 @@ var towers = map[string][]string{
 	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "extendtest", "internal/e2e", "internal/cli", "internal/ledgercmd",
 		"internal/ledgerserver",
 		"internal/inventory", "internal/snapshot",
-		"internal/server", "internal/standalone", "internal/pickerchild", "internal/assembly",
+		"internal/server", "internal/standalone", "internal/pickerchild", "internal/assembly", "internal/unreached",
 		"internal/ledger/live", "internal/ledger/preview",
 		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world",
 		"internal/dataplanes", "internal/builtin", "internal/build"},

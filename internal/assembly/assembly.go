@@ -24,6 +24,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
 	"cardea.dev/cardea/internal/proxyfiles"
+	"cardea.dev/cardea/internal/unreached"
 	"cardea.dev/cardea/internal/world"
 	"cardea.dev/cardea/internal/xds"
 )
@@ -105,6 +106,11 @@ func New(c Config) (p *Parts, err error) {
 	p.all = []func(context.Context) error{
 		w.Graph.Run, fetcher.Run, keeper.Run, after(fetcher.Tried(), p.XDS.Run), after(fetcher.Tried(), p.Files.Run),
 		shown.Run, explainer.Run, api.Run,
+	}
+	if c.Explain.Picker != nil {
+		p.all = append(p.all, unreached.New(unreached.Config{
+			Graph: w.Graph, Pickers: w.Plan.Pickers, States: w.Sources.Unreached, Admin: c.Explain.Picker,
+		}).Run)
 	}
 	return p, nil
 }

@@ -113,6 +113,8 @@ func (o *pickerFlags) bindServers(cmd *cobra.Command) {
 	f.StringVar(&s.TokenFile, "metrics-token-file", "",
 		"file with a token that servers get with each question (Authorization: Bearer);\n"+
 			"it is read again when a server does not take it")
+	f.BoolVar(&s.TokenLater, "metrics-token-later", false,
+		"the file of --metrics-token-file may come later; until then there is no token")
 	f.StringArrayVar(&o.metrics, "metric", nil, `where a server tells its load, FIELD=NAME or FIELD=NAME{label="value"};`+
 		"\nfields are queue, running, kv-cache, lora, block-size (default: the names of vLLM,\n"+
 		"SGLang, TensorRT-LLM and llama.cpp)")

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -115,6 +116,47 @@ func TestUnhealthyIsCounted(t *testing.T) {
 	}
 }
 
+// TestUnhealthyAtOnce: the header x-envoy-immediate-health-check-fail takes an endpoint out at once in the answer to a
+// request, and never in the answer to a check, whatever its status is: checks are counted.
+func TestUnhealthyAtOnce(t *testing.T) {
+	t.Parallel()
+	const header = "x-envoy-immediate-health-check-fail"
+	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
+	var failing, checks atomic.Int64
+	serving(t, s, "check", func(w http.ResponseWriter, r *http.Request) { // its check fails, and says so
+		if r.URL.Path == "/health" && failing.Load() > 0 {
+			checks.Add(1)
+			w.Header().Set(header, "true")
+			if failing.Load() == 2 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}
+	})
+	serving(t, s, "traffic", func(w http.ResponseWriter, r *http.Request) { // another answer says so
+		if r.URL.Path == "/bye" {
+			w.Header().Set(header, "true")
+		}
+	})
+	for name, interval := range map[string]string{"check": "20ms", "traffic": "1h"} {
+		s.write(name+".yaml", serviceFile(name, name)+"---\n"+routeFile(name, name+".example", to(name))+"---\n"+
+			backendPolicyFile(name, "panicThreshold: 0, healthCheck: "+
+				"{interval: "+interval+", unhealthy: 1000, http: {path: /health}}"))
+	}
+	s.start()
+	s.Ready(t)
+	s.soon("GET http://check.example/ -> 200")
+	s.soon("GET http://traffic.example/ -> 200")
+	s.expect("GET http://traffic.example/bye -> 200")
+	s.soon("GET http://traffic.example/ -> 503")
+	for _, way := range []int64{1, 2} {
+		failing.Store(way)
+		for until := checks.Load() + 50; checks.Load() < until; {
+			s.expect("GET http://check.example/ -> 200")
+		}
+		s.expect("GET http://check.example/ -> 200")
+	}
+}
+
 // TestHealthChecksOfGRPC asks a real server for the health of one of its services.
 func TestHealthChecksOfGRPC(t *testing.T) {
 	t.Parallel()
@@ -122,7 +164,13 @@ func TestHealthChecksOfGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, state := grpc.NewServer(), health.NewServer()
+	var asked atomic.Int64
+	server, state := grpc.NewServer(grpc.UnaryInterceptor(func(
+		ctx context.Context, request any, _ *grpc.UnaryServerInfo, answer grpc.UnaryHandler,
+	) (any, error) {
+		asked.Add(1)
+		return answer(ctx, request)
+	})), health.NewServer()
 	healthpb.RegisterHealthServer(server, state)
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(server.Stop)
@@ -134,13 +182,17 @@ func TestHealthChecksOfGRPC(t *testing.T) {
 		"metadata: {name: rpc, namespace: shop}, spec: {parentRefs: [{name: web}], "+
 		"rules: [{backendRefs: [{name: rpc, port: 80}]}]}}\n")
 	s.write("policy.yaml", backendPolicyFile("rpc", "panicThreshold: 0, "+
-		"healthCheck: {interval: 50ms, unhealthy: 1, grpc: {service: shop}}"))
+		"healthCheck: {interval: 50ms, unhealthy: 1000, grpc: {service: shop}}"))
 	s.start()
 	s.Ready(t)
 	const call = "GRPC http://rpc.example/shop.Cart/Add" // the server has no such method, and says so
 	s.soon(call + " -> UNIMPLEMENTED")
+	before := asked.Load()
 	state.SetServingStatus("shop", healthpb.HealthCheckResponse_NOT_SERVING)
 	s.soon(call + " -> UNAVAILABLE")
+	if n := asked.Load() - before; n > 500 { // at once, whatever the threshold is
+		t.Errorf("it is out after %d checks", n)
+	}
 	state.SetServingStatus("shop", healthpb.HealthCheckResponse_SERVING)
 	s.soon(call + " -> UNIMPLEMENTED")
 }

@@ -22,6 +22,7 @@ import (
 	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -30,6 +31,7 @@ type ownPickerStage struct {
 	*stage
 	client *http.Client
 	ports  []string
+	ends   []func() // of the servers
 	work   string
 }
 
@@ -43,7 +45,7 @@ func openOwnPicker(t *testing.T, n int, program string) *ownPickerStage {
 		server := httptest.NewServer(simulator.New(set).Handler())
 		t.Cleanup(server.Close)
 		_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-		s.ports = append(s.ports, port)
+		s.ports, s.ends = append(s.ports, port), append(s.ends, server.Close)
 	}
 	// Not t.TempDir: a Unix socket's path must be short.
 	work, err := os.MkdirTemp("", "e2e-")
@@ -65,7 +67,7 @@ func (s *ownPickerStage) pool(n int) {
 	s.t.Helper()
 	s.write("pool.yaml", fmt.Sprintf(`apiVersion: inference.networking.k8s.io/v1
 kind: InferencePool
-metadata: {name: llama, namespace: shop}
+metadata: {name: llama, namespace: shop, annotations: {inference.cardea.dev/metrics-token: key}}
 spec:
   selector: {matchLabels: {app: models}}
   targetPorts: [{number: %s}]
@@ -282,6 +284,18 @@ func TestPickerOfAFolder(t *testing.T) {
 	s := openOwnPicker(t, 3, program)
 	s.pool(2)
 	s.asks()
+
+	// The Secret with the servers' token is missing, and comes.
+	Eventually(t, func() error {
+		list, err := s.allFindings()
+		if err == nil && !slices.ContainsFunc(list, func(f admin.Finding) bool {
+			return strings.HasPrefix(f.Message, `Secret shop/key has no entry "value" that Cardea's picker can read`)
+		}) {
+			err = fmt.Errorf("%+v", list)
+		}
+		return err
+	})
+	s.write("key.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: shop}, stringData: {value: a}}\n")
 	s.stays()
 	s.upgrades()
 	s.explains("a prompt to explain ")
@@ -318,6 +332,23 @@ func TestPickerOfAFolder(t *testing.T) {
 		}
 		return nil
 	})
+
+	// It ends: the picker can't reach it, and the pool says so.
+	s.ends[2]()
+	Eventually(t, func() error {
+		list, err := s.allFindings()
+		if err == nil && !slices.ContainsFunc(list, func(f admin.Finding) bool {
+			return f.Object == "InferencePool shop/llama" && strings.HasPrefix(f.Message, "1 of 3 endpoints doesn't answer "+
+				"Cardea's picker, which sends it nothing: 127.0.0.1:"+s.ports[2])
+		}) {
+			err = fmt.Errorf("%+v", list)
+		}
+		return err
+	})
+	shown, err := s.get("/objects/inferencepools.inference.networking.k8s.io/shop/llama")
+	if err != nil || !strings.Contains(string(shown), model.UnreachedAnnotation+`": "1"`) {
+		t.Errorf("%s %v", shown, err)
+	}
 
 	// The pool goes, and its picker with it.
 	pid = s.reads("process started", "picker shop/llama").PID

@@ -84,6 +84,7 @@ type inferencePool struct {
 	Pool      model.Pool
 	Broken    bool         // the picker that it names can't be asked
 	Own       model.Picker // how far Cardea's own got, where Pool says that it is asked
+	Token     string       // the Secret with the token for metrics that Cardea's own gives to model servers
 	Selection plan.Selection
 	Ports     []int32 // of each pod
 	Protocol  model.BackendProtocol
@@ -125,6 +126,7 @@ func (m *Meaning) readPool(
 			message: fmt.Sprintf("%q is not known, so it does not count; use %s or %s", how, inferencev1.FullDuplex,
 				inferencev1.BufferedPartial)})
 	}
+	problems = append(problems, p.readToken(o.Meta.Labels.Get(inferencev1.MetricsTokenAnnotation))...)
 	p.Findings = findings(ref, "", "", problems)
 	return p, true
 }

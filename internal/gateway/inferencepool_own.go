@@ -3,6 +3,8 @@ package gateway
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	inferencev1 "cardea.dev/cardea/api/inference/v1"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -33,9 +35,52 @@ func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *
 	return problems
 }
 
+// tokenField is where a pool names the Secret with the token for metrics.
+var tokenField = fmt.Sprintf("metadata.annotations[%s]", inferencev1.MetricsTokenAnnotation)
+
+// readToken reads which Secret has the token for the metrics of model servers. One that can't exist would be the end of
+// the picker.
+func (p *inferencePool) readToken(named string) []problem {
+	message := ""
+	switch wrong := validation.IsDNS1123Subdomain(named); {
+	case named == "":
+		return nil
+	case !p.Pool.Own:
+		message = "it has no effect: Cardea runs no picker for the pool"
+	case len(wrong) > 0:
+		message = fmt.Sprintf("%q is no name of a Secret, so it does not count: %s", named, wrong[0])
+	default:
+		p.Token = named
+		return nil
+	}
+	return []problem{{severity: model.Warning, field: tokenField, message: message}}
+}
+
+// unreached warns of endpoints that the pool's picker can't reach. The proxies may reach them: so it is no error.
+func (m *Meaning) unreached(c *flow.Ctx, ref model.ObjectRef, p inferencePool) []model.Finding {
+	told, known := flow.Fetch(c, m.in.Unreached.Collection(), ref)
+	if !known || !p.Pool.Own {
+		return nil
+	}
+	var problems []problem
+	warn := func(field, message string) {
+		problems = append(problems, problem{severity: model.Warning, condition: inferencev1.ConditionResolvedRefs,
+			reason: inferencev1.ReasonResolvedRefs, field: field, message: message})
+	}
+	if told.NoToken != "" && p.Token != "" {
+		warn(tokenField, fmt.Sprintf("Secret %s/%s has no entry %q that Cardea's picker can read, so model servers are "+
+			"asked without a token: %s", ref.Namespace(), p.Token, model.TokenEntry, told.NoToken))
+	}
+	if told.Count > 0 {
+		warn("spec.targetPorts", told.Words())
+	}
+	return findings(ref, "", "", problems)
+}
+
 // pickers are the pools that a route names where it serves, and for which a picker has to run.
 func (m *Meaning) pickers() *flow.Collection[model.ObjectRef, plan.Picker] {
 	return flow.Map(m.pools, "plan/picker", func(c *flow.Ctx, ref model.ObjectRef, p inferencePool) (plan.Picker, bool) {
-		return plan.Picker{UID: p.Selection.UID, Leaving: p.Selection.Leaving}, p.Pool.Own && served(c, m.naming, ref)
+		needed := p.Pool.Own && served(c, m.naming, ref)
+		return plan.Picker{UID: p.Selection.UID, Leaving: p.Selection.Leaving, Token: p.Token}, needed
 	})
 }

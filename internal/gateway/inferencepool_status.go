@@ -19,7 +19,7 @@ func (m poolReports) report(
 ) (plan.Report[inferencev1.InferencePoolStatus], bool) {
 	read, _ := flow.Fetch(c, m.pools, ref)
 	use := m.use(c, ref)
-	findings := slices.Concat(read.Findings, use.front("spec.selector"), use.Findings)
+	findings := slices.Concat(read.Findings, m.unreached(c, ref, read), use.front("spec.selector"), use.Findings)
 	facts := conditions.PoolFacts{Generation: o.Meta.Generation, Findings: findings}
 	instead, _ := flow.Fetch(c, m.failovers, ref)
 	facts.Instead = instead.words()

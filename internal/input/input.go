@@ -121,6 +121,9 @@ type Sources struct {
 	Fronts *flow.Source[model.ObjectRef, model.Front]
 	// Pickers tells, by InferencePool, how far the picker got that is run for it where the environment says so.
 	Pickers *flow.Source[model.ObjectRef, model.Picker]
+	// Unreached tells, by InferencePool, which endpoints the picker can't reach that is run for it; nothing is known of
+	// one without an entry.
+	Unreached *flow.Source[model.ObjectRef, model.Unreached]
 	// Fetched is what is known of documents that policies depend on. Nothing is known of one without an entry.
 	Fetched *flow.Source[model.FetchKey, model.Fetched]
 	// Files tells which files of this machine proxies can write; nothing is known of one without an entry.
@@ -144,12 +147,14 @@ func New(g *flow.Graph, catalog *kind.Catalog) *Sources {
 	s.Environment = flow.NewSource[model.ObjectRef, model.Environment](g, "input/environment")
 	s.Fronts = flow.NewSource[model.ObjectRef, model.Front](g, "input/front")
 	s.Pickers = flow.NewSource[model.ObjectRef, model.Picker](g, "input/picker")
+	s.Unreached = flow.NewSource[model.ObjectRef, model.Unreached](g, "input/unreached")
 	s.Fetched = flow.NewSource[model.FetchKey, model.Fetched](g, "input/fetched")
 	s.Files = flow.NewSource[model.File, model.FileState](g, "input/file")
 	s.LastGood = flow.NewSource[model.MaterialKey, model.Material](g, "input/last-good")
 	g.Apply("start", func(b *flow.Batch) { // there is nothing to load
 		s.Fronts.Synced(b)
 		s.Pickers.Synced(b)
+		s.Unreached.Synced(b)
 		s.Fetched.Synced(b)
 		s.Withdrawn.Synced(b)
 		s.LastGood.Synced(b)

@@ -15,7 +15,8 @@ import (
 func inferencePool() *kind.Kind {
 	k := custom(model.KindInferencePool, selected(kind.Custom[inferencev1.InferencePoolSpec]()))
 	k.Optional, k.Fades, k.Many = true, true, true
-	k.Annotations = []string{inferencev1.PickerBodyAnnotation, inferencev1.PickerAnnotation}
+	k.Annotations = []string{inferencev1.PickerBodyAnnotation, inferencev1.PickerAnnotation,
+		inferencev1.MetricsTokenAnnotation}
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		r := kind.References{Namespace: from.Namespace()}
 		picker := spec.(*inferencev1.InferencePoolSpec).EndpointPickerRef
@@ -39,6 +40,7 @@ func inferencePool() *kind.Kind {
 		columnOr("PICKER", "-", "spec", "endpointPickerRef", "name"),
 		columnOr("FAILURE", "-", "spec", "endpointPickerRef", "failureMode"),
 		columnOr("ENDPOINTS", "-", "metadata", "annotations", model.EndpointsAnnotation),
+		columnOr("UNREACHED", "-", "metadata", "annotations", model.UnreachedAnnotation),
 		{Title: "ACCEPTED", Of: EntriesOf("parents", inferencev1.ConditionAccepted)},
 		{Title: "RESOLVED", Of: EntriesOf("parents", inferencev1.ConditionResolvedRefs)},
 	}

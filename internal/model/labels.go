@@ -20,14 +20,21 @@ const InferencePoolLabel = ownGroup + "/inferencepool"
 // are ready, by port ("80:2,81:0").
 const EndpointsAnnotation = ownGroup + "/endpoints"
 
+// UnreachedAnnotation is on InferencePools that the running Cardea shows, if their pickers tell: how many endpoints
+// don't answer the picker.
+const UnreachedAnnotation = ownGroup + "/unreached"
+
+// LongestLabel is how many characters a label's value has at most.
+const LongestLabel = 63
+
 // LabelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
 func LabelValue(name string) string {
-	const most, hashed = 63, 12
-	if len(name) <= most {
+	const hashed = 12
+	if len(name) <= LongestLabel {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return strings.TrimRight(name[:most-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
+	return strings.TrimRight(name[:LongestLabel-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
 }
 
 // Labels are an object's labels, in order of their keys. Most objects have one or none, and a map would need ten times

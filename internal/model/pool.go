@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -61,6 +62,32 @@ type Picker struct {
 	Address netip.AddrPort
 	// Problem says why it does not run; "": it does, or begins to.
 	Problem string
+}
+
+// TokenEntry is the entry of a Secret that has the token for the metrics of model servers.
+const TokenEntry = "value"
+
+// Unreached is what the picker of a pool that Cardea runs says of endpoints that don't answer it. Zero: all do.
+type Unreached struct {
+	Count int    // of endpoints that don't answer
+	Of    int    // endpoints
+	First string // some of them, each with what is wrong: "10.0.0.1:8000 (dial: connection refused), ..."
+	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	NoToken string
+}
+
+// Words are for a user; "" if all answer. A picker sends nothing to those that don't answer, unless none does.
+func (u Unreached) Words() string {
+	what := fmt.Sprintf("%d of %d endpoints don't answer Cardea's picker, which sends them nothing", u.Count, u.Of)
+	switch {
+	case u.Count == 0:
+		return ""
+	case u.Count >= u.Of:
+		what = fmt.Sprintf("none of its endpoints (%d) answers Cardea's picker, which sends requests to all of them", u.Of)
+	case u.Count == 1:
+		what = fmt.Sprintf("1 of %d endpoints doesn't answer Cardea's picker, which sends it nothing", u.Of)
+	}
+	return what + ": " + u.First
 }
 
 // PickerOf is how the picker of a pool is reached.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,6 +74,9 @@ func (o *Objects) show(v flow.View, ref model.ObjectRef, told told) (any, bool) 
 	maps.Copy(meta.Annotations, stated)
 	if text, known := told.endpoints[ref]; known {
 		meta.Annotations[model.EndpointsAnnotation] = text
+	}
+	if u, known := flow.Get(v, o.world.Sources.Unreached.Collection(), ref); known {
+		meta.Annotations[model.UnreachedAnnotation] = strconv.Itoa(u.Count)
 	}
 	return k.Content.Show(t, meta, found.Spec, status), true
 }

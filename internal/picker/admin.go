@@ -13,6 +13,7 @@ import (
 //
 //	GET  /metrics            metrics
 //	GET  /healthz            200 when the members of the pool are known, else 503
+//	GET  /unreached          which endpoints don't answer (Unreached)
 //	GET  /explain            which endpoint a request without a body would get, by load alone
 //	POST /explain/PATH       the same for a request: its path, its headers, its body
 //
@@ -25,6 +26,7 @@ func (p *Picker) admin() http.Handler {
 			http.Error(w, "the members of the pool are not known yet", http.StatusServiceUnavailable)
 		}
 	})
+	mux.HandleFunc("GET /unreached", func(w http.ResponseWriter, _ *http.Request) { write(w, p.unreached()) })
 	mux.HandleFunc("/explain", p.serveExplain)
 	mux.HandleFunc("/explain/", p.serveExplain)
 	return mux
@@ -37,8 +39,12 @@ func (p *Picker) serveExplain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := call{path: strings.TrimPrefix(r.URL.Path, "/explain"), header: r.Header.Get, body: body}
+	write(w, p.explain(c))
+}
+
+func write(w http.ResponseWriter, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	_ = e.Encode(p.explain(c)) // fails if the client is gone
+	_ = e.Encode(answer) // fails if the client is gone
 }

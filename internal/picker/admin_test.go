@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/bodytest"
 	"cardea.dev/cardea/internal/picker/objectives"
 	"cardea.dev/cardea/internal/picker/rewrite"
 	"cardea.dev/cardea/internal/picker/score"
@@ -52,6 +53,21 @@ func TestExplain(t *testing.T) {
 	}
 	if p.index.Len() != size || p.flights.all() != 0 {
 		t.Error("explaining changed something")
+	}
+}
+
+// TestUnreadBodies: a body has to arrive in time, also at pages that read none.
+func TestUnreadBodies(t *testing.T) {
+	handler := newPicker(t, &loads{}, "10.0.0.1:1").adminServer().Handler
+	for _, path := range []string{"/explain/v1/completions", "/metrics", "/nowhere"} {
+		for length, deadlines := range map[int64]int{9: 1, -1: 1, 0: 0} {
+			answer := bodytest.NewAnswer()
+			q, _ := bodytest.Request(t, "POST", path, strings.NewReader("123456789"), length)
+			handler.ServeHTTP(answer, q)
+			if len(answer.Deadlines) != deadlines {
+				t.Errorf("%s, %d bytes: %d deadlines, want %d", path, length, len(answer.Deadlines), deadlines)
+			}
+		}
 	}
 }
 

@@ -25,6 +25,10 @@ type Load interface {
 	// Follow replaces the list of endpoints whose load is wanted.
 	Follow(endpoints []string)
 	State(endpoint string) score.State
+	// Gone are the endpoints that don't answer, and why.
+	Gone() map[string]string
+	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	NoToken() string
 	// Run does the work until ctx ends.
 	Run(ctx context.Context) error
 }

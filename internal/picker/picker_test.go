@@ -48,6 +48,20 @@ func (l *loads) State(endpoint string) score.State {
 	return l.states[endpoint]
 }
 
+func (l *loads) Gone() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	gone := map[string]string{}
+	for endpoint, s := range l.states {
+		if s.Gone {
+			gone[endpoint] = "gone"
+		}
+	}
+	return gone
+}
+
+func (l *loads) NoToken() string { return "" }
+
 func (l *loads) set(endpoint string, s score.State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

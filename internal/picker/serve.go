@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"cardea.dev/cardea/internal/picker/members"
+	"cardea.dev/cardea/internal/webserver"
 )
 
 const (
@@ -25,6 +26,8 @@ const (
 	// grace is how long requests may go on when the picker ends. Their streams are cut then; what becomes of them is the
 	// gateway's failure mode.
 	grace = 10 * time.Second
+	// bodyTime is how long the body of a question to the admin API may take to arrive.
+	bodyTime = 10 * time.Second
 )
 
 // Listeners is where a Picker serves.
@@ -78,8 +81,10 @@ func (p *Picker) Run(ctx context.Context, at Listeners) error {
 	return g.Wait()
 }
 
+func (p *Picker) adminServer() *http.Server { return webserver.New(p.cfg.Log, bodyTime, p.admin()) }
+
 func (p *Picker) serveAdmin(ctx context.Context, g *errgroup.Group, at net.Listener) {
-	server := &http.Server{Handler: p.admin(), ReadHeaderTimeout: 10 * time.Second}
+	server := p.adminServer()
 	g.Go(func() error {
 		if err := server.Serve(at); err != http.ErrServerClosed {
 			return fmt.Errorf("serve the admin API: %w", err)

@@ -1,7 +1,6 @@
 package pickerchild
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -33,15 +32,21 @@ const (
 type child struct {
 	dir string
 
-	filed sync.Mutex // guards text, and its file
-	text  []byte     // what the picker reads
+	filed sync.Mutex // guards told, and its files
+	told  told       // what the picker reads
 
 	process *process.Process
 	stop    context.CancelFunc
 	leaving bool               // it was told to end
-	next    []byte             // what the one reads that follows it when it has ended; nil: none does
+	next    *told              // what the one reads that follows it when it has ended; nil: none does
 	unwatch context.CancelFunc // ends the wait until it serves
 	admin   string             // base URL of its admin API; "": it does not serve
+}
+
+// told is what a picker reads.
+type told struct {
+	members string // its pool, as JSON
+	token   string // that its model servers want; "": none is known
 }
 
 // folder is the name of the folder of a pool's picker.
@@ -51,6 +56,7 @@ func folder(pool model.ObjectRef) string {
 }
 
 func (c *child) membersFile() string   { return filepath.Join(c.dir, "members.json") }
+func (c *child) tokenFile() string     { return filepath.Join(c.dir, "token") }
 func (c *child) addressesFile() string { return filepath.Join(c.dir, "addresses") }
 
 // command makes what makes the command of each start.
@@ -68,30 +74,48 @@ func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd,
 			return nil, err
 		}
 		return exec.Command(program, "picker", "--members", c.membersFile(), "--listen", "127.0.0.1:0",
-			"--admin", "127.0.0.1:0", "--addresses", c.addressesFile(), "--name", pool.Name()), nil
+			"--admin", "127.0.0.1:0", "--addresses", c.addressesFile(), "--name", pool.Name(),
+			"--metrics-token-file", c.tokenFile(), "--metrics-token-later"), nil
 	}
 }
 
 // tell tells the picker what changed. What can't be written is written before the next start.
-func (c *child) tell(text []byte, log *slog.Logger) {
+func (c *child) tell(is told, log *slog.Logger) {
 	c.filed.Lock()
 	defer c.filed.Unlock()
-	if bytes.Equal(text, c.text) {
+	if is == c.told {
 		return
 	}
-	c.text = text
+	c.told = is
 	if err := c.write(); err != nil && !os.IsNotExist(err) { // there is no folder before the first start
 		log.Error("a picker is not told the endpoints of its pool", "error", err)
 	}
 }
 
-// write replaces the file at once. The caller holds filed.
+// write replaces the files, each at once. The caller holds filed.
 func (c *child) write() error {
-	draft := c.membersFile() + ".draft"
-	if err := os.WriteFile(draft, c.text, 0o600); err != nil {
+	if err := replace(c.tokenFile(), c.told.token); err != nil {
+		return fmt.Errorf("token for model servers: %w", err)
+	}
+	if err := replace(c.membersFile(), c.told.members); err != nil {
 		return fmt.Errorf("endpoints of the pool: %w", err)
 	}
-	return os.Rename(draft, c.membersFile())
+	return nil
+}
+
+// replace writes a file at once; without a text, there is none.
+func replace(file, text string) error {
+	if text == "" {
+		if err := os.Remove(file); !os.IsNotExist(err) {
+			return err
+		}
+		return nil
+	}
+	draft := file + ".draft"
+	if err := os.WriteFile(draft, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(draft, file)
 }
 
 func (c *child) remove(log *slog.Logger) {

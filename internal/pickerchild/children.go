@@ -61,14 +61,15 @@ func (c *Children) keep(ctx context.Context, p *pools, changed map[model.ObjectR
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for pool := range changed {
-		switch child, wanted := c.list[pool], p.wanted[pool]; {
+		switch child, wanted := c.list[pool], p.wants(pool); {
 		case child == nil && wanted:
-			c.start(ctx, pool, p.text(pool))
+			c.start(ctx, pool, p.told(pool))
 		case child == nil:
 		case wanted && child.leaving:
-			child.next = p.text(pool)
+			next := p.told(pool)
+			child.next = &next
 		case wanted:
-			child.tell(p.text(pool), c.config.Log)
+			child.tell(p.told(pool), c.config.Log)
 		case child.leaving:
 			child.next = nil
 		default:
@@ -81,9 +82,9 @@ func (c *Children) keep(ctx context.Context, p *pools, changed map[model.ObjectR
 
 // start runs the child of a pool until it is stopped, and then another one if the pool wants one again. The caller
 // holds mu.
-func (c *Children) start(ctx context.Context, pool model.ObjectRef, text []byte) {
+func (c *Children) start(ctx context.Context, pool model.ObjectRef, is told) {
 	running, stop := context.WithCancel(ctx)
-	child := &child{dir: filepath.Join(c.config.Dir, folder(pool)), text: text, stop: stop}
+	child := &child{dir: filepath.Join(c.config.Dir, folder(pool)), told: is, stop: stop}
 	run, err := process.New(process.Config{
 		Name: "picker " + pool.NamespacedName(), Command: child.command(c.config.Program, pool), Level: level, Grace: grace,
 		Log:      c.config.Log,
@@ -101,7 +102,7 @@ func (c *Children) start(ctx context.Context, pool model.ObjectRef, text []byte)
 		defer c.mu.Unlock()
 		delete(c.list, pool)
 		if child.next != nil {
-			c.start(ctx, pool, child.next)
+			c.start(ctx, pool, *child.next)
 		}
 	})
 }

@@ -2,7 +2,14 @@ package pickerchild
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 )
 
 // TestWantedAgain: a picker that is wanted again while it ends is followed by another one, which is told the pool as it
@@ -58,4 +65,46 @@ func TestWantedAgainAndNotAnyMore(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestTokenOfASecret: a picker gets the token of the Secret that its pool names, as it is, and no other one's.
+func TestTokenOfASecret(t *testing.T) {
+	r := open(t)
+	llama, other := pool("llama"), pool("other")
+	secret := func(name, entry, value string) {
+		r.apply(func(b *flow.Batch) {
+			r.secrets.Set(b, ref(model.KindSecret, name), input.Object[input.SecretSpec]{
+				Spec: &input.SecretSpec{Data: map[string][]byte{entry: []byte(value)}},
+			})
+		})
+	}
+	token := func(pool model.ObjectRef, want string) {
+		t.Helper()
+		r.eventually(func() error {
+			text, err := os.ReadFile(filepath.Join(r.config.Dir, folder(pool), "token"))
+			if err != nil && !os.IsNotExist(err) || string(text) != want {
+				return fmt.Errorf("%s has %q, want %q (%v)", pool.Name(), text, want, err)
+			}
+			return nil
+		})
+	}
+	secret("key", "value", "one")
+	secret("others", "value", "another")
+	secret("empty", "password", "none")
+	r.apply(func(b *flow.Batch) { r.pickers.Set(b, llama, plan.Picker{Token: "key"}) })
+	r.want(other)
+	r.run()
+	r.serves(llama, 0)
+	r.serves(other, 0)
+	token(llama, "one")
+	token(other, "")
+	secret("key", "value", "two")
+	token(llama, "two")
+	r.apply(func(b *flow.Batch) { r.pickers.Set(b, llama, plan.Picker{Token: "empty"}) })
+	token(llama, "")
+	secret("empty", "value", "three")
+	token(llama, "three")
+	r.apply(func(b *flow.Batch) { r.secrets.Delete(b, ref(model.KindSecret, "empty")) })
+	token(llama, "")
+	r.mayEnd()
 }

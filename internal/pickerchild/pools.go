@@ -24,7 +24,10 @@ type pools struct {
 	objectives *flow.Follower[model.ObjectRef, input.Object[v1alpha2.InferenceObjectiveSpec]]
 	renames    *flow.Follower[model.ObjectRef, input.Object[v1alpha2.InferenceModelRewriteSpec]]
 
-	wanted     map[model.ObjectRef]bool
+	secrets *flow.Follower[model.ObjectRef, input.Object[input.SecretSpec]]
+
+	wanted     map[model.ObjectRef]plan.Picker
+	tokens     map[model.ObjectRef]string                               // by Secret
 	endpoints  map[model.ObjectRef]map[model.ObjectRef][]model.Endpoint // by pool and Gateway
 	priorities map[model.ObjectRef]map[string]int                       // by pool and an InferenceObjective's name
 	rewrites   map[model.ObjectRef]map[string]rewrite.Object            // by pool and an InferenceModelRewrite's name
@@ -37,7 +40,9 @@ func follow(c Config) *pools {
 	return &pools{
 		pickers: flow.Follow(c.Plan.Pickers), backends: flow.Follow(c.Plan.Backends),
 		objectives: flow.Follow(objectives.Collection()), renames: flow.Follow(renames.Collection()),
-		wanted:     map[model.ObjectRef]bool{},
+		secrets:    flow.Follow(input.Of[input.SecretSpec](c.Sources, model.KindSecret).Collection()),
+		wanted:     map[model.ObjectRef]plan.Picker{},
+		tokens:     map[model.ObjectRef]string{},
 		endpoints:  map[model.ObjectRef]map[model.ObjectRef][]model.Endpoint{},
 		priorities: map[model.ObjectRef]map[string]int{},
 		rewrites:   map[model.ObjectRef]map[string]rewrite.Object{},
@@ -50,6 +55,7 @@ func (p *pools) stop() {
 	p.backends.Stop()
 	p.objectives.Stop()
 	p.renames.Stop()
+	p.secrets.Stop()
 }
 
 // read takes what changed up to v, and returns the pools whose pickers begin, end, or are told something else.
@@ -58,7 +64,7 @@ func (p *pools) read(v flow.View) map[model.ObjectRef]bool {
 	for c := range p.pickers.Changes(v) {
 		changed[c.Key] = true
 		if delete(p.wanted, c.Key); !c.Deleted {
-			p.wanted[c.Key] = true
+			p.wanted[c.Key] = c.Value
 		}
 	}
 	for c := range p.backends.Changes(v) {
@@ -96,7 +102,29 @@ func (p *pools) read(v flow.View) map[model.ObjectRef]bool {
 				rewrite.Object{Name: c.Key.Name(), Created: c.Value.Meta.Created, Spec: *c.Value.Spec})
 		}
 	}
+	for c := range p.secrets.Changes(v) {
+		p.readToken(c, changed)
+	}
 	return changed
+}
+
+// readToken takes a Secret that changed. Its pools are looked for: they are few, and so are these changes.
+func (p *pools) readToken(
+	c flow.Change[model.ObjectRef, input.Object[input.SecretSpec]], changed map[model.ObjectRef]bool,
+) {
+	if delete(p.tokens, c.Key); !c.Deleted && len(c.Value.Spec.Data[model.TokenEntry]) > 0 {
+		p.tokens[c.Key] = string(c.Value.Spec.Data[model.TokenEntry])
+	}
+	for pool, is := range p.wanted {
+		if secretOf(pool, is) == c.Key {
+			changed[pool] = true
+		}
+	}
+}
+
+// secretOf is the Secret with the token that a pool's model servers want.
+func secretOf(pool model.ObjectRef, is plan.Picker) model.ObjectRef {
+	return model.Ref(model.KindSecret, pool.Namespace(), is.Token)
 }
 
 // set sets a value of a map of maps.
@@ -138,8 +166,19 @@ func forget[V any](
 	}
 }
 
-// text is what the picker of a pool reads: its endpoints, sorted, the priorities of its objectives, and its rewrites.
-func (p *pools) text(pool model.ObjectRef) []byte {
+// wants tells whether a pool needs a picker.
+func (p *pools) wants(pool model.ObjectRef) bool {
+	_, is := p.wanted[pool]
+	return is
+}
+
+// told is what the picker of a pool reads.
+func (p *pools) told(pool model.ObjectRef) told {
+	return told{members: p.text(pool), token: p.tokens[secretOf(pool, p.wanted[pool])]}
+}
+
+// text is the pool of a picker: its endpoints, sorted, the priorities of its objectives, and its rewrites.
+func (p *pools) text(pool model.ObjectRef) string {
 	told := members.Pool{Members: []members.Member{}, Objectives: p.priorities[pool],
 		Rewrites: rewrite.From(slices.Collect(maps.Values(p.rewrites[pool])))}
 	for _, list := range p.endpoints[pool] {
@@ -158,5 +197,5 @@ func (p *pools) text(pool model.ObjectRef) []byte {
 	if err != nil {
 		panic(err) // strings and numbers
 	}
-	return append(text, '\n')
+	return string(text) + "\n"
 }

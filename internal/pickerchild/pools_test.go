@@ -70,7 +70,7 @@ func TestWhoIsTold(t *testing.T) {
 		if got := strings.Join(told, " "); got != step.told {
 			t.Errorf("%s: %q are told, want %q", step.what, got, step.told)
 		}
-		if got := strings.TrimSpace(string(p.text(a))); got != step.a {
+		if got := strings.TrimSpace(p.text(a)); got != step.a {
 			t.Errorf("%s: a reads %s, want %s", step.what, got, step.a)
 		}
 	}

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 func picker(args []string) error {
 	flags := map[string]string{}
 	for pair := range slices.Chunk(args, 2) {
-		flags[pair[0]] = pair[1]
+		flags[pair[0]] = pair[len(pair)-1] // the last one has no value
 	}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM)
@@ -81,6 +81,7 @@ type rig struct {
 	backends   *flow.Source[plan.BackendKey, model.Backend]
 	objectives *input.Source[v1alpha2.InferenceObjectiveSpec]
 	rewrites   *input.Source[v1alpha2.InferenceModelRewriteSpec]
+	secrets    *input.Source[input.SecretSpec]
 }
 
 // open makes Children, and does not start them.
@@ -93,6 +94,7 @@ func open(t *testing.T) *rig {
 		backends:   flow.NewSource[plan.BackendKey, model.Backend](g, "plan/backend"),
 		objectives: input.Of[v1alpha2.InferenceObjectiveSpec](sources, model.KindInferenceObjective),
 		rewrites:   input.Of[v1alpha2.InferenceModelRewriteSpec](sources, model.KindModelRewrite),
+		secrets:    input.Of[input.SecretSpec](sources, model.KindSecret),
 	}
 	r.Children = New(Config{
 		Graph: g, Sources: sources, Program: os.Args[0], Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),

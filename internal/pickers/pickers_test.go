@@ -65,6 +65,38 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestRenderToken: the container of a picker whose pool names a Secret reads the token from there; another one mounts
+// nothing.
+func TestRenderToken(t *testing.T) {
+	pod := func(token string) corev1.PodSpec {
+		texts, err := render(model.Ref(model.KindInferencePool, "models", "llama"), plan.Picker{Token: token}, "cardea:v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deployed appsv1.Deployment
+		if err := json.Unmarshal(texts[deployment], &deployed); err != nil {
+			t.Fatal(err)
+		}
+		return deployed.Spec.Template.Spec
+	}
+	is := pod("key")
+	args, mounts := strings.Join(is.Containers[0].Args, " "), is.Containers[0].VolumeMounts
+	if !strings.HasPrefix(args, "picker --pool models/llama ") || len(is.Volumes) != 1 || len(mounts) != 1 {
+		t.Fatalf("%s, %+v, %+v", args, is.Volumes, mounts)
+	}
+	secret := is.Volumes[0].Secret
+	file := mounts[0].MountPath + "/" + secret.Items[0].Path
+	if secret.SecretName != "key" || !*secret.Optional || secret.Items[0].Key != model.TokenEntry ||
+		is.Volumes[0].Name != mounts[0].Name ||
+		!strings.HasSuffix(args, " --metrics-token-file="+file+" --metrics-token-later") {
+		t.Errorf("%s, %+v, %+v", args, secret, mounts)
+	}
+	if is = pod(""); len(is.Volumes)+len(is.Containers[0].VolumeMounts) > 0 ||
+		strings.Contains(strings.Join(is.Containers[0].Args, " "), "token") {
+		t.Errorf("%+v", is)
+	}
+}
+
 // TestProblem: what somebody can mend is told, once it is sure.
 func TestProblem(t *testing.T) {
 	refused := func(says string) error {

@@ -69,8 +69,8 @@ func (r *Runner) reconcile(ctx context.Context, pool model.ObjectRef) (again tim
 	return again, errors.Join(failed...)
 }
 
-// planned is the plan for a pool, and what is remembered of it. A pool with another UID is another object, of which
-// nothing is known.
+// planned is the plan for a pool, and what is remembered of it. Of another plan, such as for another pool of the same
+// name, nothing was applied.
 func (r *Runner) planned(pool model.ObjectRef) (p plan.Picker, known record, planned bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (r *Runner) planned(pool model.ObjectRef) (p plan.Picker, known record, pla
 		return p, known, false
 	}
 	own := r.record(pool)
-	if own.uid != p.UID {
-		*own = record{uid: p.UID, state: own.state}
+	if own.planned != p {
+		*own = record{planned: p, state: own.state}
 	}
 	return p, *own, true
 }

@@ -36,6 +36,9 @@ const (
 const AdminPort = 9090
 
 const (
+	// tokenFolder is where a container has the Secret with the token for metrics; tokenFile is its only file.
+	tokenFolder, tokenFile = "/var/run/cardea/metrics", "token"
+
 	grpcPort  = "grpc"    // name of model.PickerPort
 	adminPort = "metrics" // name of AdminPort
 	nonRoot   = 65532
@@ -110,7 +113,7 @@ func (r *renderer) deployment() *appsv1ac.DeploymentApplyConfiguration {
 				WithAnnotations(map[string]string{
 					"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(AdminPort),
 				}).
-				WithSpec(corev1ac.PodSpec().
+				WithSpec(corev1ac.PodSpec().WithVolumes(r.volumes()...).
 					WithServiceAccountName(r.name.Name).WithAutomountServiceAccountToken(true).WithEnableServiceLinks(false).
 					WithSecurityContext(corev1ac.PodSecurityContext().
 						WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
@@ -118,8 +121,28 @@ func (r *renderer) deployment() *appsv1ac.DeploymentApplyConfiguration {
 					WithContainers(r.container()))))
 }
 
+// volumes has the Secret with the token for metrics. It may come later, or never: a picker without it is better than
+// none, and says that it is missing.
+func (r *renderer) volumes() []*corev1ac.VolumeApplyConfiguration {
+	if r.picker.Token == "" {
+		return nil
+	}
+	return []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(tokenFile).WithSecret(
+		corev1ac.SecretVolumeSource().WithSecretName(r.picker.Token).WithOptional(true).
+			WithItems(corev1ac.KeyToPath().WithKey(model.TokenEntry).WithPath(tokenFile)))}
+}
+
+// withToken has a container read the token.
+func (r *renderer) withToken(c *corev1ac.ContainerApplyConfiguration) *corev1ac.ContainerApplyConfiguration {
+	if r.picker.Token == "" {
+		return c
+	}
+	return c.WithArgs("--metrics-token-file="+tokenFolder+"/"+tokenFile, "--metrics-token-later").
+		WithVolumeMounts(corev1ac.VolumeMount().WithName(tokenFile).WithMountPath(tokenFolder).WithReadOnly(true))
+}
+
 func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
-	return corev1ac.Container().WithName("picker").WithImage(r.image).
+	return r.withToken(corev1ac.Container().WithName("picker").WithImage(r.image).
 		WithArgs("picker", "--pool", r.pool.NamespacedName(),
 			fmt.Sprintf("--listen=:%d", model.PickerPort), fmt.Sprintf("--admin=:%d", AdminPort)).
 		WithEnv(corev1ac.EnvVar().WithName("GOMEMLIMIT").WithValue(memoryTarget)).
@@ -140,7 +163,7 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 			WithRequests(corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 			}).
-			WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)}))
+			WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)})))
 }
 
 // probe asks for a page of the admin API; period and timeout are in seconds.

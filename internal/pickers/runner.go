@@ -57,10 +57,10 @@ type Runner struct {
 
 // record is what is remembered of a pool. If it is lost, everything is applied once more, which changes nothing.
 type record struct {
-	uid    string
-	prints [kindsEnd]string // of the objects after they were applied; "": they were not
-	quiet  time.Time        // until then nothing is repaired
-	state  *model.Picker    // as reported; nil: it was not
+	planned plan.Picker      // for which the objects were applied
+	prints  [kindsEnd]string // of the objects after they were applied; "": they were not
+	quiet   time.Time        // until then nothing is repaired
+	state   *model.Picker    // as reported; nil: it was not
 }
 
 // New makes a Runner. It does nothing before Run.

@@ -72,6 +72,7 @@ type Selection struct {
 type Picker struct {
 	UID     string // of the InferencePool
 	Leaving bool   // the InferencePool is being deleted
+	Token   string // the Secret of its namespace with the token that model servers want (model.TokenEntry); "": none
 }
 
 // Class is what becomes of a GatewayClass.

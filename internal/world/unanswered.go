@@ -11,13 +11,13 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// unanswered tells of backends that nobody answers for. Who asks for findings looks for them: so a change of endpoints
-// costs no more for it.
+// unanswered tells of backends that nobody answers for, and of slices that have no effect. Who asks for findings looks
+// for them: so a change of endpoints costs no more for it.
 func (w *World) unanswered(v flow.View) (list []model.Finding) {
 	for key := range flow.All(v, w.Plan.Backends) {
 		list = append(list, w.noEndpoint(v, key)...)
 	}
-	return byMessage(list)
+	return byMessage(append(list, w.meaning.IgnoredSlices(v)...))
 }
 
 // newlyUnanswered are those that the edits of a Try bring; v is its View.
@@ -27,12 +27,13 @@ func (w *World) newlyUnanswered(v flow.View) (list []model.Finding) {
 			list = append(list, w.noEndpoint(v, change.Key)...)
 		}
 	}
-	return byMessage(list)
+	return byMessage(append(list, w.meaning.NewlyIgnoredSlices(v)...))
 }
 
 // unansweredOf are those about one object.
 func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) []model.Finding {
-	if k := w.Sources.Catalog.Of(ref.Kind()); k == nil || k.Sliced == nil {
+	k := w.Sources.Catalog.Of(ref.Kind())
+	if k == nil || k.Sliced == nil && ref.Kind() != model.KindEndpointSlice {
 		return nil
 	}
 	return slices.DeleteFunc(w.unanswered(v), func(f model.Finding) bool { return f.Object != ref })

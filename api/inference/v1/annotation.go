@@ -8,6 +8,10 @@ const PickerBodyAnnotation = "inference.cardea.dev/picker-body"
 // unless the value is NoPicker.
 const PickerAnnotation = "inference.cardea.dev/picker"
 
+// MetricsTokenAnnotation is Cardea's own, on a pool without endpointPickerRef: the Secret of its namespace with the
+// token that Cardea's picker gives the model servers when it asks for their metrics.
+const MetricsTokenAnnotation = "inference.cardea.dev/metrics-token"
+
 // NoPicker as the value of PickerAnnotation: the proxies choose.
 const NoPicker = "None"
 

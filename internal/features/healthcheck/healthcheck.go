@@ -38,8 +38,8 @@ type Spec struct {
 	// +optional
 	Jitter *gatewayv1.Duration `json:"jitter,omitempty"`
 	// Unhealthy is how many checks in a row have to fail before an endpoint gets no requests. Nothing stated: 3. One is
-	// enough where `http.retriable` leaves the status out, where the answer has the header
-	// x-envoy-immediate-health-check-fail, and of gRPC where the answer is another than SERVING.
+	// enough where `http.retriable` leaves the status out, and of gRPC where the answer is another than SERVING. An answer
+	// to a request, not to a check, takes its endpoint out at once with the header x-envoy-immediate-health-check-fail.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

@@ -69,9 +69,10 @@ func (s *Scraper) refused(answer *http.Response) error {
 	switch status := answer.StatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		if err := s.token.read(); err != nil { // it may have been changed
-			return silence(why + "; " + err.Error())
+			why += "; " + err.Error()
 		}
-		return silence(why + "; give the servers' token with --metrics-token-file")
+		return silence(why + "; give the servers' token: --metrics-token-file, or the annotation " +
+			"inference.cardea.dev/metrics-token of the pool")
 	case status < 400:
 		return silence(why + "; only redirects on its own host are followed: say where its metrics are with --metrics-path")
 	case status < 500, status == http.StatusNotImplemented:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -27,7 +28,9 @@ type Config struct {
 	// TokenFile has the token that servers get as `Authorization: Bearer`; "": none. It is read at the start, and again
 	// when a server does not take the token.
 	TokenFile string
-	Log       *slog.Logger // nil discards
+	// TokenLater: the file may come later, and until then there is no token. Else it has to be there at the start.
+	TokenLater bool
+	Log        *slog.Logger // nil discards
 }
 
 // workers bounds how many servers are asked at a time. If all of them wait for hanging servers, others are asked late,
@@ -65,6 +68,7 @@ type server struct {
 	asked    bool        // and not answered yet
 	next     time.Time   // when it is asked again
 	silent   bool        // it was logged that it tells nothing
+	why      string      // it did not answer, when it went
 }
 
 // New makes a Scraper; Run does the work.
@@ -82,7 +86,7 @@ func New(cfg Config) (*Scraper, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Scraper{cfg: cfg, reader: newReader(cfg.Names), token: token{file: cfg.TokenFile}, servers: map[string]*server{}}
-	if err := s.token.read(); err != nil {
+	if err := s.token.read(); err != nil && !cfg.TokenLater {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	s.ask = s.fetch(client(cfg))
@@ -116,6 +120,30 @@ func (s *Scraper) State(endpoint string) score.State {
 		return score.State{}
 	}
 	return k.state
+}
+
+// Gone are the servers that don't answer, each with what went wrong when it stopped to.
+func (s *Scraper) Gone() map[string]string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	gone := map[string]string{}
+	for endpoint, k := range s.servers {
+		if k.failures >= s.cfg.Failures {
+			gone[endpoint] = k.why
+		}
+	}
+	return gone
+}
+
+// NoToken says why the token of TokenFile can't be read; "": it can, or none is wanted. Then it is read again.
+func (s *Scraper) NoToken() string {
+	if s.token.problem.Load() == nil {
+		return ""
+	}
+	if err := s.token.read(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // Run asks servers until ctx ends.
@@ -198,11 +226,27 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 	}
 	switch {
 	case k.failures == s.cfg.Failures:
+		k.why = s.cfg.shorten(err)
 		s.cfg.Log.Warn("model server does not answer", "endpoint", endpoint, "error", err)
 		fallthrough
 	case k.failures > s.cfg.Failures:
 		k.next = began.Add(max(s.cfg.Interval, patience))
 	}
+}
+
+// shorten is an error of a question without what all of them have in common, and without numbers that differ each time.
+func (c Config) shorten(err error) string {
+	var failed *url.Error
+	var broken *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer in %s", c.Timeout)
+	case errors.As(err, &broken):
+		return broken.Op + ": " + broken.Err.Error()
+	case errors.As(err, &failed):
+		return failed.Err.Error()
+	}
+	return err.Error()
 }
 
 // at is the address of a server's metrics.

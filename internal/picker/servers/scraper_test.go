@@ -308,6 +308,30 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestTokenLater: a token that is not there yet is no mistake where it may come later; it is told of until it is read,
+// by whoever asks, and servers get it from then on.
+func TestTokenLater(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	server := httptest.NewServer(keyed("new", "vllm:num_requests_waiting 1\n"))
+	defer server.Close()
+	s := newScraper(t, func(c *Config) { c.Interval, c.TokenFile, c.TokenLater = time.Millisecond, file, true })
+	endpoint := server.Listener.Addr().String()
+	s.Follow([]string{endpoint})
+	run(t, s)
+	if why := s.NoToken(); !strings.Contains(why, file) || s.State(endpoint).Known || s.State(endpoint).Gone {
+		t.Errorf("%q, %+v", why, s.State(endpoint))
+	}
+	write(t, file, "two words")
+	if why := s.NoToken(); !strings.Contains(why, "one word") || strings.Contains(why, "two") {
+		t.Errorf("%q", why)
+	}
+	write(t, file, "new")
+	eventually(t, "the server gets the token", func() bool { return s.State(endpoint).Known && s.NoToken() == "" })
+	if none := newScraper(t, func(*Config) {}); none.NoToken() != "" {
+		t.Errorf("no token is wanted, and it says %q", none.NoToken())
+	}
+}
+
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {

@@ -11,7 +11,8 @@ import (
 type token struct {
 	file string // "": none
 
-	value atomic.Pointer[string]
+	value   atomic.Pointer[string]
+	problem atomic.Pointer[string] // why it could not be read last; nil: it could
 }
 
 // read reads the file. If that fails, the token from before stays.
@@ -19,6 +20,14 @@ func (t *token) read() error {
 	if t.file == "" {
 		return nil
 	}
+	err := t.load()
+	if t.problem.Store(nil); err != nil {
+		t.problem.Store(new(err.Error()))
+	}
+	return err
+}
+
+func (t *token) load() error {
 	text, err := os.ReadFile(t.file)
 	if err != nil {
 		return fmt.Errorf("read the token of metrics: %w", err)
