@@ -87,9 +87,19 @@ func (p PolicyFacts) accepted(l *list, a PolicyAncestor) {
 	case reason != "":
 		l.set("Accepted", false, reason, message)
 	default:
-		l.set("Accepted", true, "Accepted", "the policy is accepted")
+		l.set("Accepted", true, "Accepted", p.warned("the policy is accepted"))
 	}
 	p.resolved(l)
+}
+
+// warned adds the warnings about what the policy states to some words.
+func (p PolicyFacts) warned(words string) string {
+	for _, f := range p.Findings {
+		if f.Severity == model.Warning && f.Reason != KeySetPending {
+			words += "; " + f.Says()
+		}
+	}
+	return cut(words)
 }
 
 // KeySetPending is the reason of a finding on ResolvedRefs that says that keys are not known yet.

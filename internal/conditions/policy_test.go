@@ -66,3 +66,30 @@ func TestPolicyIsProgrammedWhenProxiesHaveIt(t *testing.T) {
 		}
 	}
 }
+
+// TestPolicySaysItsWarnings: what is warned of stands in Accepted, which stays true; keys that are not known yet stand in
+// ResolvedRefs, and errors in place of it all.
+func TestPolicySaysItsWarnings(t *testing.T) {
+	const warned = "spec.rules[a]: no client can begin"
+	warning := model.Finding{Severity: model.Warning, Field: "spec.rules[a]", Message: "no client can begin"}
+	pending := model.Finding{Severity: model.Warning, Condition: "ResolvedRefs", Reason: KeySetPending, Message: "wait"}
+	wrong := model.Finding{Condition: "Accepted", Reason: "Invalid", Message: "wrong"}
+	for _, c := range []struct {
+		findings []model.Finding
+		want     string
+	}{
+		{nil, "True: the policy is accepted"},
+		{[]model.Finding{warning}, "True: the policy is accepted; " + warned},
+		{[]model.Finding{warning, pending, warning}, "True: the policy is accepted; " + warned + "; " + warned},
+		{[]model.Finding{pending}, "True: the policy is accepted"},
+		{[]model.Finding{warning, wrong}, "False: wrong"},
+	} {
+		status := Policy(PolicyFacts{Findings: c.findings, Ancestors: []PolicyAncestor{
+			{Object: model.Ref(model.KindGateway, "infra", "edge")},
+		}})
+		accepted := status.Ancestors[0].Conditions[0]
+		if got := fmt.Sprintf("%s: %s", accepted.Status, accepted.Message); accepted.Type != "Accepted" || got != c.want {
+			t.Errorf("%v: %s %s, want %s", c.findings, accepted.Type, got, c.want)
+		}
+	}
+}
