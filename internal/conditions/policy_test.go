@@ -67,12 +67,14 @@ func TestPolicyIsProgrammedWhenProxiesHaveIt(t *testing.T) {
 	}
 }
 
-// TestPolicySaysItsWarnings: what is warned of stands in Accepted, which stays true; keys that are not known yet stand in
-// ResolvedRefs, and errors in place of it all.
+// TestPolicySaysItsWarnings: what is warned of stands in Accepted, which stays true; keys that are not known yet stand
+// in ResolvedRefs, and errors in place of it all.
 func TestPolicySaysItsWarnings(t *testing.T) {
 	const warned = "spec.rules[a]: no client can begin"
 	warning := model.Finding{Severity: model.Warning, Field: "spec.rules[a]", Message: "no client can begin"}
-	pending := model.Finding{Severity: model.Warning, Condition: "ResolvedRefs", Reason: KeySetPending, Message: "wait"}
+	pending := model.Finding{
+		Severity: model.Warning, Condition: "ResolvedRefs", Reason: KeySetPending, Message: "wait",
+	}
 	wrong := model.Finding{Condition: "Accepted", Reason: "Invalid", Message: "wrong"}
 	for _, c := range []struct {
 		findings []model.Finding

@@ -7,8 +7,8 @@
 // Without lines as arguments, those of the input are done.
 //
 // The client prints a line for each: the names of tools, what a tool answered, or the error. With CERT, KEY and CA in
-// its environment, files in PEM, it shows a certificate. ADDRESS is where it connects to, whatever the URL says; with
-// WAIT, a duration, it tries that long until the gateway answers.
+// its environment, files in PEM, it shows a certificate; it sends TOKEN as a bearer token. ADDRESS is where it connects
+// to, whatever the URL says; with WAIT, a duration, it tries that long until the gateway answers.
 package main
 
 import (
@@ -172,5 +172,19 @@ func caller() (*http.Client, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}
 	}
-	return &http.Client{Transport: transport}, nil
+	return &http.Client{Transport: bearer{transport, os.Getenv("TOKEN")}}, nil
+}
+
+// bearer adds a token to requests, if there is one.
+type bearer struct {
+	http.RoundTripper
+	token string
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.RoundTripper.RoundTrip(r)
 }

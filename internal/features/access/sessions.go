@@ -34,7 +34,8 @@ func (l Level) warnOfSessions(read []*reading) {
 // ofMessages tells whether a rule is about some messages to MCP servers.
 func (r Rule) ofMessages() bool {
 	a := r.Authorization
-	return a != nil && (a.MCP != nil && len(a.MCP.Methods) > 0 || a.CEL != nil && strings.Contains(a.CEL.Expression, toolName))
+	return a != nil && (a.MCP != nil && len(a.MCP.Methods) > 0 ||
+		a.CEL != nil && strings.Contains(a.CEL.Expression, toolName))
 }
 
 // beginSessions tells whether rules of the level let all callers of a rule begin sessions, in either version of the
