@@ -95,3 +95,31 @@ func TestPolicySaysItsWarnings(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignPolicyIsProgrammed: a policy of another API has the condition by the name of GEP-713, too, with the same
+// words, for each Gateway; a policy of Cardea has not, and nothing is said where the target is missing.
+func TestForeignPolicyIsProgrammed(t *testing.T) {
+	edge := PolicyAncestor{
+		Object: model.Ref(model.KindGateway, "infra", "edge"), Standing: resource.Standing{Acknowledged: true},
+	}
+	waits := PolicyAncestor{Object: model.Ref(model.KindGateway, "infra", "waits")}
+	missing := PolicyAncestor{Object: model.Ref(model.KindGateway, "infra", "missing"), Missing: "it does not exist"}
+	for foreign, want := range map[bool]string{
+		true: "edge True Programmed 7, waits False Reconciling 7", false: "",
+	} {
+		status := Policy(PolicyFacts{
+			Generation: 7, Foreign: foreign, Ancestors: []PolicyAncestor{edge, waits, missing},
+		})
+		var got []string
+		for _, a := range status.Ancestors {
+			for _, c := range a.Conditions {
+				if c.Type == "Programmed" {
+					got = append(got, fmt.Sprintf("%s %s %s %d", a.AncestorRef.Name, c.Status, c.Reason, c.ObservedGeneration))
+				}
+			}
+		}
+		if all := strings.Join(got, ", "); all != want {
+			t.Errorf("foreign %v: %s, want %s", foreign, all, want)
+		}
+	}
+}
