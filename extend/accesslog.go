@@ -95,7 +95,7 @@ var accessLogFields = map[string]string{
 	"requestId": "%REQ(X-REQUEST-ID)%", "client": "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
 	"attributes": "%DYNAMIC_METADATA(" + AccessLogMetadata + ")%",
 	// Who called, what it asked a server of MCP for, and what access policies said: at each level the result and the rule.
-	"caller":    "%DOWNSTREAM_PEER_URI_SAN%",
+	"caller": "%DOWNSTREAM_PEER_URI_SAN%", "user": accessLogUser,
 	"mcpMethod": "%DYNAMIC_METADATA(envoy.filters.http.mcp:method)%",
 	"mcpName":   "%DYNAMIC_METADATA(envoy.filters.http.mcp:params:name)%",
 	"access":    "%DYNAMIC_METADATA(" + rbacMetadata + ")%",
@@ -105,6 +105,11 @@ var accessLogFields = map[string]string{
 	"model": usage("model"), "modelCaller": usage("caller"), "inputTokens": usage("input_tokens"),
 	"outputTokens": usage("output_tokens"), "cachedTokens": usage("cached_tokens"),
 }
+
+// accessLogUser is the format of who authentication found: the user of a key or a password, else the claim sub of the
+// accepted token.
+var accessLogUser = `%COALESCE({"operators":[{"command":"DYNAMIC_METADATA","param":"` + UserMetadata + ":" + UserKey +
+	`"},{"command":"CEL","param":"` + ClaimExpression([]string{"sub"}) + `"}]})%`
 
 // Where errorResponses leave why an answer was made that a page replaces.
 const (

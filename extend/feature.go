@@ -99,7 +99,7 @@ type EnvoyFuncs[V any] struct {
 	Rule     func(e EnvoyRule, v V)
 	Listener func(e EnvoyListener, v V)
 	Backend  func(e EnvoyBackend, v V)
-	// Agents renders what each rule with a backend that speaks MCP needs where the feature, which is EachLevel, is stated:
+	// Agents renders what each rule with a backend that speaks MCP needs where the feature, which is AtRule, is stated:
 	// for the rule, or at a broader level, or for such a backend. It depends on no value.
 	Agents func(e EnvoyRule)
 	// Off renders for the connections of a listener that the feature is turned off, where the data plane does something of

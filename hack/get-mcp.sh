@@ -39,7 +39,7 @@ mkdir "$work/mcp"
 cp "$parts/typescript/package.json" "$parts/typescript/package-lock.json" "$work/mcp/"
 run "installing the server and the TypeScript SDK" npm ci --prefix "$work/mcp" --ignore-scripts --no-audit --no-fund \
   --fetch-retries 1
-(cd "$work/mcp" && node -e 'require("undici"); require("@modelcontextprotocol/sdk/client/index.js")') ||
+(cd "$work/mcp" && node -e 'require("undici"); require("@modelcontextprotocol/sdk/client/index.js"); require("@modelcontextprotocol/client")') ||
   fail "the TypeScript SDK does not run on this machine: it needs Node.js 20.18 or later."
 run "making an environment of Python" python3 -m venv "$work/mcp/python"
 run "installing the Python SDK" "$work/mcp/python/bin/python" -m pip install --disable-pip-version-check --no-deps \

@@ -24,6 +24,7 @@ type PolicyFacts struct {
 	Lost       []string         // what of it does not count somewhere, and what does in its place; the first few
 	MoreLost   int              // how many more there are
 	Overridden bool             // nothing of it counts where it stands
+	Foreign    bool             // its kind is of another API, which calls the condition Programmed by that name alone
 	Closed     []Closed
 }
 
@@ -48,18 +49,31 @@ type PolicyAncestor struct {
 func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
 	var status gatewayv1.PolicyStatus
 	for i, a := range p.Ancestors[:min(len(p.Ancestors), maxPolicyAncestors)] {
-		l := list{generation: p.Generation, conditions: make([]metav1.Condition, 0, 3)}
+		l := list{generation: p.Generation, conditions: make([]metav1.Condition, 0, 4)}
 		p.accepted(&l, a)
 		more := len(p.Ancestors) - maxPolicyAncestors
 		if i < maxPolicyAncestors-1 {
 			more = 0
 		}
 		p.programmed(&l, a, more)
+		if p.Foreign {
+			l.standard()
+		}
 		status.Ancestors = append(status.Ancestors, gatewayv1.PolicyAncestorStatus{
 			ControllerName: p.Controller, AncestorRef: a.ref(), Conditions: shared(l.conditions),
 		})
 	}
 	return status
+}
+
+// standard adds Programmed by the name that it has in GEP-713, where it is known by ours.
+func (l *list) standard() {
+	for _, c := range l.conditions {
+		if c.Type == Programmed {
+			c.Type = string(gatewayv1.GatewayConditionProgrammed)
+			l.conditions = append(l.conditions, c)
+		}
+	}
 }
 
 func (a PolicyAncestor) ref() gatewayv1.ParentReference {
@@ -87,9 +101,19 @@ func (p PolicyFacts) accepted(l *list, a PolicyAncestor) {
 	case reason != "":
 		l.set("Accepted", false, reason, message)
 	default:
-		l.set("Accepted", true, "Accepted", "the policy is accepted")
+		l.set("Accepted", true, "Accepted", p.warned("the policy is accepted"))
 	}
 	p.resolved(l)
+}
+
+// warned adds the warnings about what the policy states to some words.
+func (p PolicyFacts) warned(words string) string {
+	for _, f := range p.Findings {
+		if f.Severity == model.Warning && f.Reason != KeySetPending {
+			words += "; " + f.Says()
+		}
+	}
+	return cut(words)
 }
 
 // KeySetPending is the reason of a finding on ResolvedRefs that says that keys are not known yet.

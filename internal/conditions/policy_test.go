@@ -68,3 +68,60 @@ func TestPolicyIsProgrammedWhenProxiesHaveIt(t *testing.T) {
 		}
 	}
 }
+
+// TestPolicySaysItsWarnings: what is warned of stands in Accepted, which stays true; keys that are not known yet stand
+// in ResolvedRefs, and errors in place of it all.
+func TestPolicySaysItsWarnings(t *testing.T) {
+	const warned = "spec.rules[a]: no client can begin"
+	warning := model.Finding{Severity: model.Warning, Field: "spec.rules[a]", Message: "no client can begin"}
+	pending := model.Finding{
+		Severity: model.Warning, Condition: "ResolvedRefs", Reason: KeySetPending, Message: "wait",
+	}
+	wrong := model.Finding{Condition: "Accepted", Reason: "Invalid", Message: "wrong"}
+	for _, c := range []struct {
+		findings []model.Finding
+		want     string
+	}{
+		{nil, "True: the policy is accepted"},
+		{[]model.Finding{warning}, "True: the policy is accepted; " + warned},
+		{[]model.Finding{warning, pending, warning}, "True: the policy is accepted; " + warned + "; " + warned},
+		{[]model.Finding{pending}, "True: the policy is accepted"},
+		{[]model.Finding{warning, wrong}, "False: wrong"},
+	} {
+		status := Policy(PolicyFacts{Findings: c.findings, Ancestors: []PolicyAncestor{
+			{Object: model.Ref(model.KindGateway, "infra", "edge")},
+		}})
+		accepted := status.Ancestors[0].Conditions[0]
+		if got := fmt.Sprintf("%s: %s", accepted.Status, accepted.Message); accepted.Type != "Accepted" || got != c.want {
+			t.Errorf("%v: %s %s, want %s", c.findings, accepted.Type, got, c.want)
+		}
+	}
+}
+
+// TestForeignPolicyIsProgrammed: a policy of another API has the condition by the name of GEP-713, too, with the same
+// words, for each Gateway; a policy of Cardea has not, and nothing is said where the target is missing.
+func TestForeignPolicyIsProgrammed(t *testing.T) {
+	edge := PolicyAncestor{
+		Object: model.Ref(model.KindGateway, "infra", "edge"), Standing: resource.Standing{Acknowledged: true},
+	}
+	waits := PolicyAncestor{Object: model.Ref(model.KindGateway, "infra", "waits")}
+	missing := PolicyAncestor{Object: model.Ref(model.KindGateway, "infra", "missing"), Missing: "it does not exist"}
+	for foreign, want := range map[bool]string{
+		true: "edge True Programmed 7, waits False Reconciling 7", false: "",
+	} {
+		status := Policy(PolicyFacts{
+			Generation: 7, Foreign: foreign, Ancestors: []PolicyAncestor{edge, waits, missing},
+		})
+		var got []string
+		for _, a := range status.Ancestors {
+			for _, c := range a.Conditions {
+				if c.Type == "Programmed" {
+					got = append(got, fmt.Sprintf("%s %s %s %d", a.AncestorRef.Name, c.Status, c.Reason, c.ObservedGeneration))
+				}
+			}
+		}
+		if all := strings.Join(got, ", "); all != want {
+			t.Errorf("foreign %v: %s, want %s", foreign, all, want)
+		}
+	}
+}

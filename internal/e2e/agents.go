@@ -37,6 +37,19 @@ func Agents(t testing.TB) []Agent {
 	}
 }
 
+// TypeScript2Agents are clients made with the second version of the TypeScript SDK: in its default mode, and where it
+// may choose the protocol of 2026-07-28.
+func TypeScript2Agents(t testing.TB) (list []Agent) {
+	t.Helper()
+	for _, mode := range []string{"2", "2-auto"} {
+		agent := nodeProgram(t, "call.mjs")
+		agent.Name += "-" + mode
+		agent.Env = append(agent.Env, "SDK="+mode)
+		list = append(list, agent)
+	}
+	return list
+}
+
 // GoAgent is the client of examples/agents/mcp.
 func GoAgent(t testing.TB) Agent {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"cardea.dev/cardea/internal/standalone"
 	"cardea.dev/cardea/internal/testcert"
 )
 
@@ -189,7 +191,7 @@ func TestAgents(t *testing.T) {
 // are refused one, and call the first again in the same session.
 func TestAgentsOfThreeLanguages(t *testing.T) {
 	t.Parallel()
-	clients, server := Agents(t), typeScriptServer(t)
+	clients, server := append(Agents(t), TypeScript2Agents(t)...), typeScriptServer(t)
 	log := new(lockedBuffer)
 	server.command.Stderr = log
 	a := prepareAgents(t, server)
@@ -208,6 +210,46 @@ func TestAgentsOfThreeLanguages(t *testing.T) {
 			return fmt.Errorf("%d clients do not have a session each that they begin and end:\n%s", len(clients), text)
 		}
 		return nil
+	})
+}
+
+// TestAgentsOfBothEras: before a server that speaks the protocol of 2026-07-28 and older ones, clients of each SDK do
+// the same, each in the protocol that it speaks in its default mode: the access log has how each of them begins.
+func TestAgentsOfBothEras(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "access.log")
+	clients, server := append(Agents(t), TypeScript2Agents(t)...), goServer(t)
+	server.command.Env = append(os.Environ(), "STATELESS=1")
+	a := prepareAgents(t, server)
+	a.write("policy.yaml", toolsPolicyFile(toolRule("some", "{type: TrustDomain, trustDomain: cluster.local}",
+		"{value: get-sum}")))
+	a.start(func(o *standalone.Options) { o.AccessLog = log })
+	a.Ready(t)
+	begins := map[string]string{
+		"Go": "server/discover", "Python": "server/discover", "TypeScript": "initialize", "TypeScript-2": "initialize",
+		"TypeScript-2-auto": "server/discover",
+	}
+	for _, agent := range clients {
+		a.certificate(agent.Name, "spiffe://cluster.local/ns/shop/sa/"+agent.Name)
+		a.does(agent, agent.Name, `list`, "get-sum", `call get-sum {"a":1,"b":2}`, "3", `call get-env {}`, forbiddenTool,
+			`call get-sum {"a":2,"b":2}`, "4")
+	}
+	Eventually(t, func() error {
+		lines, err := logged(log)
+		if err != nil {
+			return err
+		}
+		began := map[string]string{}
+		for _, line := range lines["tools"] {
+			by := strings.TrimPrefix(fmt.Sprint(line["caller"]), "spiffe://cluster.local/ns/shop/sa/")
+			if m := line["mcpMethod"]; m == "initialize" || m == "server/discover" {
+				began[by] += fmt.Sprint(m)
+			}
+		}
+		if !maps.Equal(began, begins) {
+			err = fmt.Errorf("clients begin with %v, want %v", began, begins)
+		}
+		return err
 	})
 }
 

@@ -89,11 +89,11 @@ spec:
 }
 
 // TestToolsOfRESTOfThreeLanguages: clients of each SDK, in the mode that they have by default, list the tools of a REST
-// backend and call one, in the protocol that they agree on: Go and Python in that of 2026-07-28, TypeScript in an older
-// one.
+// backend and call one, in the protocol that they agree on: Go, Python and TypeScript 2 that may choose in that of
+// 2026-07-28, the others in an older one.
 func TestToolsOfRESTOfThreeLanguages(t *testing.T) {
 	t.Parallel()
-	clients, a := Agents(t), prepareAgents(t, goServer(t))
+	clients, a := append(Agents(t), TypeScript2Agents(t)...), prepareAgents(t, goServer(t))
 	a.certificate("agent", "spiffe://cluster.local/ns/shop/sa/agent")
 	a.write("blue.yaml", serviceFile("blue", "blue"))
 	a.write("tools-of-blue.yaml", `apiVersion: cardea.dev/v1alpha1

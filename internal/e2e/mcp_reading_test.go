@@ -71,7 +71,8 @@ func (o object) called() string {
 
 // isBase tells what sessions need.
 func isBase(method string) bool {
-	return slices.Contains([]string{"initialize", "server/discover", "ping", "tools/list"}, method) ||
+	sessions := []string{"initialize", "server/discover", "ping", "tools/list", "subscriptions/listen"}
+	return slices.Contains(sessions, method) ||
 		slices.ContainsFunc([]string{"notifications/", "completion/", "logging/"}, func(family string) bool {
 			return strings.HasPrefix(method, family)
 		})

@@ -16,7 +16,7 @@ const mcpMetadata = "envoy.filters.http.mcp"
 
 // localReplies are how Envoy's own answers are written. The first mapper that takes an answer counts.
 func localReplies() *hcmv3.LocalReplyConfig {
-	return &hcmv3.LocalReplyConfig{Mappers: append(challenges(), told(),
+	return &hcmv3.LocalReplyConfig{Mappers: append(challenges(), resourceMetadata(), told(),
 		forbidden(ofStatus(403)), forbidden(ofMetadata(extend.AccessMetadata, extend.AccessAsking, isTrue)))}
 }
 
@@ -40,6 +40,21 @@ func challenges() []*hcmv3.ResponseMapper {
 		InlineString: "The request has no credentials that are accepted here.",
 	}}
 	return []*hcmv3.ResponseMapper{anyone, of(401, extend.AskedByMethods)}
+}
+
+// resourceMetadata adds to the challenge of jwt_authn, at a server of MCP, where the metadata of the resource is: at
+// the request's own host, with its path behind a well-known one (RFC 9728, section 3.1).
+func resourceMetadata() *hcmv3.ResponseMapper {
+	const url = "%REQ(X-FORWARDED-PROTO)%://%REQ(:AUTHORITY)%/.well-known/oauth-protected-resource%PATH(NQ:ORIG_OR_PATH)%"
+	return &hcmv3.ResponseMapper{
+		Filter: both(ofStatus(401), ofMetadata(extend.ResourceMetadata, extend.ResourceOfMCP, isTrue)),
+		HeadersToAdd: []*corev3.HeaderValueOption{{
+			Header: &corev3.HeaderValue{
+				Key: "www-authenticate", Value: `%RESP(WWW-AUTHENTICATE)%, resource_metadata="` + url + `"`,
+			},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		}},
+	}
 }
 
 // told writes what a feature has said of the answers of its own fault filters of status 400 (AnswerMetadata), in place

@@ -28,9 +28,9 @@ func TestExternalHostnames(t *testing.T) {
 		"web.shop.svc.cluster.local":      "name of the cluster",
 		"10-0-0-1.shop.pod.cluster.local": "name of the cluster",
 		"cluster.local":                   "name of the cluster",
-		"127.0.0.1":                       "IP address",
-		"127.1":                           "IP address",
-		"2130706433":                      "IP address",
+		"127.0.0.1":                       "EndpointSlice",
+		"127.1":                           "EndpointSlice",
+		"2130706433":                      "EndpointSlice",
 	} {
 		spec := &xgatewayv1alpha1.BackendSpec{
 			Type: xgatewayv1alpha1.BackendTypeExternalHostname, Port: xgatewayv1alpha1.BackendPort{Number: 80},
@@ -47,7 +47,7 @@ func TestExternalHostnames(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", host, problems, says)
 		}
 		if x, problems := readDestination(model.Meta{}, spec, ""); x.Backend.WholeName || (len(problems) > 0) !=
-			(says == "IP address") {
+			(says == "EndpointSlice") {
 			t.Errorf("%s of a folder: %+v", host, problems)
 		}
 	}

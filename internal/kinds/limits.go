@@ -44,8 +44,8 @@ var xBackendLimits = map[string]string{
 		"place",
 	"sessionPersistence.absoluteTimeout": "for a Permanent cookie; else refused",
 	"sessionPersistence.cookie.path":     "`;` and all but printable ASCII is refused",
-	"externalHostname.hostname": "an IP address is refused; in a cluster, so are `localhost`, names of one label and " +
-		"names of the cluster",
+	"externalHostname.hostname": "an IP address is refused (use a Service and an EndpointSlice); in a cluster, so are " +
+		"`localhost`, names of one label and names of the cluster",
 	"protocol":                                 "TCP is refused",
 	"tls.clientCertificateRef.group":           "the core group; others are refused",
 	"tls.clientCertificateRef.kind":            "Secret, of type kubernetes.io/tls; others are refused",

@@ -177,7 +177,9 @@ func (r reporter) report(
 	c *flow.Ctx, ref model.ObjectRef, _ input.Object[input.PolicySpec],
 ) (plan.Report[gatewayv1.PolicyStatus], bool) {
 	p, _ := flow.Fetch(c, r.Store.policies, ref)
-	facts := conditions.PolicyFacts{Generation: p.Generation, Controller: model.ControllerName}
+	facts := conditions.PolicyFacts{
+		Generation: p.Generation, Controller: model.ControllerName, Foreign: r.Store.foreign(ref.Kind()),
+	}
 	all := slices.Concat(p.Targets, r.selected(c, ref, p))
 	for _, t := range all {
 		r.ancestors(c, ref, t, &facts)

@@ -189,6 +189,12 @@ func (s *Store) Of(kind model.Kind) (Kind, bool) {
 	return s.Kinds[i], true
 }
 
+// foreign tells whether a kind is one of another API, which counts as a kind of Cardea.
+func (s *Store) foreign(kind model.Kind) bool {
+	_, counts := s.as[kind]
+	return counts
+}
+
 // of are the policies of a kind as they are stated.
 func (s *Store) of(kind model.Kind) *input.Collection[input.PolicySpec] {
 	return input.Of[input.PolicySpec](s.in.Sources, kind).Collection()

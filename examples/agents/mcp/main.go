@@ -4,11 +4,12 @@
 //	mcp serve [ADDRESS]       prints the address that it listens on: one of this machine, or ADDRESS
 //	mcp call URL [LINE...]    makes a session, and does what each line says: list, or call TOOL ARGUMENTS
 //
-// Without lines as arguments, those of the input are done.
+// Without lines as arguments, those of the input are done. With STATELESS in its environment the server keeps no
+// sessions, and speaks the protocol of 2026-07-28, too.
 //
 // The client prints a line for each: the names of tools, what a tool answered, or the error. With CERT, KEY and CA in
-// its environment, files in PEM, it shows a certificate. ADDRESS is where it connects to, whatever the URL says; with
-// WAIT, a duration, it tries that long until the gateway answers.
+// its environment, files in PEM, it shows a certificate; it sends TOKEN as a bearer token. ADDRESS is where it connects
+// to, whatever the URL says; with WAIT, a duration, it tries that long until the gateway answers.
 package main
 
 import (
@@ -81,7 +82,10 @@ func serve(address string) error {
 	}
 	fmt.Println(listener.Addr())
 	return http.Serve(listener, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{DisableLocalhostProtection: true})) // a gateway sends the names that its clients asked for
+		&mcp.StreamableHTTPOptions{
+			DisableLocalhostProtection: true, // a gateway sends the names that its clients asked for
+			Stateless:                  os.Getenv("STATELESS") != "",
+		}))
 }
 
 func text(format string, args ...any) *mcp.CallToolResult {
@@ -172,5 +176,19 @@ func caller() (*http.Client, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}
 	}
-	return &http.Client{Transport: transport}, nil
+	return &http.Client{Transport: bearer{transport, os.Getenv("TOKEN")}}, nil
+}
+
+// bearer adds a token to requests, if there is one.
+type bearer struct {
+	http.RoundTripper
+	token string
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.RoundTripper.RoundTrip(r)
 }

@@ -84,7 +84,7 @@ func (s *stage) policyIs(kind, name string, conditions ...string) {
 	})
 }
 
-// TestAgenticConformance has the nine tests of the conformance suite of agentic.networking.x-k8s.io, by their names:
+// TestAgenticConformance has the ten tests of the conformance suite of agentic.networking.x-k8s.io, by their names:
 // what each requires holds before the reference server, asked by agents with the certificates of their pods.
 func TestAgenticConformance(t *testing.T) {
 	s := newStage(t)
@@ -102,6 +102,10 @@ func TestAgenticConformance(t *testing.T) {
 		{"XAccessPolicyAllowAccepted", func(s *stage) {
 			s.xaccess("allow-accepted", "status", "Allow", s.ofTester(), inline(call("get-sum")))
 			s.policyIs(xaccessNew, "allow-accepted", "Accepted=True Accepted")
+		}},
+		{"XAccessPolicyProgrammed", func(s *stage) {
+			s.xaccess("programmed", "status", "Allow", s.ofTester(), inline(call("get-sum")))
+			s.policyIs(xaccessNew, "programmed", "Accepted=True Accepted", "Programmed=True Programmed", programmed+"=True")
 		}},
 		{"XAccessPolicyBaseProtocolMatch", func(s *stage) { s.baseProtocolMatch(agents) }},
 		{"XAccessPolicyBaseProtocolSkip", func(s *stage) {

@@ -75,6 +75,7 @@ func read(r extend.Reader, s extend.Each) (v Value) {
 	v.PortOffset = r.Where().PortOffset
 	for _, l := range s.Levels {
 		level, upstream := Level{Name: l.Level}, new(limits)
+		var readings []*reading
 		for _, stated := range l.Policies {
 			p := Policy{Name: stated.Name}
 			in := &reading{
@@ -110,8 +111,9 @@ func read(r extend.Reader, s extend.Each) (v Value) {
 			if in.tokens {
 				v.Providers = in.providers()
 			}
-			level.Policies = append(level.Policies, p)
+			level.Policies, readings = append(level.Policies, p), append(readings, in)
 		}
+		level.warnOfSessions(readings)
 		v.Levels = append(v.Levels, level)
 	}
 	return v

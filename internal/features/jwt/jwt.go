@@ -60,7 +60,8 @@ type Claim struct {
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "jwt", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
 	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true, Names: []string{"providers"},
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render, Agents: extend.AddResource}, Sets: sets, Judge: judge,
+	JudgeAgents: func(extend.Request) []extend.Verdict { return nil }, Words: words,
 }
 
 func judge(q extend.Request, v Value) []extend.Verdict {

@@ -33,6 +33,7 @@ const wrongArgument = "An argument is none of the tool's, or stands in a path an
 // lets requests to other paths than its own pass as they are, and never ends its answer to a GET, nor to a POST without
 // a body; so these are answered before.
 func render(e extend.EnvoyRule, v Value) {
+	extend.AddResource(e)
 	e.Filter(extend.SlotTransform, "mcptools/path",
 		unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
 	e.Filter(extend.SlotTransform, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))

@@ -1,12 +1,15 @@
 // A client of MCP, made with the TypeScript SDK, that does what "mcp call URL" of examples/agents does: it makes a session, and
 // does what each line of its input says. CA, CERT, KEY and ADDRESS mean the same; MODULES is the folder of node_modules.
+// SDK=2 is the second version of the SDK in its default mode, SDK=2-auto the same where it may choose the protocol.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 
 const require = createRequire(process.env.MODULES + "/");
-const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
-const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
+const second = process.env.SDK?.startsWith("2");
+const { Client } = require(second ? "@modelcontextprotocol/client" : "@modelcontextprotocol/sdk/client/index.js");
+const { StreamableHTTPClientTransport } = require(
+  second ? "@modelcontextprotocol/client" : "@modelcontextprotocol/sdk/client/streamableHttp.js");
 const { Agent, buildConnector, fetch } = require("undici");
 
 function dispatcher() {
@@ -35,7 +38,8 @@ async function run(client, line) {
 }
 
 const agent = dispatcher();
-const client = new Client({ name: "agent", version: "1" });
+const chooses = process.env.SDK === "2-auto" ? { versionNegotiation: { mode: "auto" } } : {};
+const client = new Client({ name: "agent", version: "1" }, chooses);
 const transport = new StreamableHTTPClientTransport(new URL(process.argv[2]), {
   fetch: (url, init) => fetch(url, { ...init, dispatcher: agent }),
 });
