@@ -99,10 +99,12 @@ type changedTable struct {
 	around  bool // what its listener states for all requests differs: domains are all
 }
 
-// behind are the tables of the parts of a listener that were there before, and state something else.
+// behind are the tables of the parts of a listener that were there before under the same names, and state something
+// else. Those with other names have requests of their own (listenerChange).
 func behind(gateway model.ObjectRef, was, is resource.Resource) (list []resource.Key) {
 	for _, p := range is.Parts {
-		if old := resource.Find(was.Parts, p.ID); old == nil || same(old, p) {
+		old := resource.Find(was.Parts, p.ID)
+		if old == nil || same(old, p) || !slices.Equal(old.Claims, p.Claims) {
 			continue
 		}
 		for _, n := range p.Needs {
