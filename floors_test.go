@@ -43,12 +43,14 @@ var towers = map[string][]string{
 		"internal/picker/servers",
 		"internal/picker/objectives", "internal/picker/rewrite", "internal/picker/score",
 		"internal/picker/prefix", "internal/picker/prompt"},
-	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
+	"ground": {"internal/fielddoc",
+		"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
 		"api/inference/v1", "api/inference/v1alpha2",
 		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
 		"internal/ledger/postgrestest", "internal/certfile", "internal/webserver", "internal/testcert", "internal/bodytest",
+		"internal/watches",
 		"internal/figures", "examples/calls"},
 }
 

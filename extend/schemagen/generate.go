@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// longest is how many characters of a description are kept, as in Cardea's other CRDs.
+// longest is how many characters are kept of a description of another project's type. Those of the features' own types
+// are kept whole.
 const longest = 200
 
 // generate makes the schema of a type of the package in a folder.
@@ -54,7 +56,6 @@ func generate(dir, typeName string) ([]byte, error) {
 	if schema.Type == "" || schema.Type == "object" && schema.Properties == nil {
 		return nil, fmt.Errorf("%s is neither a struct with fields, nor a list, nor a single value", typeName)
 	}
-	crd.TruncateDescription(&schema, longest)
 	text, err := json.MarshalIndent(schema, "", "  ")
 	return append(text, '\n'), err
 }
@@ -65,6 +66,9 @@ func prepare(parser *crd.Parser) error {
 	for ident, schema := range parser.Schemata {
 		if isUpstream(ident) {
 			withoutDefaults(&schema)
+			crd.EditSchema(&schema, visitor(func(s *apiextensionsv1.JSONSchemaProps) {
+				s.Description = firstSentences(s.Description)
+			}))
 			if schema.Type == "object" && schema.XMapType == nil && isUnit(ident.Name) {
 				atomic := "atomic"
 				schema.XMapType = &atomic
@@ -88,6 +92,25 @@ func isUpstream(t crd.TypeIdent) bool {
 	path := loader.NonVendorPath(t.Package.PkgPath)
 	return strings.HasPrefix(path, "sigs.k8s.io/gateway-api/") || strings.HasPrefix(path, "k8s.io/")
 }
+
+// firstSentences are the first sentences of a description that have at most longest characters; one is kept however
+// long it is.
+func firstSentences(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	kept := ""
+	for _, end := range sentenceEnd.FindAllStringIndex(text, -1) {
+		if kept != "" && end[0] >= longest {
+			break
+		}
+		kept = text[:end[0]+1]
+	}
+	return cmp.Or(strings.TrimSpace(kept), text)
+}
+
+// sentenceEnd is a full stop with a capital letter, or nothing, behind it, or the end of a paragraph.
+var sentenceEnd = regexp.MustCompile(`\.(?:\s+[A-Z"(<]|\s*$)|\n\n`)
 
 // isUnit tells types whose fields have no meaning one by one.
 func isUnit(name string) bool { return strings.HasSuffix(name, "Reference") || name == "Fraction" }

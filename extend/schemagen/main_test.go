@@ -56,8 +56,12 @@ func TestGenerate(t *testing.T) {
 	if rules := s.Properties["share"].XValidations; len(rules) != 1 || rules[0].Rule != fraction {
 		t.Errorf("the rules of a fraction are %+v", rules)
 	}
-	if d := s.Properties["timeout"].Description; len(d) > longest || !strings.HasSuffix(d, "after a sentence.") {
+	if d := s.Properties["timeout"].Description; len(d) <= longest || !strings.HasSuffix(d, "are kept of others.") {
 		t.Errorf("a long description is %q", d)
+	}
+	const ofBackend = "Name is the name of the referent."
+	if d := backend.Properties["name"].Description; d != ofBackend {
+		t.Errorf("the description of another project's field is %q", d)
 	}
 	if s.Properties["timeout"].Pattern == "" || !s.Properties["size"].XIntOrString {
 		t.Error("the markers of other modules' types are not there")
@@ -103,6 +107,23 @@ func TestWrite(t *testing.T) {
 	}
 	if err := write(sample, "Spec", relative, true); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is kept of a long description ends where a sentence does: not within a name, nor behind "e.g.".
+func TestFirstSentences(t *testing.T) {
+	rest := strings.Repeat(" and more", 30)
+	for text, want := range map[string]string{
+		"Short, e.g. this. And this.":           "Short, e.g. this. And this.",
+		"First. Then headers.request" + rest:    "First.",
+		"It takes a.b.c, e.g. one. Then" + rest: "It takes a.b.c, e.g. one.",
+		"A title\n\nIts text." + rest + ".":     "A title",
+		"One" + rest + ". Two.":                 "One" + rest + ".",
+		"One" + rest:                            "One" + rest,
+	} {
+		if got := firstSentences(text); got != want {
+			t.Errorf("of %q are kept %q, want %q", text, got, want)
+		}
 	}
 }
 

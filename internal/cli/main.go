@@ -68,7 +68,7 @@ objects say, and reports what is live, what is not, and why.`,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p),
-		accessCommand(p), mcpCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
+		accessCommand(p), mcpCommand(p), explainFieldCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
 		ledgercmd.Command(ledgercmd.Program{
 			Catalog: p.Catalog, Version: version(), WithFolder: withFolder, Exit: exit,
 		}),

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -113,7 +114,12 @@ func featureTable(
 	}
 	fmt.Fprintf(page, "\nStated at: %s. What can't be served (%s): %s.\n\n", strings.Join(at, "; "), f.OnInvalid,
 		invalidOf(f))
-	return table(t, page, files, kind, policykind.FieldsOf(f), false)
+	if f.Name != extend.Whole {
+		page.WriteString(policykind.Describe(f) + "\n\n")
+	}
+	notShown = table(t, page, files, kind, policykind.FieldsOf(f), false)
+	page.WriteString("\nFor example:\n\n```yaml\n" + fieldExample(t, kind, f.Name) + "```\n")
+	return notShown
 }
 
 func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind string) (notShown []string) {
@@ -159,21 +165,24 @@ func matchTable(
 	return notShown
 }
 
-// table lists fields, and returns those that no file shows.
+// table lists fields, and returns those that no file shows. The parts of a reference are one row.
 func table(
 	t *testing.T, page *strings.Builder, files *perturbed, kind string, fields []policykind.Field, refused bool,
 ) (notShown []string) {
 	page.WriteString("| field | what it is | merges | for example |\n|---|---|---|---|\n")
+	of := ""
 	for _, f := range fields {
-		var links []string
-		for _, name := range files.showing(t, kind, f.Path, refused, 1) {
-			links = append(links, fmt.Sprintf("[%s](../internal/e2e/testdata/%s.txtar)", name, name))
-		}
+		links := files.showing(t, kind, f.Path, refused, 1)
 		if len(links) == 0 {
 			notShown = append(notShown, kind+" "+f.Path)
+			continue
 		}
-		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", f.Path, strings.ReplaceAll(f.Description, "|", "\\|"), f.Merges,
-			strings.Join(links, ", "))
+		if f.Of != "" && f.Of == of {
+			continue
+		}
+		of = f.Of
+		fmt.Fprintf(page, "| `%s` | %s | %s | [%s](../internal/e2e/testdata/%[4]s.txtar) |\n", cmp.Or(f.Of, f.Path),
+			strings.ReplaceAll(f.Description, "|", "\\|"), f.Merges, links[0])
 	}
 	return notShown
 }

@@ -102,6 +102,7 @@ func (l Live) names(acknowledged bool) string {
 type Edit struct {
 	By      string     `json:"by,omitempty"`
 	At      *time.Time `json:"at,omitempty"`
+	Latest  bool       `json:"latest,omitempty"` // at that time or before
 	Where   string     `json:"where,omitempty"`  // a file
 	Change  int64      `json:"change,omitempty"` // of the ledger
 	Message string     `json:"message,omitempty"`
@@ -111,6 +112,6 @@ func editOf(m model.Meta) *Edit {
 	if m.Edit == nil || *m.Edit == (model.Edit{}) {
 		return nil
 	}
-	return &Edit{By: m.Edit.By, At: moment(m.Edit.At), Where: m.Edit.Where, Change: m.Edit.Change,
+	return &Edit{By: m.Edit.By, At: moment(m.Edit.At), Latest: m.Edit.Latest, Where: m.Edit.Where, Change: m.Edit.Change,
 		Message: m.Edit.Message}
 }

@@ -231,14 +231,17 @@ func (e Edit) change() string {
 	return fmt.Sprintf(", change %d: %s", e.Change, strconv.Quote(e.Message))
 }
 
-// last tells an edit as the last one of its file or, in a cluster, of its object.
+// last tells an edit as the last one of its document in a file or, in a cluster, of its object.
 func (e Edit) last(now time.Time) string {
 	text := "object last edited"
 	if e.Where != "" {
-		text = "file last edited"
+		text = "document last edited"
 	}
 	if e.At != nil {
 		text += " at " + when(*e.At, now)
+	}
+	if e.Latest {
+		text += " or before"
 	}
 	if e.By != "" {
 		text += " by " + e.By

@@ -136,6 +136,14 @@ func (f *Folder) Problems() []Problem {
 	return sorted(f.problems)
 }
 
+// Lost are links to what does not exist that may be of folders: what those state is not known. What is known to be of
+// objects, or was read before, is among the problems.
+func (f *Folder) Lost() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.listing.lost)
+}
+
 // Stats are counts of work since the start.
 type Stats struct {
 	Parsed    int64 // documents parsed

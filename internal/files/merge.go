@@ -231,7 +231,7 @@ func (m *merge) drop(ref model.ObjectRef) {
 // set publishes a version. What did not change the spec changes neither generation nor time of the edit.
 func (m *merge) set(o *object, where string) {
 	current, known := m.life.Publish(o.Ref, o)
-	edited := model.Edit{At: o.edit.At, Where: where}
+	edited := model.Edit{At: o.edit.At, Latest: o.edit.Latest, Where: where}
 	var before model.Meta
 	same := false
 	if !known {
@@ -244,7 +244,7 @@ func (m *merge) set(o *object, where string) {
 		if !same {
 			o.generation++
 		} else if !current.builtin() {
-			edited.At = before.Edit.At
+			edited.At, edited.Latest = before.Edit.At, before.Edit.Latest
 		}
 	}
 	if *o.edit != edited {

@@ -183,7 +183,8 @@ func (f *Folder) read(path string) (newReading, readState) {
 	r.matched = match(r.chunks, fl)
 	known := objectsOf(fl.docs[r.head : len(fl.docs)-r.tail])
 	fl.problem, fl.line, fl.hidden = "", 0, false
-	edit := &model.Edit{At: info.ModTime(), Where: path}
+	// Of a file that is read for the first time, it is not known which of its documents was edited last.
+	edit := &model.Edit{At: info.ModTime(), Where: path, Latest: len(fl.docs) == 0 && len(r.chunks) > 1}
 	for _, n := range r.fresh {
 		r.jobs = append(r.jobs, &job{chunk: r.chunks[n.at], doc: r.docs[n.at], edit: edit, known: known})
 	}

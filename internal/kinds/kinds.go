@@ -9,10 +9,13 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-//go:generate go run ./generate -o crds.json
+//go:generate go run ./generate
 
 //go:embed crds.json
 var crdsJSON []byte
+
+//go:embed descriptions.json
+var descriptionsJSON []byte
 
 // All lists the kinds, those that users ask for most first.
 func All() []*kind.Kind {
@@ -44,6 +47,21 @@ var definitions = func() map[model.Kind]*kind.Definition {
 	}
 	return all
 }()
+
+// Describe is what the definition of a kind says of its fields; nil for a kind that All does not declare, or that is
+// built into Kubernetes.
+func Describe(k model.Kind) *kind.Descriptions {
+	var list []*kind.Descriptions
+	if err := json.Unmarshal(descriptionsJSON, &list); err != nil {
+		panic(fmt.Sprintf("kinds: descriptions.json: %v", err))
+	}
+	for _, d := range list {
+		if model.KindOf(d.Group, d.Kind) == k {
+			return d
+		}
+	}
+	return nil
+}
 
 // custom begins the declaration of a kind that crds.json defines.
 func custom(k model.Kind, content kind.Content) kind.Kind {

@@ -100,6 +100,8 @@ type Change struct {
 	Unchanged []Key `json:"unchanged,omitempty"`
 	// Repeated: an earlier draft with the same Request made this change. Only Commit answers it.
 	Repeated bool `json:"repeated,omitempty"`
+	// Hidden is how many objects a server left out of Edited because the reader may not read them. Not kept.
+	Hidden int `json:"hidden,omitempty" doc:"How many objects the caller may not read"`
 }
 
 // Edited is what a change did to one object.

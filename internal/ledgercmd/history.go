@@ -173,10 +173,14 @@ func verbOf(c ledger.Change) string {
 
 // objectsOf names the object of a change, or counts them.
 func objectsOf(c ledger.Change) string {
+	text := fmt.Sprintf("%d objects", len(c.Edited))
 	if len(c.Edited) == 1 {
-		return c.Edited[0].Key.String()
+		text = c.Edited[0].Key.String()
 	}
-	return fmt.Sprintf("%d objects", len(c.Edited))
+	if c.Hidden > 0 {
+		text += fmt.Sprintf(" and %d that you may not read", c.Hidden)
+	}
+	return text
 }
 
 func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

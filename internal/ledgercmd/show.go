@@ -122,7 +122,10 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 			return err
 		}
 	}
-	return nil
+	if c.Hidden > 0 {
+		_, err = fmt.Fprintf(w, "\nand %d that you may not read, about which nothing is said here\n", c.Hidden)
+	}
+	return err
 }
 
 // difference is what a change did to an object, as a diff of YAML.
@@ -196,9 +199,14 @@ func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err 
 
 // printPreview prints what clusters would do.
 func printPreview(w io.Writer, p ledger.Preview) {
+	for _, what := range p.NotPreviewed {
+		fmt.Fprintf(w, "not previewed: %s\n", what)
+	}
 	for _, c := range p.Clusters {
 		if c.NotPreviewed != "" {
-			fmt.Fprintf(w, "%s: not previewed: %s\n", c.Cluster, c.NotPreviewed)
+			if p.State == "" {
+				fmt.Fprintf(w, "%s: not previewed: %s\n", c.Cluster, c.NotPreviewed)
+			}
 			continue
 		}
 		if len(p.Clusters) > 1 {

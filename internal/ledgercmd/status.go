@@ -126,7 +126,11 @@ func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, 
 			return err
 		}
 	} else {
-		fmt.Fprintf(w, "change %d is %s\n", c.Number, stage)
+		of := ""
+		if c.Hidden > 0 {
+			of = fmt.Sprintf(", as far as you may read it (not %d of its objects)", c.Hidden)
+		}
+		fmt.Fprintf(w, "change %d is %s%s\n", c.Number, stage, of)
 		for _, p := range list {
 			for _, words := range p.Words {
 				fmt.Fprintf(w, "  %s: %s\n", p.Key, model.Plain(words))

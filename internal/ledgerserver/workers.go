@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/watches"
 )
 
 // InCluster, in the place of a kubeconfig, is the cluster that this program runs in.
@@ -111,10 +112,12 @@ func (w *workers) work(ctx context.Context, c ledger.Cluster) error {
 	if err != nil {
 		return err
 	}
+	log := w.options.Log.With("cluster", c.Name)
+	config.Wrap(watches.New(watches.Tell(log, w.metrics.Restores(c.Name).Inc)).Wrap)
 	worker, err := apply.New(apply.Config{
 		Work: w.db, Targets: w.db.Targets, Changes: w.db, REST: kube.Once(config), Cluster: c.Name,
 		Worker: w.options.Worker, Metrics: w.metrics,
-		Log: w.options.Log.With("cluster", c.Name), Catalog: w.options.Catalog,
+		Log: log, Catalog: w.options.Catalog,
 		Adopt: func(ctx context.Context, d ledger.Draft) error {
 			d.Direct = true // what needs approvals is only told
 			_, err := w.db.Commit(ctx, d)

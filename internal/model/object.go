@@ -175,6 +175,7 @@ const MoreUnknown = "and more"
 type Edit struct {
 	By      string    // a field manager or a user; "" if unknown
 	At      time.Time // zero if unknown
+	Latest  bool      // it was at At or before: that is the time of a file that has other objects, too
 	Where   string    // a file's path; "" in a cluster or a ledger
 	Change  int64     // of the ledger; 0: the edit is in no ledger
 	Message string    // of the change

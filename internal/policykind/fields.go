@@ -12,10 +12,13 @@ import (
 // Field is a leaf of what a policy can state.
 type Field struct {
 	Path        string // below spec: "jwt.providers[].issuer"
-	Description string // its first sentence, and the values that it allows
+	Description string // and the values that it allows
 	// Merges says what becomes of it where several policies state it: "itself", "with `jwt.providers[].jwks`" as a part of
 	// what counts as a whole, "added up", "its elements' key".
 	Merges string
+	// Of is the reference that it is a part of: "basicAuth.usersRef"; "": of none. The Description of a part is the
+	// reference's.
+	Of string
 	// Match: it is an extend.RequestMatch, whose fields are told once (MatchFields).
 	Match bool
 }
@@ -38,6 +41,12 @@ func FieldsOf(f *extend.Declared) (list []Field) {
 		list[i].Path = strings.TrimPrefix(list[i].Path, extend.Whole+".")
 	}
 	return list
+}
+
+// Describe is the description of a feature's field.
+func Describe(f *extend.Declared) string {
+	text, _ := parsed(f.Schema)["description"].(string)
+	return subject(strings.Join(strings.Fields(text), " "), f.Name)
 }
 
 // SharedFields are the leaves of what all policies have.
@@ -89,7 +98,7 @@ func isMatch(s schema) bool {
 
 func leavesOf(s schema, at Field, list *[]Field) {
 	if text, _ := s["description"].(string); text != "" {
-		at.Description = firstSentence(text)
+		at.Description = strings.Join(strings.Fields(text), " ")
 	}
 	if at.Match = isMatch(s); at.Match {
 		*list = append(*list, at)
@@ -97,10 +106,19 @@ func leavesOf(s schema, at Field, list *[]Field) {
 	}
 	if fields, _ := s["properties"].(schema); len(fields) > 0 {
 		inside(&at, s["x-kubernetes-map-type"] == "atomic")
+		if isReference(fields) {
+			at.Of = at.Path
+		}
+		before := len(*list)
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			part := at
 			part.Path += "." + name
 			leavesOf(fields[name].(schema), part, list)
+		}
+		for i := range (*list)[before:] {
+			if leaf := &(*list)[before+i]; at.Of != "" {
+				leaf.Description = at.Description
+			}
 		}
 		return
 	}
@@ -115,6 +133,10 @@ func leavesOf(s schema, at Field, list *[]Field) {
 		inside(&at, kind != "map")
 		at.Path += "[]"
 		before := len(*list)
+		if fields, _ := items["properties"].(schema); isReference(fields) && at.Description != "" {
+			items = maps.Clone(items)
+			delete(items, "description") // the list's says more
+		}
 		leavesOf(items, at, list)
 		keys, _ := s["x-kubernetes-list-map-keys"].([]any)
 		for i := range (*list)[before:] {
@@ -150,11 +172,12 @@ func inside(at *Field, whole bool) {
 	}
 }
 
-// firstSentence ends at the first full stop that is followed by a space.
-func firstSentence(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if first, _, found := strings.Cut(text, ". "); found {
-		return first + "."
+// isReference tells the fields of a reference to an object.
+func isReference(fields schema) bool {
+	for name := range fields {
+		if !slices.Contains([]string{"group", "kind", "name", "namespace", "port"}, name) {
+			return false
+		}
 	}
-	return text
+	return fields["name"] != nil && (fields["kind"] != nil || fields["namespace"] != nil)
 }

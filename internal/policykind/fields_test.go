@@ -23,7 +23,8 @@ func TestFieldsOf(t *testing.T) {
 		fmt.Fprintln(&got, strings.TrimSpace(fmt.Sprintf("%s: %s. %s", f.Path, f.Merges, f.Description)))
 	}
 	const want = "jwt.audiences: added up.\njwt.context: itself.\n" +
-		"jwt.from[].header: with all of `jwt.from`.\njwt.mode: itself. Mode says what. One of `Strict`, `Permissive`.\n" +
+		"jwt.from[].header: with all of `jwt.from`.\njwt.mode: itself. Mode says what. Strict: 401. " +
+		"One of `Strict`, `Permissive`.\n" +
 		"jwt.providers[].jwks.inline: with all of `jwt.providers[].jwks`.\njwt.providers[].name: the key.\njwt.use: itself.\n"
 	if got.String() != want {
 		t.Errorf("got\n%swant\n%s", &got, want)

@@ -128,7 +128,19 @@ func featureSchema(f *extend.Declared) (schema, error) {
 	if path, found := defaultIn(s, f.Name); found {
 		return nil, fmt.Errorf("has a default at %s: it would count as stated; schemagen writes a Schema without", path)
 	}
+	if text, _ := s["description"].(string); f.Name != extend.Whole {
+		s["description"] = subject(text, f.Name)
+	}
 	return s, nil
+}
+
+// subject is a description of the type Spec as one of the field of a feature: the field is its first word.
+func subject(text, feature string) string {
+	of := feature[strings.LastIndex(feature, "/")+1:]
+	if rest, found := strings.CutPrefix(text, "Spec "); found && of != "" {
+		return strings.ToUpper(of[:1]) + of[1:] + " " + rest
+	}
+	return text
 }
 
 // defaultIn finds a default in a schema. A field may itself be named "default".

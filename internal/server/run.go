@@ -38,6 +38,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	metrics := assembly.NewMetrics()
+	if err := kube.Guard(cluster, o.Log, metrics); err != nil {
+		return err
+	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		return fmt.Errorf("find the families of IP: %w", err)

@@ -64,7 +64,7 @@ func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error
 	} else {
 		found = append(w.FindingsAt(time.Now()), clashes(w)...)
 	}
-	list := allFindings(folder.Problems(), found, place)
+	list := allFindings(slices.Concat(folder.Problems(), lost(folder, model.Warning)), found, place)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++
@@ -93,13 +93,27 @@ func readable(o Options) error {
 		return err
 	}
 	var list []string
-	for _, p := range mistakes(folder.Problems()) {
+	for _, p := range unread(folder) {
 		list = append(list, model.Plain(p.String()))
 	}
 	if len(list) == 0 {
 		return nil
 	}
 	return fmt.Errorf("the folder has mistakes, and with --strict nothing starts:\n%s", strings.Join(list, "\n"))
+}
+
+// unread are the problems of a folder because of which what it states is not known, or is left out.
+func unread(folder *files.Folder) []files.Problem {
+	return slices.Concat(mistakes(folder.Problems()), lost(folder, model.Error))
+}
+
+// lost are links to what does not exist that may be of folders.
+func lost(folder *files.Folder, severity model.Severity) (list []files.Problem) {
+	for _, link := range folder.Lost() {
+		list = append(list, files.Problem{File: link, Severity: severity,
+			Message: "a link to what does not exist: if it is to be a folder, its objects are missing"})
+	}
+	return list
 }
 
 // mistakes are those problems because of which something is left out, or is not as it was written last.

@@ -23,7 +23,7 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 		return nil, err
 	}
 	var wrong []string
-	for _, p := range mistakes(folder.Problems()) {
+	for _, p := range unread(folder) {
 		wrong = append(wrong, p.String())
 	}
 	if len(wrong) > 0 {

@@ -38,7 +38,7 @@ var crdFiles = []struct {
 }
 
 func main() {
-	out := flag.String("o", "crds.json", "the file to write")
+	out := flag.String("o", ".", "the folder to write to")
 	flag.Parse()
 	if err := run(*out); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
@@ -46,16 +46,27 @@ func main() {
 	}
 }
 
-func run(out string) error {
-	content, err := build()
-	if err != nil {
-		return err
+func run(folder string) error {
+	for name, parse := range files {
+		content, err := build(parse)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), content, 0o644)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(out, content, 0o644)
+	return nil
 }
 
-// build makes the file's content: one line of JSON for each kind.
-func build() ([]byte, error) {
+// files are what is made of each definition, by the file that holds it.
+var files = map[string]func(crd []byte) (any, error){
+	"crds.json":         func(crd []byte) (any, error) { return kind.ParseDefinition(crd) },
+	"descriptions.json": func(crd []byte) (any, error) { return kind.ParseDescriptions(crd) },
+}
+
+// build makes a file's content: one line of JSON for each kind.
+func build(parse func(crd []byte) (any, error)) ([]byte, error) {
 	var b bytes.Buffer
 	separator := "["
 	for _, from := range crdFiles {
@@ -68,7 +79,7 @@ func build() ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			d, err := kind.ParseDefinition(text)
+			d, err := parse(text)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}

@@ -6,17 +6,19 @@ import (
 	"testing"
 )
 
-// The embedded schemas are those of the Gateway API module that go.mod names.
-func TestEmbeddedSchemasAreTheModules(t *testing.T) {
-	want, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../crds.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Fatal("crds.json differs from the module's CRDs: run `go generate ./internal/kinds`")
+// The embedded files are those of the modules that go.mod names.
+func TestEmbeddedFilesAreTheModules(t *testing.T) {
+	for name, parse := range files {
+		want, err := build(parse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile("../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s differs from the modules' CRDs: run `go generate ./internal/kinds`", name)
+		}
 	}
 }

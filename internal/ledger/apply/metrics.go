@@ -4,14 +4,14 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // Metrics count what the workers of a process do.
 type Metrics struct {
-	claims, applied, failures, drift *prometheus.CounterVec
-	lag                              *prometheus.HistogramVec
+	claims, applied, failures, drift, restores *prometheus.CounterVec
+	lag                                        *prometheus.HistogramVec
 }
 
 // NewMetrics registers the metrics, once for all clusters of a process.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := newMetrics()
-	for _, c := range []prometheus.Collector{m.claims, m.applied, m.failures, m.drift, m.lag} {
+	for _, c := range []prometheus.Collector{m.claims, m.applied, m.failures, m.drift, m.restores, m.lag} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -38,10 +38,20 @@ func newMetrics() *Metrics {
 			Help: "Objects of a ledger that somebody changed in a cluster, by what is done about it: corrected, reported or " +
 				"adopted.",
 		}, []string{"cluster", "did"}),
+		restores: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cardea_ledger_store_restores_total",
+			Help: "Times that the store of a cluster's API server was found restored to an older state, and everything was " +
+				"read again.",
+		}, []string{"cluster"}),
 		lag: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "cardea_ledger_commit_to_applied_seconds",
 			Help:    "Time from a change of a ledger to its object in a cluster, by the clocks of the database and the worker.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 18),
 		}, []string{"cluster"}),
 	}
+}
+
+// Restores counts how often the store of a cluster's API server was restored.
+func (m *Metrics) Restores(cluster string) prometheus.Counter {
+	return m.restores.WithLabelValues(cluster)
 }

@@ -203,16 +203,23 @@ func (v *watcher) saw(p place, s sight) {
 	signal(v.wake)
 }
 
-// sawAll notes all that a list has.
+// sawAll notes all that a list has. A list that is older than our own writes was made before them, or the API server's
+// store was restored to a state before them: whoever asks it knows.
 func (v *watcher) sawAll(of scope, all map[place]sight, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for p, s := range all {
 		v.note(p, s)
 	}
-	for p := range maps.All(v.items) {
-		if _, there := all[p]; !there && p.kind == of.kind && (of.namespace == "" || of.namespace == p.namespace) {
+	for p, i := range maps.All(v.items) {
+		if p.kind != of.kind || of.namespace != "" && of.namespace != p.namespace {
+			continue
+		}
+		if _, there := all[p]; !there {
 			v.note(p, sight{gone: true, version: version})
+		}
+		if i.behind() {
+			v.suspect(p, time.Now().Add(lookAgain))
 		}
 	}
 	signal(v.wake)

@@ -15,9 +15,9 @@ func (c *Client) Head(ctx context.Context) (h ledger.Head, err error) {
 
 // Change implements ledger.Reader.
 func (c *Client) Change(ctx context.Context, number int64) (ledger.Change, error) {
-	var seen wire.SeenChange
+	var seen ledger.Change
 	err := c.call(ctx, get("changes", fmt.Sprint(number)), &seen)
-	return seen.Change, err
+	return seen, err
 }
 
 // Changes implements ledger.Reader.
@@ -34,11 +34,7 @@ func (c *Client) Changes(ctx context.Context, q ledger.ChangesQuery) (ledger.Cha
 		r.query.Set("after", fmt.Sprint(next))
 		err = c.call(ctx, r, &page)
 	}
-	list := ledger.Changes{More: page.More}
-	for _, seen := range page.Changes {
-		list.Changes = append(list.Changes, seen.Change)
-	}
-	return list, err
+	return ledger.Changes{Changes: page.Changes, More: page.More}, err
 }
 
 // kindOf is how paths name a kind.

@@ -98,7 +98,7 @@ func (c *Client) follow(ctx context.Context, at *place, yield func(ledger.Change
 			}
 			return false, true, p.Ledger()
 		case line == "" && event == "change":
-			var seen wire.SeenChange
+			var seen ledger.Change
 			if err := json.Unmarshal([]byte(data), &seen); err != nil {
 				return false, true, lost(err)
 			}
@@ -107,7 +107,7 @@ func (c *Client) follow(ctx context.Context, at *place, yield func(ledger.Change
 				continue // it was yielded
 			}
 			at.last = seen.Number
-			if !yield(seen.Change, nil) {
+			if !yield(seen, nil) {
 				return true, true, nil
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,7 +62,38 @@ func (p *Previewer) Preview(ctx context.Context, d ledger.Draft) (ledger.Preview
 		}
 	}
 	made.Digest = digest(d, base, made.Clusters)
+	made.State, made.NotPreviewed = p.state(d, made.Clusters)
 	return made, nil
+}
+
+// state tells how much of a draft was previewed, and what was not: objects of kinds that change nothing in proxies as
+// far as Cardea knows, and clusters that could not be asked.
+func (p *Previewer) state(d ledger.Draft, clusters []ledger.ClusterPreview) (ledger.PreviewState, []string) {
+	unread := map[string]int{}
+	for _, e := range d.Edits {
+		if !p.Reads(e.Key) {
+			unread[strings.TrimSuffix(e.Kind+"."+e.Group, ".")]++
+		}
+	}
+	var not []string
+	for _, kind := range slices.Sorted(maps.Keys(unread)) {
+		not = append(not, fmt.Sprintf("objects of kind %s (%d): Cardea does not read them", kind, unread[kind]))
+	}
+	asked := 0
+	for _, c := range clusters {
+		if c.NotPreviewed == "" {
+			asked++
+			continue
+		}
+		not = append(not, c.Cluster+": "+c.NotPreviewed)
+	}
+	switch {
+	case len(not) == 0:
+		return ledger.Previewed, nil
+	case asked == 0:
+		return ledger.NotPreviewed, not
+	}
+	return ledger.PartlyPreviewed, not
 }
 
 // edits are what the draft is to a diff, by target, and the generations that it is based on.

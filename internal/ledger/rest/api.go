@@ -39,7 +39,9 @@ func (s *server) newAPI() huma.API {
 		Formats:                      map[string]huma.Format{"application/json": json, "json": json},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{own},
+		Transformers: []huma.Transformer{func(h huma.Context, _ string, v any) (any, error) {
+			return own(schemas, h.Operation(), v)
+		}},
 	})
 	api.UseMiddleware(s.confine, media, s.bodies)
 	return api
@@ -119,7 +121,7 @@ func media(ctx huma.Context, next func(huma.Context)) {
 }
 
 // own turns huma's errors into problems of this API. Values of the request are not repeated: they may be secret.
-func own(_ huma.Context, _ string, v any) (any, error) {
+func own(schemas huma.Registry, op *huma.Operation, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
@@ -134,6 +136,7 @@ func own(_ huma.Context, _ string, v any) (any, error) {
 	for i, detail := range e.Errors {
 		if i == 0 {
 			p.Detail, p.Field = detail.Message, strings.TrimPrefix(detail.Location, "body.")
+			p.Fix = expected(schemas, op, detail)
 			continue
 		}
 		p.Detail += fmt.Sprintf("; %s: %s", strings.TrimPrefix(detail.Location, "body."), detail.Message)

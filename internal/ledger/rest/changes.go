@@ -129,7 +129,7 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 // is not told, so an author is looked for among those that they see, unless they may read everything: of so many
 // changes at once (most).
 func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.ChangePage, error) {
-	page, author := wire.ChangePage{Changes: []wire.SeenChange{}}, q.Author
+	page, author := wire.ChangePage{Changes: []ledger.Change{}}, q.Author
 	if author != "" && q.Object == nil {
 		all, err := s.lets(ctx, ledger.MayRead, ledger.Key{})
 		if err != nil {
@@ -167,21 +167,22 @@ func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.C
 }
 
 // seen is a change as the caller may see it. Who may read none of its objects sees that there is such a change.
-func (s *server) seen(ctx context.Context, c ledger.Change) (wire.SeenChange, error) {
+func (s *server) seen(ctx context.Context, c ledger.Change) (ledger.Change, error) {
 	all := len(c.Edited)
 	list, err := readable(ctx, s, c.Edited, func(e ledger.Edited) ledger.Key { return e.Key })
 	if err != nil {
-		return wire.SeenChange{}, err
+		return ledger.Change{}, err
 	}
 	c.Edited = list
 	c.Unchanged = slices.Clone(c.Unchanged)
 	if len(list) == 0 && all > 0 {
 		c.Message, c.Author, c.Via = "", "", ""
 	}
-	return wire.SeenChange{Change: c, Hidden: all - len(list)}, nil
+	c.Hidden = all - len(list)
+	return c, nil
 }
 
-type seenChange struct{ Body wire.SeenChange }
+type seenChange struct{ Body ledger.Change }
 
 func (s *server) getChange(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
@@ -194,10 +195,10 @@ func (s *server) getChange(ctx context.Context, in *struct {
 }
 
 // change is a change of which the caller may read something.
-func (s *server) change(ctx context.Context, number int64) (wire.SeenChange, error) {
+func (s *server) change(ctx context.Context, number int64) (ledger.Change, error) {
 	c, err := s.Ledger.Change(ctx, number)
 	if err != nil {
-		return wire.SeenChange{}, err
+		return ledger.Change{}, err
 	}
 	seen, err := s.seen(ctx, c)
 	if err == nil && len(seen.Edited) == 0 && seen.Hidden > 0 {

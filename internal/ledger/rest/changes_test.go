@@ -41,7 +41,7 @@ func TestChangeOfManyObjectsIsWholeOrNothing(t *testing.T) {
 	if c.Number != 2 || len(c.Edited) != 3 || c.Message != "three" || a.Header.Get("Location") != "/ledger/v1/changes/2" {
 		t.Fatalf("%+v", c)
 	}
-	var seen wire.SeenChange
+	var seen ledger.Change
 	r.do(call{who: "bob", method: "GET", path: "/changes/2"}).is(200, &seen)
 	if len(seen.Edited) != 3 || seen.Author != "alice" || seen.Hidden != 0 {
 		t.Fatalf("%+v", seen)

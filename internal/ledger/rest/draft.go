@@ -12,6 +12,21 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
+const wholeObject = "send the whole object: apiVersion, kind, metadata with its name, and the rest"
+
+// contentIn is the object that a body has: the body itself, or the member content of what a GET answered.
+func contentIn(body ledger.Content) ledger.Content {
+	var is struct {
+		APIVersion json.RawMessage `json:"apiVersion"`
+		Target     json.RawMessage `json:"target"`
+		Content    ledger.Content  `json:"content"`
+	}
+	if json.Unmarshal(body, &is) == nil && is.APIVersion == nil && is.Target != nil && is.Content != nil {
+		return is.Content
+	}
+	return body
+}
+
 // edit makes an edit of an object as a client sent it. Its content must be of the object that is named, as far as
 // one is.
 func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
@@ -25,10 +40,10 @@ func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 	}
 	var object map[string]any
 	if err := utiljson.Unmarshal(sent, &object); err != nil || object == nil {
-		return invalid("content", "is not a JSON object", "send the whole object")
+		return invalid("content", "is not a JSON object", wholeObject)
 	}
 	if _, ok := object["metadata"].(map[string]any); !ok {
-		return invalid("metadata", "is missing, or not an object", "state metadata.name")
+		return invalid("metadata", "is missing, or not an object", wholeObject)
 	}
 	if named.Target == "" {
 		named.Target = ledger.DefaultTarget

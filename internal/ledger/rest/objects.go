@@ -69,7 +69,8 @@ func objects(s *server, api huma.API) {
 	created := func() map[string]*huma.Response { return also[ledger.Change](api, http.StatusCreated) }
 	writers := map[string]any{first: check(writes)}
 	handle(s, api, huma.Operation{Method: http.MethodPut, Path: objectPath, Summary: "Put object",
-		Responses: created(), Metadata: writers, SkipValidateBody: true}, s.putObject)
+		Description: "The body is the whole object, or what GET answers, of which only content counts.",
+		Responses:   created(), Metadata: writers, SkipValidateBody: true}, s.putObject)
 	handle(s, api, huma.Operation{Method: http.MethodPatch, Path: objectPath, Summary: "Patch object",
 		Responses: created(), Metadata: writers, SkipValidateBody: true}, s.patchObject)
 	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: objectPath, Summary: "Delete object",
@@ -116,7 +117,7 @@ func (s *server) putObject(ctx context.Context, in *struct {
 	Body ledger.Content
 }) (*oneChange, error) {
 	return s.writeObject(ctx, in.Written, func(ledger.Object) (ledger.Edit, error) {
-		return edit(s.key(in.Named), in.Body)
+		return edit(s.key(in.Named), contentIn(in.Body))
 	})
 }
 

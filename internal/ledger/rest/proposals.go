@@ -210,10 +210,26 @@ func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, er
 	return &oneProposal{Body: w}, err
 }
 
+// proposal reads a proposal. Where its key would be is not told. Of one that is only to end, the contents are not
+// needed.
+func (s *server) proposal(ctx context.Context, number int64, ends bool) (ledger.Proposal, error) {
+	p, err := s.Ledger.Proposal(ctx, number)
+	if ledger.CodeOf(err) != ledger.Unprotected {
+		return p, err
+	}
+	if ends {
+		return p, nil
+	}
+	return p, &ledger.Error{Code: ledger.Unprotected, Object: fmt.Sprintf("proposal %d", number),
+		Message: "has a Secret that can't be opened: the server has not the key",
+		Fix: "have an administrator put the key file back; or reject or withdraw the proposal, and propose it anew when " +
+			"there is a key"}
+}
+
 func (s *server) getProposal(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
 }) (*oneProposal, error) {
-	p, err := s.Ledger.Proposal(ctx, in.Number)
+	p, err := s.proposal(ctx, in.Number, false)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +251,7 @@ func (s *server) reject(ctx context.Context, in *answering) (*oneProposal, error
 }
 
 func (s *server) answer(ctx context.Context, in *answering, approve bool) (*oneProposal, error) {
-	p, err := s.Ledger.Proposal(ctx, in.Number)
+	p, err := s.proposal(ctx, in.Number, !approve)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +284,7 @@ func (s *server) mayAll(ctx context.Context, permission ledger.Permission, p led
 }
 
 func (s *server) withdraw(ctx context.Context, in *answering) (*oneProposal, error) {
-	p, err := s.Ledger.Proposal(ctx, in.Number)
+	p, err := s.proposal(ctx, in.Number, true)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +301,7 @@ func (s *server) withdraw(ctx context.Context, in *answering) (*oneProposal, err
 func (s *server) repreview(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
 }) (*oneProposal, error) {
-	p, err := s.Ledger.Proposal(ctx, in.Number)
+	p, err := s.proposal(ctx, in.Number, false)
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +330,7 @@ func (s *server) commitProposal(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
 	Body   wire.CommitBody
 }) (*oneChange, error) {
-	p, err := s.Ledger.Proposal(ctx, in.Number)
+	p, err := s.proposal(ctx, in.Number, false)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (s *server) changeStatus(ctx context.Context, in *struct {
 	until, step := time.NewTimer(wait), waitFirst
 	defer until.Stop()
 	for {
-		out, err := s.statusOf(ctx, c.Change)
+		out, err := s.statusOf(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (s *server) statusOf(ctx context.Context, c ledger.Change) (*changeStatus, 
 		withoutResults(&list[i])
 	}
 	stage, why := outcome(c, list)
-	return &changeStatus{wire.ChangeStatus{Change: c.Number, State: stage, Why: why, Objects: list}}, nil
+	return &changeStatus{wire.ChangeStatus{Change: c.Number, State: stage, Why: why, Objects: list, Hidden: c.Hidden}}, nil
 }
 
 func (s *server) targets(ctx context.Context) (map[string]ledger.Target, error) {

@@ -90,7 +90,7 @@ func TestWatchGoesOnAfterLastEventIDWithEachNumberOnce(t *testing.T) {
 				break
 			}
 			id, name, data := s.event()
-			var c wire.SeenChange
+			var c ledger.Change
 			r.ok(json.Unmarshal([]byte(data), &c))
 			if name != "change" || c.Number != next || id != fmt.Sprint(next) {
 				t.Fatalf("event %s %s %s, want change %d", id, name, data, next)

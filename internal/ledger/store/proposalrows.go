@@ -59,8 +59,18 @@ func (s *Store) complete(t tx, p *ledger.Proposal) error {
 		if err == nil && i < len(p.Draft.Edits) {
 			p.Draft.Edits[i].Content = content
 		}
-		return err
+		return unopened(*p, err)
 	}, "SELECT edit, hash, key_id, body FROM proposal_contents WHERE proposal = $1", p.Number)
+}
+
+// unopened says of a proposal with a Secret whose key is missing what can be done about it.
+func unopened(p ledger.Proposal, err error) error {
+	e, is := errors.AsType[*ledger.Error](err)
+	if !is || e.Code != ledger.Unprotected {
+		return err
+	}
+	return p.Refuse(ledger.Unprotected, "has a Secret that can't be opened: "+e.Object+": "+e.Message,
+		"put the key file back; or reject or withdraw the proposal, and propose it anew when there is a key")
 }
 
 // insertProposal writes a new proposal.

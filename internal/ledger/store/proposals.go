@@ -70,7 +70,8 @@ func (s *Store) wouldCommit(t tx, p prepared, blind bool) error {
 	return a.err
 }
 
-// Proposal is one proposal, with its draft and preview.
+// Proposal is one proposal, with its draft and preview. If a Secret of it can't be opened, the error is Unprotected,
+// and the proposal is there without that content.
 func (s *Store) Proposal(ctx context.Context, number int64) (p ledger.Proposal, err error) {
 	err = s.view(ctx, func(t tx) error {
 		if p, _, err = s.lightProposal(t, number, false); err != nil {

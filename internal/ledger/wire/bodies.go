@@ -44,18 +44,11 @@ type HoldBody struct {
 // EpochHeader tells a watch's epoch: see ledger.Head.
 const EpochHeader = "Cardea-Epoch"
 
-// SeenChange is a change as its reader may see it.
-type SeenChange struct {
-	ledger.Change
-	// Hidden is how many objects were left out because the reader may not read them. If those are all, so is the message.
-	Hidden int `json:"hidden,omitempty" doc:"How many objects the caller may not read"`
-}
-
 // ChangePage is a page of changes.
 type ChangePage struct {
-	Changes []SeenChange `json:"changes"`
-	More    bool         `json:"more,omitempty"`
-	Next    int64        `json:"next,omitempty" doc:"What to send as after, for the next page"`
+	Changes []ledger.Change `json:"changes"`
+	More    bool            `json:"more,omitempty"`
+	Next    int64           `json:"next,omitempty" doc:"What to send as after, for the next page"`
 }
 
 // ObjectPage is a page of objects. All pages of one list show one change.
@@ -137,6 +130,7 @@ type ChangeStatus struct {
 	State   ledger.Stage    `json:"state" enum:"committed,applied,live,refused,superseded"`
 	Why     string          `json:"why,omitempty" doc:"The words of who failed or refused it, or what it waits for"`
 	Objects []ledger.Status `json:"objects"`
+	Hidden  int             `json:"hidden,omitempty" doc:"How many objects of it the caller may not read"`
 }
 
 // StatusQuery is the body of POST /status/query.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"cardea.dev/cardea/internal/picker/members"
+	"cardea.dev/cardea/internal/watches"
 )
 
 var (
@@ -63,7 +64,9 @@ func (s Source) Run(ctx context.Context, tell func(members.Pool)) error {
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
-	client, err := dynamic.NewForConfig(s.Config)
+	config := rest.CopyConfig(s.Config)
+	config.Wrap(watches.New(watches.Tell(s.Log, func() {})).Wrap)
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)
 	}

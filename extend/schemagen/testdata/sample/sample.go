@@ -8,8 +8,8 @@ import (
 
 // Spec has a field of every sort.
 type Spec struct {
-	// Timeout of a request. A description that is longer than what is kept of descriptions in the definitions of Cardea's
-	// kinds is cut after a sentence. This sentence is the one that goes beyond it, so that it is not there any more.
+	// Timeout of a request. A description is kept whole, however long it is, also behind a name with a full stop in it, such
+	// as headers.request.remove of a policy, e.g. one that has more than the 200 characters that are kept of others.
 	// +optional
 	Timeout *gatewayv1.Duration `json:"timeout,omitempty"`
 	// Size of a body.
