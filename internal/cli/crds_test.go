@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,8 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/builtin"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/policykind"
+	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -101,4 +104,53 @@ func TestCRDsWithPermissions(t *testing.T) {
 	if strings.Contains(role, "trafficpolicies") {
 		t.Errorf("the role has a kind of Cardea:\n%s", role)
 	}
+}
+
+// TestPatternsOfOurKinds: each pattern that users of our kinds may meet is told in words.
+func TestPatternsOfOurKinds(t *testing.T) {
+	extensions, err := world.Plugged(builtin.Plugins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, stderr bytes.Buffer
+	if code := Main(t.Context(), []string{"crds"}, Program{Extensions: extensions}, &out, &stderr); code != 0 {
+		t.Fatal(code, stderr.String())
+	}
+	kinds, err := os.ReadFile("../kinds/crds.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, text := range append(strings.Split(out.String(), "---\n"), string(kinds)) {
+		var document any
+		if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range patternsOf(document) {
+			if n++; schema.WordsOf(pattern) == "" {
+				t.Errorf("no words for %s", pattern)
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("only %d patterns were found", n)
+	}
+}
+
+// patternsOf are the patterns of a schema, and of those in it.
+func patternsOf(document any) (list []string) {
+	switch v := document.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if text, ok := member.(string); ok && name == "pattern" {
+				list = append(list, text)
+			}
+			list = append(list, patternsOf(member)...)
+		}
+	case []any:
+		for _, member := range v {
+			list = append(list, patternsOf(member)...)
+		}
+	}
+	return list
 }

@@ -36,6 +36,7 @@ type Removal struct {
 // Report is what an Edit would change.
 type Report struct {
 	Objects []string `json:"objects,omitempty"` // "+ HTTPRoute shop/web", "~" changed, "-" removed
+	Fields  []Field  `json:"fields,omitempty"`  // of the objects that are changed
 	// DataPlanes of Gateways that are told of, where Gateways have several, and those that would change:
 	// "infra/edge: Envoy, would be EnvoyConfigMap"
 	DataPlanes []string  `json:"dataPlanes,omitempty"`

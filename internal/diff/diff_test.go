@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/builtin"
 	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
@@ -60,8 +61,12 @@ type rig struct {
 
 func newRig(t *testing.T, texts ...string) *rig {
 	t.Helper()
+	extensions, err := world.Plugged(builtin.Plugins())
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := world.New(world.Config{
-		Dialects: dataplanes.All(), Check: true,
+		Dialects: dataplanes.All(), Check: true, Extensions: extensions,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	d := New(Config{World: w})

@@ -17,6 +17,9 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	for _, k := range d.world.Sources.Catalog.All() {
 		for _, o := range d.world.Sources.Of(k.Kind).Staged(v) {
 			report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
+			if !o.Added && !o.Removed {
+				report.Fields = append(report.Fields, changedFields(o.Ref, o.Was, o.Is)...)
+			}
 		}
 	}
 	findings := d.world.NewFindings(v)
@@ -33,6 +36,7 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	}
 	var tables []changedTable
 	var listeners []changedListener
+	var around []resource.Key
 	for _, t := range resource.Types() {
 		for change := range flow.Staged(v, d.world.Outputs.Of(t)) {
 			was, existed := d.before(v, change.Key)
@@ -41,10 +45,11 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 			case existed == exists && was.Version == is.Version:
 			case t == resource.Extension && !states(was) && !states(is): // each Gateway has them
 			case t == resource.Routes:
-				tables = append(tables, changedTable{change.Key, changedParts(was.Parts, is.Parts)})
+				tables = append(tables, changedTable{key: change.Key, domains: changedParts(was.Parts, is.Parts)})
 			default:
 				if t == resource.Listener {
 					listeners = append(listeners, listenerChange(change.Key, was, is))
+					around = append(around, behind(change.Key.Gateway, was, is)...)
 				}
 				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, !exists), change.Key.Gateway.NamespacedName(), t,
 					change.Key.Name)
@@ -52,9 +57,11 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 			}
 		}
 	}
+	tables = d.whole(v, tables, around)
 	unsigned := func(a, b string) int { return strings.Compare(a[2:], b[2:]) }
 	slices.SortFunc(report.Objects, unsigned)
 	slices.SortFunc(report.Resources, unsigned)
+	slices.SortStableFunc(report.Fields, func(a, b Field) int { return strings.Compare(a.Object, b.Object) })
 	slices.SortFunc(tables, func(a, b changedTable) int {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
 	})
@@ -89,6 +96,43 @@ func sign(added, removed bool) string {
 type changedTable struct {
 	key     resource.Key
 	domains []string
+	around  bool // what its listener states for all requests differs: domains are all
+}
+
+// behind are the tables of the parts of a listener that were there before under the same names, and state something
+// else. Those with other names have requests of their own (listenerChange).
+func behind(gateway model.ObjectRef, was, is resource.Resource) (list []resource.Key) {
+	for _, p := range is.Parts {
+		old := resource.Find(was.Parts, p.ID)
+		if old == nil || same(old, p) || !slices.Equal(old.Claims, p.Claims) {
+			continue
+		}
+		for _, n := range p.Needs {
+			if n.Type == resource.Routes {
+				list = append(list, resource.Key{Gateway: gateway, Type: n.Type, Name: n.Name})
+			}
+		}
+	}
+	return list
+}
+
+// whole adds tables with all their domains.
+func (d *Differ) whole(v flow.View, tables []changedTable, keys []resource.Key) []changedTable {
+	for _, key := range keys {
+		was, _ := d.before(v, key)
+		is, _ := d.after(v, key)
+		t := changedTable{key: key, around: true}
+		for _, p := range slices.Concat(was.Parts, is.Parts) {
+			if p.ID != "" {
+				t.domains = append(t.domains, p.ID)
+			}
+		}
+		slices.Sort(t.domains)
+		t.domains = slices.Compact(t.domains)
+		tables = slices.DeleteFunc(tables, func(o changedTable) bool { return o.key == key })
+		tables = append(tables, t)
+	}
+	return tables
 }
 
 // changedParts are the domains of two tables whose virtual hosts differ, in order. Where what all hosts of a table

@@ -45,6 +45,8 @@ func (c *comparison) compare(s *scene) error {
 			about().ask(r)
 		}
 	}
+	var around []func() // asks for what is stated for many routes, after those that differ themselves
+	all := about()
 	for _, t := range s.tables {
 		table := nameOf(t.key)
 		entrances := entrances(table, before, after)
@@ -56,16 +58,24 @@ func (c *comparison) compare(s *scene) error {
 					about().ask(request.At(from, domain))
 				}
 			}
-			for _, r := range c.routes(of, was, is) {
-				if c.left <= 0 {
-					c.report.Unasked++
-					continue
-				}
-				for _, from := range entrances {
-					about().route(r, from, domain)
+			ask := func(about func() *subject, list []forms) {
+				for _, r := range list {
+					if c.left <= 0 {
+						c.report.Unasked++
+						continue
+					}
+					for _, from := range entrances {
+						about().route(r, from, domain)
+					}
 				}
 			}
+			differ, others := c.routes(of, was, is, t.around)
+			ask(about, differ)
+			around = append(around, func() { ask(func() *subject { return all }, others) })
 		}
+	}
+	for _, ask := range around {
+		ask()
 	}
 	for _, m := range s.moves {
 		c.leads(m.led, after, func(l lead, r request.Route) {
@@ -111,8 +121,9 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)
 // forms are what a route was and is: both, if it differs in what it does.
 type forms []request.Route
 
-// routes lists the routes that differ, and gives all of whose matches or place something may have changed.
-func (c *comparison) routes(of Route, was, is []request.Route) (differ []forms) {
+// routes lists the routes that differ, and gives those whose matches or place something may have changed. Others are
+// the same as before, and what is stated around them is not: in the table, or around that.
+func (c *comparison) routes(of Route, was, is []request.Route, around bool) (differ, others []forms) {
 	wasKeys, before := index(was)
 	isKeys, after := index(is)
 	say := func(change string, f ...request.Route) {
@@ -126,6 +137,8 @@ func (c *comparison) routes(of Route, was, is []request.Route) (differ []forms) 
 			say("+", r)
 		case old.Content != r.Content:
 			say("~", old, r)
+		case around || old.Around != r.Around:
+			others = append(others, forms{old, r})
 		}
 	}
 	for i, r := range was {
@@ -133,12 +146,12 @@ func (c *comparison) routes(of Route, was, is []request.Route) (differ []forms) 
 			say("-", r)
 		}
 	}
-	if len(differ) == 0 { // their order is what differs
+	if len(differ)+len(others) == 0 { // their order is what differs
 		for _, r := range is {
 			differ = append(differ, forms{r})
 		}
 	}
-	return differ
+	return differ, others
 }
 
 // identity is what makes a route the same one before and after: its rule, what it matches, and its place among equals.

@@ -17,6 +17,11 @@ func (r Report) Print(w io.Writer) error {
 	section("objects", len(r.Objects))
 	for _, o := range r.Objects {
 		fmt.Fprintf(&b, "  %s\n", o)
+		for _, f := range r.Fields {
+			if o[2:] == f.Object {
+				fmt.Fprintf(&b, "      %s: %s -> %s\n", f.Field, f.Before, f.After)
+			}
+		}
 	}
 	section("data planes", len(r.DataPlanes))
 	for _, o := range r.DataPlanes {

@@ -51,9 +51,10 @@ func TestDiffOfARefusedBackend(t *testing.T) {
 		old("10", ", tls: {mode: ServerOnly, validation: {hostname: localhost, wellKnownCACertificates: System}}"))
 	s.says("xbackend/shop/old", "web: cardea.dev/Programmed=False RejectedByProxy: Error adding")
 	s.expect("GET http://out.example/ -> 200 blue")
-	s.differs(old("${blue}", ""), "objects (1)\n  ~ XBackend shop/old\n")
+	const changed = "objects (1)\n  ~ XBackend shop/old\n      spec.port.number: 10 -> "
+	s.differs(old("${blue}", ""), changed+"${blue}\n      spec.tls.mode: ServerOnly -> None\n      spec.tls.validation: {... -> none\n")
 	s.differs(old("${green}", ""),
-		"objects (1)\n  ~ XBackend shop/old\nother resources (1)\n  ~ shop/web: Cluster xbackend/shop/old\n"+
+		changed+"${green}\n      spec.tls.mode: ServerOnly -> None\n      spec.tls.validation: {... -> none\nother resources (1)\n  ~ shop/web: Cluster xbackend/shop/old\n"+
 			"requests that would go elsewhere (1)\n  shop/web: GET http://out.example:...\n"+
 			"    before: XBackend shop/old as it was accepted last\n    after:  XBackend shop/old at localhost:${green}\n")
 }
@@ -77,7 +78,7 @@ func TestDiffOfARefusedFilterChain(t *testing.T) {
 		return fmt.Sprintf("...requests that would go elsewhere (%d)\n%s", len(list), strings.Join(list, ""))
 	}
 	s.differs(secureGateway("a a.example a", "b b.example b", "c c.example c"),
-		"objects (1)\n  ~ Gateway shop/web\nroutes (5)\n"+
+		"objects (1)\n  ~ Gateway shop/web\n      spec.listeners[b].hostname: b2.example -> b.example\n...routes (5)\n"+
 			requests(
 				becomes("https://b.example:20443/ --sni a.example (and 2 like it)", "404", "421"),
 				becomes("https://b2.example:20443/ --sni a.example (and 2 like it)", "421", "404"),

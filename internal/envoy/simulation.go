@@ -74,7 +74,8 @@ func (s simulation) Routes(table resource.Name, domain string) (list []request.R
 	rules := s.rulesOf(table, domain)
 	for _, r := range s.config.Routes(table.Name, domain) {
 		list = append(list, request.Route{
-			Rule: rules[r.Name].Rule(), Match: renderedMatch{r.Match}, Content: r.Content, Stimuli: r.Stimuli,
+			Rule: rules[r.Name].Rule(), Match: renderedMatch{r.Match}, Content: r.Content, Around: r.Around,
+			Stimuli: r.Stimuli,
 		})
 	}
 	return list

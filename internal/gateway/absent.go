@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"fmt"
-
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -10,14 +8,5 @@ import (
 
 type broken = flow.Collection[model.ObjectRef, input.Broken]
 
-// absent says of an object that was not found why: nobody declares it, or what declares it has a mistake. Whether the
-// one who refers to it may know must have been asked before.
-func absent(c *flow.Ctx, all *broken, ref model.ObjectRef) string {
-	if b, declared := flow.Fetch(c, all, ref); declared {
-		return fmt.Sprintf("%s is in %s, but can't be read: %s", ref, b.Where, b.Why)
-	}
-	if k := ref.Kind(); k == model.KindXBackend || k == model.KindMCPBackend { // of which there are two
-		return fmt.Sprintf("%s of group %s does not exist", ref, k.Group())
-	}
-	return fmt.Sprintf("%s does not exist", ref)
-}
+// absent says of an object that was not found why (input.Absent).
+func absent(c *flow.Ctx, all *broken, ref model.ObjectRef) string { return input.Absent(c, all, ref) }

@@ -60,6 +60,7 @@ type Follower interface {
 type Staged struct {
 	Ref            model.ObjectRef
 	Added, Removed bool // else it is changed
+	Was, Is        any  // the specs; zero where there is none
 }
 
 type untyped[S any] struct{ source *Source[S] }
@@ -111,8 +112,10 @@ func (u untyped[S]) Len(v flow.View) int { return flow.Len(v, u.source.Collectio
 
 func (u untyped[S]) Staged(v flow.View) (list []Staged) {
 	for change := range flow.Staged(v, u.source.Collection()) {
-		_, existed := flow.Before(v, u.source.Collection(), change.Key)
-		list = append(list, Staged{Ref: change.Key, Added: !existed, Removed: change.Deleted})
+		was, existed := flow.Before(v, u.source.Collection(), change.Key)
+		list = append(list, Staged{
+			Ref: change.Key, Added: !existed, Removed: change.Deleted, Was: was.Spec, Is: change.Value.Spec,
+		})
 	}
 	return list
 }

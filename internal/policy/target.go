@@ -6,6 +6,7 @@ import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -63,7 +64,7 @@ func (r reporter) class(c *flow.Ctx, ref model.ObjectRef, t Target, facts *condi
 		addTarget(facts, t, conditions.PolicyAncestor{Invalid: fmt.Sprintf(
 			"only policies of namespace %s, which is Cardea's own, can target a GatewayClass", r.in.Namespace)})
 	case !found:
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
 	case !used:
 		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway of Cardea's has the class"})
 	}
@@ -75,7 +76,7 @@ func (r reporter) class(c *flow.Ctx, ref model.ObjectRef, t Target, facts *condi
 func (r reporter) gateway(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
 	names, found := r.in.sections(c, t.Object)
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
 		return
 	}
 	if why := missing(t, "listener", names); why != "" {
@@ -87,6 +88,11 @@ func (r reporter) gateway(c *flow.Ctx, ref model.ObjectRef, t Target, facts *con
 		return
 	}
 	addGateway(facts, t.Object, r.atLevel(c, t.Object, ref))
+}
+
+// absent says of a target that was not found why: nobody declares it, or what declares it has a mistake.
+func (r reporter) absent(c *flow.Ctx, ref model.ObjectRef) string {
+	return input.Absent(c, r.in.Sources.Broken.Collection(), ref)
 }
 
 // missing says that a target has no section of its name, and which it has; "" if it has one, or none is named.
@@ -120,7 +126,7 @@ func (r reporter) atLevel(c *flow.Ctx, gateway, policy model.ObjectRef) resource
 func (r reporter) route(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
 	names, found := r.in.sections(c, t.Object)
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
 		return
 	}
 	if why := missing(t, "rule", names); why != "" {

@@ -16,7 +16,7 @@ import (
 func (r reporter) service(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
 	o, found := flow.Fetch(c, r.in.Sources.Services.Collection(), t.Object)
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
 		return
 	}
 	var names []string
@@ -49,7 +49,7 @@ func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFac
 		_, found = flow.Fetch(c, r.in.Sources.MCPBackends.Collection(), t.Object)
 	}
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", grouped(t.Object))})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
 		return
 	}
 	users, _ := flow.Fetch(c, r.users, t.Object)
@@ -76,7 +76,7 @@ func wholeBackend[S any](
 	c *flow.Ctx, r reporter, of *input.Collection[S], ref model.ObjectRef, t Target, facts *conditions.PolicyFacts,
 ) {
 	if _, found := flow.Fetch(c, of, t.Object); !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
 		return
 	}
 	r.backend(c, ref, t, facts)

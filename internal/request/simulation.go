@@ -26,7 +26,8 @@ type Route struct {
 	Rule    model.RuleKey
 	Match   Match
 	Content string // equal for equal routes
-	// Stimuli are requests like one that the route takes, which show what it does to some only.
+	Around  string // what is stated for it and others: equal for equal statements
+	// Stimuli are requests like one that the route takes, which show what is done to some only.
 	Stimuli func(taken Request) []Request
 }
 

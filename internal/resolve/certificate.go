@@ -10,9 +10,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -38,6 +40,10 @@ func Certificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, e
 	if len(cert) == 0 || len(key) == 0 {
 		return model.Secret{}, fmt.Errorf("%s needs both %s and %s", ref, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
+	if encrypted(key) {
+		return model.Secret{}, fmt.Errorf("%s of %s is encrypted with a password, which nobody can enter here; put the "+
+			"decrypted key there (openssl pkey -in %s -out plain.key)", corev1.TLSPrivateKeyKey, ref, corev1.TLSPrivateKeyKey)
+	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return model.Secret{}, fmt.Errorf("%s is not a valid certificate and key: %w", ref, err)
@@ -46,6 +52,17 @@ func Certificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, e
 		return model.Secret{}, fmt.Errorf("%s can't be served: %w", ref, err)
 	}
 	return model.Secret{Ref: ref, Certificate: cert, PrivateKey: key}, nil
+}
+
+// encrypted tells whether a private key (PEM) can be read by a password only: PKCS #8, or the older form with headers
+// (RFC 1421).
+func encrypted(key []byte) bool {
+	for block, rest := pem.Decode(key); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+			return true
+		}
+	}
+	return false
 }
 
 // servable holds a pair against what TLS servers ask for beyond a pair that fits: a whole chain, and a key that is

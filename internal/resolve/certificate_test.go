@@ -41,6 +41,13 @@ func TestCertificate(t *testing.T) {
 		{"no key", corev1.SecretTypeTLS, certificate, nil, "needs both tls.crt and tls.key"},
 		{"no certificate", corev1.SecretTypeTLS, nil, key, "needs both tls.crt and tls.key"},
 		{"another's key", corev1.SecretTypeTLS, certificate, otherKey, "private key does not match"},
+		{"a key with a password", corev1.SecretTypeTLS, certificate,
+			pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}), "is encrypted with a password"},
+		{"a key with a password, in the older form", corev1.SecretTypeTLS, certificate,
+			pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{
+				"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-256-CBC,00"}, Bytes: []byte("x")}), "is encrypted with a password"},
+		{"a broken key", corev1.SecretTypeTLS, certificate,
+			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}), "is not a valid certificate and key"},
 		{"exchanged", corev1.SecretTypeTLS, key, certificate, "is not a valid certificate and key"},
 		{"no PEM", corev1.SecretTypeTLS, []byte("a"), []byte("b"), "is not a valid certificate and key"},
 	} {

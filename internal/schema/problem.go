@@ -44,7 +44,7 @@ var regexRemark = regexp.MustCompile(`,? regex used for validation is '[^']*'`)
 
 // message says what was expected and what was found.
 func message(doc any, e *field.Error) string {
-	detail := regexRemark.ReplaceAllString(e.Detail, "")
+	detail := inWords(regexRemark.ReplaceAllString(e.Detail, ""))
 	if _, rest, ok := strings.Cut(detail, " in body "); ok {
 		detail = rest
 	}
@@ -61,6 +61,12 @@ func message(doc any, e *field.Error) string {
 	case field.ErrorTypeDuplicate:
 		return repeats(doc, e)
 	case field.ErrorTypeInvalid:
+		value, isText := e.BadValue.(string)
+		if pattern, ok := strings.CutPrefix(detail, "should match '"); ok && isText {
+			if says, known := ofPattern(strings.TrimSuffix(pattern, "'"), value); known {
+				return says
+			}
+		}
 		if s := shown(e.BadValue); s != "" && isScalar(e.BadValue) && !strings.Contains(detail, s) {
 			return detail + ", got " + s
 		}

@@ -97,9 +97,7 @@ func (s *simulation) entrance(filter *hcmv3.HttpFilter) bool {
 // filter runs the filters that a table, a virtual host or a route has settings for, in the order of the list, up to one
 // that answers.
 func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) (f filtered) {
-	levels := []map[string]*anypb.Any{ // from far to near
-		t.head.GetTypedPerFilterConfig(), v.GetTypedPerFilterConfig(), r.GetTypedPerFilterConfig(),
-	}
+	levels := levelsOf(t, v, r)
 	listed := map[string]bool{}
 	for _, filter := range s.filters {
 		name := filter.GetName()

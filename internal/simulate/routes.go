@@ -9,6 +9,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"cardea.dev/cardea/internal/request"
 )
@@ -18,8 +19,11 @@ type Route struct {
 	Name    string
 	Match   *routev3.RouteMatch
 	Content string // equal for equal routes
+	// Around is what its table and its virtual host state for all routes: equal for equal statements.
+	Around string
 
 	rendered *routev3.Route
+	levels   []map[string]*anypb.Any // settings of filters of its table, its virtual host and itself
 }
 
 // Routes are those of the virtual host that has a domain of a table, in order; none if there is no such domain.
@@ -44,15 +48,35 @@ func (c *Config) Routes(tableName, domain string) []Route {
 	if err != nil {
 		return nil
 	}
+	around := contentOf(t.head) + contentOf(&routev3.VirtualHost{
+		TypedPerFilterConfig: v.GetTypedPerFilterConfig(), RequestHeadersToAdd: v.GetRequestHeadersToAdd(),
+		RequestHeadersToRemove: v.GetRequestHeadersToRemove(), ResponseHeadersToAdd: v.GetResponseHeadersToAdd(),
+		ResponseHeadersToRemove: v.GetResponseHeadersToRemove(), RequireTls: v.GetRequireTls(),
+	})
 	var list []Route
 	for _, r := range v.GetRoutes() {
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
-		if err != nil {
-			continue // it came from bytes
-		}
-		list = append(list, Route{r.GetName(), r.GetMatch(), string(b), r})
+		list = append(list, Route{
+			Name: r.GetName(), Match: r.GetMatch(), Content: contentOf(r), Around: around, rendered: r,
+			levels: levelsOf(t, v, r),
+		})
 	}
 	return list
+}
+
+// contentOf is equal for equal messages.
+func contentOf(m proto.Message) string {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		panic(err) // it came from bytes
+	}
+	return string(b)
+}
+
+// levelsOf are the settings of filters that count for a route, from far to near.
+func levelsOf(t *table, v *routev3.VirtualHost, r *routev3.Route) []map[string]*anypb.Any {
+	return []map[string]*anypb.Any{
+		t.head.GetTypedPerFilterConfig(), v.GetTypedPerFilterConfig(), r.GetTypedPerFilterConfig(),
+	}
 }
 
 // Entrances are requests, but for host and path, that are looked up in a table: one for each listener and filter chain

@@ -2,7 +2,9 @@ package simulate
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -12,8 +14,9 @@ import (
 	"cardea.dev/cardea/internal/request"
 )
 
-// Stimuli are requests like one that the route takes, which show what it does to some only: with the headers that it
-// changes in a request, and of each origin that it allows, one as a browser sends it, and the preflight of one.
+// Stimuli are requests like one that the route takes, which show what is done to some only: with the headers that the
+// route changes in a request, and of each origin that it, its virtual host or its table allows, one as a browser sends
+// it, and the preflight of one.
 func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 	if headers := r.changed(); len(headers) > 0 {
 		with := taken.Clone()
@@ -24,27 +27,33 @@ func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 		}
 		list = append(list, with)
 	}
-	for _, settings := range r.rendered.GetTypedPerFilterConfig() {
-		policy := new(corsv3.CorsPolicy)
-		if settings.UnmarshalTo(policy) != nil {
-			continue
+	for _, origin := range r.origins() {
+		plain := taken.Clone()
+		plain.Header.Set("Origin", origin)
+		preflight := plain.Clone()
+		preflight.Method = http.MethodOptions
+		if preflight.Header.Get("Access-Control-Request-Method") == "" {
+			preflight.Header.Set("Access-Control-Request-Method", taken.Method)
 		}
-		shown := map[string]bool{}
-		for _, m := range policy.GetAllowOriginStringMatch() {
-			origin := originOf(exampleOf(m))
-			if shown[origin] {
+		preflight.Header.Set("Access-Control-Request-Headers", "x-witness")
+		list = append(list, plain, preflight)
+	}
+	return list
+}
+
+// origins are examples of the origins that some level allows, the nearest first, each once.
+func (r Route) origins() (list []string) {
+	for _, level := range slices.Backward(r.levels) {
+		for _, name := range slices.Sorted(maps.Keys(level)) {
+			policy := new(corsv3.CorsPolicy)
+			if level[name].UnmarshalTo(policy) != nil {
 				continue
 			}
-			shown[origin] = true
-			plain := taken.Clone()
-			plain.Header.Set("Origin", origin)
-			preflight := plain.Clone()
-			preflight.Method = http.MethodOptions
-			if preflight.Header.Get("Access-Control-Request-Method") == "" {
-				preflight.Header.Set("Access-Control-Request-Method", taken.Method)
+			for _, m := range policy.GetAllowOriginStringMatch() {
+				if origin := originOf(exampleOf(m)); !slices.Contains(list, origin) {
+					list = append(list, origin)
+				}
 			}
-			preflight.Header.Set("Access-Control-Request-Headers", "x-witness")
-			list = append(list, plain, preflight)
 		}
 	}
 	return list

@@ -30,9 +30,8 @@ func TestStimuli(t *testing.T) {
 	add := func(name string) []*corev3.HeaderValueOption {
 		return []*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: name, Value: "1"}}}
 	}
-	route := Route{rendered: &routev3.Route{
+	route := Route{levels: []map[string]*anypb.Any{{"cors": settings}}, rendered: &routev3.Route{
 		RequestHeadersToAdd: add("x-a"), RequestHeadersToRemove: []string{"x-b", "x-own"},
-		TypedPerFilterConfig: map[string]*anypb.Any{"cors": settings},
 		Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{
 			WeightedClusters: &routev3.WeightedCluster{
 				Clusters: []*routev3.WeightedCluster_ClusterWeight{{RequestHeadersToAdd: add("x-c")}},

@@ -17,18 +17,42 @@ func outside(m model.Material, now time.Time) string {
 	case now.Before(m.From):
 		return fmt.Sprintf("is not valid before %s (NotBefore): until then clients refuse it; put one that is valid now "+
 			"into the Secret, or set this machine's clock right", m.From.UTC().Format(time.RFC3339))
+	case !m.Until.IsZero() && m.Until.Sub(now) < notice(m.Until.Sub(m.From)):
+		return fmt.Sprintf("expires at %s (NotAfter), in %s: put a new one into the Secret before",
+			m.Until.UTC().Format(time.RFC3339), untilThen(m.Until.Sub(now)))
 	}
 	return ""
 }
 
-// FindingsAt are Findings, and what is wrong at that time only: listeners that show a certificate which is not valid.
-// They serve it all the same.
+const day = 24 * time.Hour
+
+// notice is how long before its end a certificate is told of: 21 days; of one that is good for less than nine days,
+// which something renews all the time, the last third.
+func notice(life time.Duration) time.Duration {
+	if life < 9*day {
+		return life / 3
+	}
+	return 21 * day
+}
+
+// untilThen is a time in whole days, or in hours where it is less than two.
+func untilThen(d time.Duration) string {
+	if d < 2*day {
+		return fmt.Sprintf("%d hours", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/day)
+}
+
+// FindingsAt are Findings, and what they leave out: listeners that show a certificate which is not valid at that time,
+// or not for much longer, or is for no host of their routes. They serve it all the same.
 func (w *World) FindingsAt(now time.Time) []model.Finding {
 	return append(w.Findings(), w.outdated(now)...)
 }
 
+// outdated looks at the certificates of all listeners.
 func (w *World) outdated(now time.Time) (list []model.Finding) {
 	w.Graph.View(func(v flow.View) {
+		list = w.uncovered(v)
 		wrong := map[model.ObjectRef]string{}
 		for key, own := range flow.All(v, w.Plan.Materials) {
 			if says := outside(own.Material, now); key.Object.Kind() == model.KindSecret && says != "" {

@@ -55,7 +55,7 @@ func TestDiff(t *testing.T) {
 
 	routes("/emerald")
 	edge, green := s.namespace+"/edge", s.namespace+"/green"
-	changed := fmt.Sprintf("objects (1)\n  ~ HTTPRoute %[2]s\nroutes (4)\n"+
+	changed := fmt.Sprintf("objects (1)\n  ~ HTTPRoute %[2]s\n...routes (4)\n"+
 		"  + %[1]s port 443/https, %[3]s: HTTPRoute %[2]s: paths below /emerald\n  - %[1]s port 443/https, %[3]s: "+
 		"HTTPRoute %[2]s: paths below /green\n"+
 		"  + %[1]s port 80, %[3]s: HTTPRoute %[2]s: paths below /emerald\n  - %[1]s port 80, %[3]s: HTTPRoute %[2]s: "+
