@@ -1,6 +1,7 @@
 package extend
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -35,6 +37,15 @@ func CORSPolicy(c CORS) *corsv3.CorsPolicy {
 		p.AllowOriginStringMatch = append(p.AllowOriginStringMatch, originMatchers(origin)...)
 	}
 	return p
+}
+
+// EncodeCORS is CORSPolicy as bytes: of one value the same ones each time, those of a policy that states it.
+func EncodeCORS(c CORS) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(CORSPolicy(c))
+	if err != nil {
+		panic(fmt.Sprintf("extend: %v", err)) // it is made of valid text
+	}
+	return b
 }
 
 // CORSVaryFilter is the name of the filter CORSVary, in the slot SlotObserve: nearer levels replace that of farther.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -85,7 +83,7 @@ func (p preflights) at(c *flow.Ctx, rule model.Rule, listener model.ListenerKey)
 		}
 	}
 	if filter := corsFilter(rule); filter != nil {
-		return filterCORS(*filter)
+		return encodedCORS(extend.EncodeCORS(*filter))
 	}
 	if cors, stated := corsOf(settings.Own); stated {
 		return cors
@@ -104,14 +102,6 @@ func corsFilter(r model.Rule) *model.CORS {
 		}
 	}
 	return nil
-}
-
-func filterCORS(c model.CORS) encodedCORS {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(extend.CORSPolicy(c))
-	if err != nil {
-		panic(err) // it is made of valid text
-	}
-	return encodedCORS(b)
 }
 
 // lost are the findings about one domain.

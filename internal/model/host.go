@@ -14,8 +14,8 @@ func HostProblem(host, domain, who, instead string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if _, err := netip.ParseAddr(host); err == nil || strings.Trim(last, "0123456789") == "" {
-		return fmt.Sprintf("%q is an IP address; write a hostname that resolves to it, or name a Service whose EndpointSlice "+
-			"has the address", host)
+		return fmt.Sprintf("%q is an IP address; write a hostname that resolves to it, or name a Service whose "+
+			"EndpointSlice has the address", host)
 	}
 	under := func(zone string) bool { return host == zone || strings.HasSuffix(host, "."+zone) }
 	switch {

@@ -39,19 +39,19 @@ var patterns = map[string]string{
 	`^` + subdomain + charsets:         aDomain,
 
 	`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`: "a kind, such as Service",
-	`^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?$|` + subdomain + `\/[A-Za-z0-9]+$`: "a protocol: HTTP, HTTPS, or one such as " +
-		"example.com/name",
+	`^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?$|` + subdomain + `\/[A-Za-z0-9]+$`: "a protocol: HTTP, HTTPS, or one such " +
+		"as example.com/name",
 	`^Hostname|IPAddress|NamedAddress|` + subdomain + charsets: anAddress,
 	`^[A-Za-z0-9!#$%&'*+\-.^_\x60|~]+$`:                        "the name of a header, such as x-user",
-	`^[!-~]+([\t ]?[!-~]+)*$`:                                  "a header's value: printable ASCII, with single spaces inside",
+	`^[!-~]+([\t ]?[!-~]+)*$`:                                  "a header's value: printable ASCII, single spaces inside",
 	`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`:                 "the reason of a condition, such as NotReady",
 
 	`^(` + subdomain + `/)?(` + qualified + `)$`:              labelKey,
 	`^(` + subdomain + `/)?` + longName + `$`:                 labelKey,
 	`^(` + qualified + `)?$`:                                  "a label's value, such as web",
 	`^(System|(` + subdomain + `/` + longName + `))$`:         "System, or a name such as example.com/name",
-	`^(([^:/?#]+):)(//([^/?#]*))([^?#]*)(\?([^#]*))?(#(.*))?`: "an absolute URI, such as spiffe://cluster.local/ns/shop/sa/web",
-	`^spiffe://[a-z0-9._-]+(?:/[A-Za-z0-9._-]+)*$`:            "a SPIFFE ID, such as spiffe://cluster.local/ns/shop/sa/web",
+	`^(([^:/?#]+):)(//([^/?#]*))([^?#]*)(\?([^#]*))?(#(.*))?`: "an absolute URI, such as spiffe://cluster.local/ns/a/sa/b",
+	`^spiffe://[a-z0-9._-]+(?:/[A-Za-z0-9._-]+)*$`:            "a SPIFFE ID, such as spiffe://cluster.local/ns/a/sa/b",
 
 	`(^\*$)|(^(http(s)?):\/\/(((\*\.)?([a-zA-Z0-9\-]+\.)*[a-zA-Z0-9-]+|\*)(:([0-9]{1,5}))?)$)`: "an origin without a " +
 		"path, such as https://shop.example or https://*.example",

@@ -32,7 +32,8 @@ func TestPatternsInWords(t *testing.T) {
 		}
 	}
 	if got, want := inWords(`must be empty or contain only valid characters (matching `+host+`)`),
-		"must be empty or contain only valid characters (a hostname in small letters, such as shop.example or *.example)"; got != want {
+		"must be empty or contain only valid characters (a hostname in small letters, such as shop.example or "+
+			"*.example)"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got, want := inWords("must only (matching ^x$) for types"), "must only for types"; got != want {

@@ -112,8 +112,8 @@ spec:
 			errors, err := Check(t.Context(), Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}}, &out)
 			want := "no findings\n"
 			if c.want != "" {
-				want = "warning: web.yaml:7: Gateway default/web: spec.listeners[0].tls.certificateRefs[0]: no certificate is for a " +
-					"host of the routes here " + c.want + ", so clients refuse them (names here: " + c.names[0] + ")"
+				want = "warning: web.yaml:7: Gateway default/web: spec.listeners[0].tls.certificateRefs[0]: no certificate is " +
+					"for a host of the routes here " + c.want + ", so clients refuse them (names here: " + c.names[0] + ")"
 			}
 			if err != nil || errors > 0 || !strings.HasPrefix(out.String(), want) {
 				t.Errorf("%d errors, %v: %swant %q", errors, err, &out, want)

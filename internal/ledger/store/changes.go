@@ -74,10 +74,13 @@ func readChanges(t tx, condition string, args ...any) (list []ledger.Change, cut
 		var e ledger.Edited
 		err := rows.Scan(&number, &e.Target, &e.Group, &e.Kind, &e.Namespace, &e.Name, &e.ID, &e.Generation, &e.Revision,
 			&e.Hash, &e.BeforeRev)
+		if err != nil {
+			return err
+		}
 		e.Before = e.Generation - 1
 		c := &list[index[number]]
 		c.Edited = append(c.Edited, e)
-		return err
+		return nil
 	}, `SELECT g.change, o.target, o.grp, o.kind, o.namespace, o.name, o.id, g.generation, g.revision, g.hash,
 		g.before_revision FROM {rows $1} JOIN generations g ON g.change = CAST(r.value->>0 AS bigint)
 		JOIN objects o ON o.id = g.object`, numbers.json())
