@@ -3,6 +3,7 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
@@ -17,7 +18,7 @@ type Policy struct {
 	From  string `json:"from"`            // who states it: "TrafficPolicy shop/web-t, on the route"
 	// Over is what it counts in place of, the nearest first.
 	Over []PolicyLost `json:"over,omitempty"`
-	// Words are what the feature tells besides, on its first field.
+	// Words are what the feature tells besides: of an element of a list on its first field, else on that of the feature.
 	Words []string `json:"words,omitempty"`
 	// Instead is why requests are answered with an error in place of it.
 	Instead string `json:"instead,omitempty"`
@@ -62,20 +63,35 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 			return nil
 		}
 		off := Policy{Field: p.Feature, From: q.source(p.Disabled)}
-		if p.Disabled == (policy.Source{}) {
-			if off.From = "does not hold for a redirect to https"; len(p.Findings) > 0 {
-				off.From = p.Findings[0].Message
-			}
+		if p.Idle != "" {
+			off.From = p.Idle
 		}
 		return append(list, q.over(off, p, ""))
 	}
-	words := q.world.Policies.WordsOf(p)
 	for _, f := range p.Fields {
 		one := Policy{Field: policy.FieldPath(p.Feature, f.Path), Value: plain(f.Value), From: q.source(f.From)}
-		one.Instead, one.Words, instead, words = instead, words, "", nil
+		one.Instead, instead = instead, ""
 		list = append(list, q.over(one, p, f.Path))
 	}
+	addWords(list, q.world.Policies.WordsOf(p))
 	return list
+}
+
+// addWords puts what a feature tells besides on its fields: "NAME: text" on the first field of the element of that
+// name, anything else on the first one.
+func addWords(fields []Policy, words []string) {
+	for _, text := range words {
+		at := 0
+		if name, _, named := strings.Cut(text, ": "); named {
+			at = max(0, slices.IndexFunc(fields, func(p Policy) bool {
+				_, element, _ := strings.Cut(p.Field, "[")
+				return strings.HasPrefix(element, name+"]")
+			}))
+		}
+		if len(fields) > 0 {
+			fields[at].Words = append(fields[at].Words, text)
+		}
+	}
 }
 
 // closing is why policies close the connections of a listener; "": they don't.
@@ -121,14 +137,17 @@ func (q *asked) source(s policy.Source) string {
 	return s.String()
 }
 
-// plain is a value without quotes.
+// plain is a value without quotes, and with < > & as they are.
 func plain(value string) string {
 	var text string
 	if json.Unmarshal([]byte(value), &text) == nil {
 		return text
 	}
-	return value
+	return unescaped.Replace(value)
 }
+
+// unescaped undoes what package json does to text for HTML. A backslash that is escaped itself begins nothing.
+var unescaped = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 // policies prints them in columns.
 func (p *page) policies(list []Policy, place string) {

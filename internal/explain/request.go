@@ -339,8 +339,8 @@ func (q *asked) policyOf(key plan.BackendKey) []string {
 // outcome tells what happens to a share of the requests.
 func (q *asked) outcome(sent request.Request, o request.Outcome) Outcome {
 	out := Outcome{
-		Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Location: o.Location, Endpoints: o.Endpoints,
-		Filters: o.Words(sent),
+		Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Why: o.Why, Location: o.Location,
+		Endpoints: o.Endpoints, Filters: o.Words(sent),
 	}
 	switch {
 	case o.Unresolved:

@@ -73,8 +73,10 @@ type Outcome struct {
 	Endpoints []string `json:"endpoints,omitempty"`
 	Status    int      `json:"status,omitempty"` // that the proxy answers
 	Answer    string   `json:"answer,omitempty"` // the status in words: "404", of gRPC "UNIMPLEMENTED (12)"
-	Location  string   `json:"location,omitempty"`
-	Filters   []string `json:"filters,omitempty"` // what is done to request and answer
+	// Why a feature of a policy makes that answer: "SecurityPolicy.jwt: it has no token".
+	Why      string   `json:"why,omitempty"`
+	Location string   `json:"location,omitempty"`
+	Filters  []string `json:"filters,omitempty"` // what is done to request and answer
 	// Policies are what policies state for the backend.
 	Policies []Policy `json:"policies,omitempty"`
 	// Connections are those that the proxy tried to the backend, if one failed.

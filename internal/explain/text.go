@@ -129,6 +129,9 @@ func (p *page) outcome(o Outcome, first bool, of int) {
 	default:
 		p.line(heading, "%s%s, endpoints that can get it: %s", share, o.Backend, strings.Join(o.Endpoints, " "))
 	}
+	if o.Why != "" {
+		p.line("", "by %s", o.Why)
+	}
 	if c := o.Connections; c != nil && c.Failed == c.Tried {
 		p.line("", "connections to it fail: all %d that the proxy tried so far", c.Tried)
 	} else if c != nil {

@@ -21,8 +21,10 @@ type Piece struct {
 	// Status answers in place of what is stated, which can't be served; 0: it is served.
 	Status   int
 	Findings []Finding
-	Fetches  []fetch // documents that it depends on
-	Files    []model.File
+	// Idle is why the feature does not hold for a rule, though a broader level states it; "": nothing is told.
+	Idle    string
+	Fetches []fetch // documents that it depends on
+	Files   []model.File
 	// Materials are what it reads of objects as certificates and key sets.
 	Materials []material
 	// Anew is which rules that inherit it read it once more.

@@ -90,7 +90,7 @@ func (r *ruleScope) add(out *RulePieces) {
 			far := r.broader(f.Name).Piece
 			if off := offs(far.Rendered.Settings, nil, far.by()); len(off) > 0 {
 				out.Pieces = append(out.Pieces, RulePiece{r.kind.Kind, Piece{
-					Effective: Effective{Feature: f.Name}, Rendered: plan.Rendered{Settings: off},
+					Effective: Effective{Feature: f.Name}, Idle: upgraded, Rendered: plan.Rendered{Settings: off},
 				}})
 			}
 			continue
@@ -284,6 +284,8 @@ func (in Inputs) spec(c *flow.Ctx, ref model.ObjectRef) (rules []gatewayv1.HTTPR
 	}
 	return o.Spec.Rules, true
 }
+
+const upgraded = "does not hold for a redirect to https"
 
 // upgrades tells whether a rule does nothing but redirect to https.
 func upgrades(r model.Rule) bool {

@@ -11,7 +11,9 @@ type Effect struct {
 	Share float64 `json:"share"` // of the requests, above 0, at most 1
 
 	// Status of the proxy's own answer; 0: a backend answers.
-	Status   int         `json:"status,omitempty"`
+	Status int `json:"status,omitempty"`
+	// Why a feature of a policy makes it: "SecurityPolicy.jwt: it has no token"; "": none does, or nothing is told.
+	Why      string      `json:"why,omitempty"`
 	Location string      `json:"location,omitempty"` // of a redirect
 	Header   http.Header `json:"header,omitempty"`   // what the configuration puts into the proxy's own answer
 

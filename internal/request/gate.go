@@ -43,6 +43,8 @@ type Verdict struct {
 	If string `json:"if,omitempty"`
 	// RefusedIf is the opposite of If, "limit a is used up": if so the request gets Status, else it passes.
 	RefusedIf string `json:"refusedIf,omitempty"`
+	// Why says of an answer that is certain what the request lacks, "it has no API key"; "": nothing is told.
+	Why string `json:"why,omitempty"`
 	// Shadow is what would do so and refuses nothing, "authorization.deny[watched] in mode Shadow": the request passes.
 	Shadow string `json:"shadow,omitempty"`
 	// At is the slot of the filter that does so, if it may be a later one than the feature's first; "": that one.

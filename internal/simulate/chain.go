@@ -254,7 +254,11 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 		return true
 	}
 	f.judged = append(f.judged, gate.Feature)
-	s.judge(key.Slot, gate.Judge(f.changed(s.request)), r, f)
+	list := gate.Judge(f.changed(s.request))
+	for i := range list {
+		list[i].Why = strings.TrimSuffix(gate.Feature+": "+list[i].Why, ": ")
+	}
+	s.judge(key.Slot, list, r, f)
 	return true
 }
 
@@ -272,7 +276,7 @@ func (s *simulation) judge(slot string, list []request.Verdict, r *routev3.Route
 		case v.Shadow != "", v.Open():
 			s.pass(v)
 		case v.Status != 0:
-			f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Effect: request.Effect{Status: v.Status}}
+			f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Effect: request.Effect{Status: v.Status, Why: v.Why}}
 		}
 	}
 }

@@ -144,6 +144,9 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	} else if v.Missing {
 		return nil
 	}
+	if key.If == "" {
+		key.Why = "it has no API key"
+	}
 	if len(v.Clients) == 0 || key.If == "" {
 		return []extend.Verdict{key}
 	}

@@ -84,7 +84,7 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	case slices.ContainsFunc(v.Places, func(p Place) bool { return p.in(q) }):
 		return []extend.Verdict{{Status: http.StatusUnauthorized, If: "credentials that it brings are accepted"}}
 	}
-	return []extend.Verdict{{Status: http.StatusUnauthorized}}
+	return []extend.Verdict{{Status: http.StatusUnauthorized, Why: "it has none of the credentials"}}
 }
 
 func words(v Value) []string {

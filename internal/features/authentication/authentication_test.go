@@ -43,6 +43,8 @@ func TestJudge(t *testing.T) {
 		want := extend.Verdict{Status: http.StatusUnauthorized}
 		if c.brought {
 			want.If = "credentials that it brings are accepted"
+		} else {
+			want.Why = "it has none of the credentials"
 		}
 		if got := judge(q, v); !slices.Equal(got, []extend.Verdict{want}) {
 			t.Errorf("%+v: %v, want %v", c, got, want)

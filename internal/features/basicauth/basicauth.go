@@ -118,6 +118,8 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 		refused.If = "user and password are those of a line of Secret " + v.From
 	} else if v.Missing {
 		return nil
+	} else {
+		refused.Why = "it has no user and password"
 	}
 	return []extend.Verdict{refused}
 }

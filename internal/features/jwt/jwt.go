@@ -74,7 +74,7 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	accepted := "the token is accepted by " + strings.Join(names, " or ")
 	switch {
 	case !brought && v.Mode == Strict:
-		return []extend.Verdict{{Status: http.StatusUnauthorized}}
+		return []extend.Verdict{{Status: http.StatusUnauthorized, Why: "it has no token"}}
 	case !brought:
 		return nil
 	case v.Mode == Permissive:

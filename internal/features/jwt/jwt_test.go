@@ -106,7 +106,7 @@ func TestJudge(t *testing.T) {
 		header http.Header
 		want   []extend.Verdict
 	}{
-		{Strict, "/", http.Header{"Authorization": {"Basic YTpi"}}, []extend.Verdict{{Status: 401}}},
+		{Strict, "/", http.Header{"Authorization": {"Basic YTpi"}}, []extend.Verdict{{Status: 401, Why: "it has no token"}}},
 		{Strict, "/", http.Header{"Authorization": {"Bearer x"}}, []extend.Verdict{asked}},
 		{Strict, "/?token=x", nil, []extend.Verdict{asked}},
 		{Optional, "/", http.Header{"Cookie": {"t=x"}}, []extend.Verdict{asked}},

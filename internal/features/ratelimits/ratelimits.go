@@ -20,7 +20,10 @@ import (
 var schema []byte
 
 // Value is the limits that hold, by name.
-type Value struct{ Limits []Counted }
+type Value struct {
+	Limits []Counted
+	Lifted []string // names of limits that do not count
+}
 
 // Counted is a limit as read.
 type Counted struct {
@@ -111,6 +114,9 @@ func words(v Value) (list []string) {
 			text += "; what is over it passes"
 		}
 		list = append(list, text)
+	}
+	for _, name := range v.Lifted {
+		list = append(list, name+": there is no limit; what else is stated of it does not count")
 	}
 	return list
 }

@@ -18,6 +18,7 @@ const shortest = 50 * time.Millisecond
 func read(r extend.Reader, s Spec) (v Value) {
 	for _, l := range s {
 		if l.Unlimited != nil && *l.Unlimited {
+			v.Lifted = append(v.Lifted, l.Name)
 			continue
 		}
 		if c, ok := l.read(r.Field("[" + l.Name + "]")); ok {
