@@ -131,7 +131,7 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			}
 		}
 	}
-	if found && story.untaken() && q.world.Policies.ForRules(q.sight(), w.port.Key.Gateway, listener.Key) {
+	if story.untaken() && q.world.Policies.ForRules(q.sight(), w.port.Key.Gateway, listener.Key) {
 		story.Notes = append(story.Notes, "no rule takes it, so nothing holds that policies state for requests: no pages, "+
 			"headers, limits, access rules")
 	}
