@@ -116,6 +116,10 @@ func TestTheLastGoodAuthority(t *testing.T) {
 	judged("without it", known, unknown)
 	s.write("objects.yaml", configMapFile("ca", "ca.crt", other.Certificate))
 	s.says("ClientPolicy/shop/l0", "web: ResolvedRefs=True", "web: cardea.dev/Programmed=True")
+	Eventually(t, func() error { // the certificate of an authority arrives by itself
+		_, err := s.secured(0, shows(unknown))
+		return err
+	})
 	judged("with another one", unknown, known)
 }
 
