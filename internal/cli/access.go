@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -61,9 +60,7 @@ func listAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 		return err
 	}
 	if o.output == "json" {
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(all)
+		return printJSON(cmd.OutOrStdout(), all)
 	}
 	for _, a := range all {
 		for _, place := range a.Places {

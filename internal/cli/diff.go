@@ -70,8 +70,8 @@ read.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "text" && output != "json" {
-				return exitError{fmt.Errorf("-o %q: want text or json", output), 2}
+			if err := checkOutput(output); err != nil {
+				return exitError{err, 2}
 			}
 			var report diff.Report
 			err := withFolder(cmd, args[0], func(dir string) (err error) {
@@ -99,10 +99,7 @@ read.`,
 // printDiff prints a report. The error has the exit code that tells what it is like.
 func printDiff(w io.Writer, report diff.Report, output string) (err error) {
 	if output == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(report)
+		err = printJSON(w, report)
 	} else {
 		err = report.Print(w)
 	}

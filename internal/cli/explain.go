@@ -122,8 +122,8 @@ func isRequest(args []string) bool {
 
 // check says which flags can't be used as they are.
 func (o *explainOptions) check() error {
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("-o %q: want text or json", o.output)
+	if err := checkOutput(o.output); err != nil {
+		return err
 	}
 	if o.dir != "" && o.server != "" {
 		return errors.New("--dir and --server can't be used together: --dir reads files, --server asks a running Cardea")
@@ -158,10 +158,7 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 		return err
 	}
 	if o.output == "json" {
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(story)
+		return printJSON(cmd.OutOrStdout(), story)
 	}
 	return story.Print(cmd.OutOrStdout(), time.Now())
 }

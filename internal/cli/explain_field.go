@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,8 +43,8 @@ singular or short name, with its group where two kinds have one name: xbackend.a
 		},
 		ValidArgsFunction: completeField(p),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("-o %q: want text or json", output)
+			if err := checkOutput(output); err != nil {
+				return err
 			}
 			k, path, err := fieldNamed(p.Catalog, args[0])
 			if err != nil {
@@ -56,10 +55,7 @@ singular or short name, with its group where two kinds have one name: xbackend.a
 				return err
 			}
 			if output == "json" {
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				encoder.SetEscapeHTML(false)
-				return encoder.Encode(page)
+				return printJSON(cmd.OutOrStdout(), page)
 			}
 			return page.print(cmd.OutOrStdout(), recursive)
 		},

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -127,9 +126,7 @@ func takeInventory(cmd *cobra.Command, p Program, o *explainOptions, to inventor
 		return err
 	}
 	if o.output == "json" {
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(found)
+		err = printJSON(cmd.OutOrStdout(), found)
 	} else {
 		err = found.print(cmd.OutOrStdout())
 	}
