@@ -2,8 +2,9 @@
 -- them.
 --
 -- Requests: what asks for nothing is answered here, without JSON-RPC (MCP, Streamable HTTP, "Sending Messages"). A
--- notification gets 202 and changes nothing: a call ends when its client closes the request. Arguments of tools that are
--- null are left out, but for those of a JSON body: the bridge writes "null".
+-- notification gets 202 and changes nothing: a call ends when its client closes the request. A ping gets its empty result
+-- (MCP, "Ping", until 2025-11-25). Arguments of tools that are null are left out, but for those inside a JSON body: the
+-- bridge writes "null".
 --
 -- Answers: a list of tools of the protocol of 2026-07-28 says how long it may be kept, and by whom.
 
@@ -28,12 +29,12 @@ local function pruned(text, i, path, in_body)
   return text:sub(i, i) .. table.concat(kept, ",") .. text:sub(behind - 1, behind - 1), behind
 end
 
--- Tells of an argument whether it is of the body. body is the one that becomes the body, "*": all that are left; named are
--- those that are elsewhere.
+-- Tells of an argument whether it is inside the body. body is the one that becomes the body, "*": all that are left; named
+-- are those that are elsewhere.
 local function is_in(body, named)
   return function(argument)
     if not body or named[argument] then return false end
-    return body == "*" or argument == body or argument:sub(1, #body + 1) == body .. "."
+    return body == "*" or argument:sub(1, #body + 1) == body .. "."
   end
 end
 
@@ -46,6 +47,17 @@ local function without_null(text, in_body)
   return text:sub(1, arguments - 1) .. value .. text:sub(behind)
 end
 
+-- Answers a ping with the id as it is written.
+local function pong(handle, text)
+  local read, id = pcall(function()
+    local at = only(text, after(text, 1), "id")
+    return text:sub(at, past(text, at) - 1)
+  end)
+  if not read then return answer(handle, "400", "The message can't be read.") end
+  handle:respond({[":status"] = "200", ["content-type"] = "application/json"},
+    '{"jsonrpc":"2.0","id":' .. id .. ',"result":{}}')
+end
+
 function envoy_on_request(handle)
   local body = handle:body() -- an answer before its end would close the connection
   local metadata = handle:streamInfo():dynamicMetadata()
@@ -55,8 +67,9 @@ function envoy_on_request(handle)
     if method:find("^notifications/") then return answer(handle, "202", "") end
     return answer(handle, "400", "The message is neither a request with an id nor a notification.")
   end
-  if method ~= "tools/call" then return end
   local text = body:getBytes(0, body:length())
+  if method == "ping" and (handle:headers():get("mcp-protocol-version") or "") < "2026" then return pong(handle, text) end
+  if method ~= "tools/call" then return end
   if not text:find("null", 1, true) then return end
   local tool = ((metadata:get("cardea.dev/tool-bodies") or {})[(message["params"] or {})["name"]]) or {}
   local read, rest = pcall(without_null, text, is_in(tool["body"], tool["named"] or {}))

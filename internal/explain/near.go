@@ -51,6 +51,8 @@ func (q *asked) near(w *way, l model.PortListener) []Near {
 			miss.Why = place.rule.Matches[at].Path.Value + ", so it takes no request"
 		case len(t.Misses) > 0:
 			miss.Why = t.Misses[0]
+		case q.isPreflight(winner):
+			miss.Why = "it matches, too; preflights of an earlier rule come first: " + q.behind(w, l.Key, winner, t)
 		case t.Match.IsPreflight(place.rule):
 			miss.Why = "it matches, too; what rules match themselves comes before preflights"
 		default:
@@ -59,6 +61,12 @@ func (q *asked) near(w *way, l model.PortListener) []Near {
 		near = append(near, miss)
 	}
 	return near
+}
+
+// isPreflight tells whether a route takes the CORS preflights of its rule's requests, not these themselves.
+func (q *asked) isPreflight(t request.Tried) bool {
+	place, found := q.place(t.Rule)
+	return found && t.Match.IsPreflight(place.rule)
 }
 
 // distance sorts routes that did not take the request: what matches, what misses a header or the like, what misses the

@@ -109,6 +109,7 @@ func (p preflights) lost(
 	c *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit func(shadowKey, []model.Finding),
 ) {
 	var all earlierSites
+	earlier := earlierSites{} // the preflights of earlier rules, which stand behind all sites
 	var order []model.ObjectRef
 	byRoute := map[model.ObjectRef][]model.Finding{}
 	for k, s := range sites.All() {
@@ -119,20 +120,31 @@ func (p preflights) lost(
 		if all == nil {
 			all = sitesByPath(sites)
 		}
-		by, found := all.covering(model.SiteKey{}, model.Site{Match: &asks})
-		if !found || by.key.Rule == k.Rule || by.site.Match.Method != "" { // who matches OPTIONS does so on purpose
+		rule := p.rule(c, k.Rule)
+		cors := p.at(c, rule, domain.Listener)
+		if cors == "" || rule.Error != 0 || rule.Redirect != nil || rule.Answers {
 			continue
 		}
-		rule, taker := p.rule(c, k.Rule), p.rule(c, by.key.Rule)
-		cors, other := p.at(c, rule, domain.Listener), p.at(c, taker, domain.Listener)
-		if cors == "" || cors == other || rule.Error != 0 || rule.Redirect != nil || rule.Answers {
+		preflight := model.Site{Match: &asks, Order: s.Order}
+		by, taken := all.covering(model.SiteKey{}, preflight)
+		shared := false
+		if !taken {
+			by, shared = earlier.covering(k, preflight)
+			earlier.add(k, preflight)
+		}
+		if !taken && !shared || by.key.Rule == k.Rule || taken && by.site.Match.Method != "" {
+			continue // who matches OPTIONS does so on purpose
+		}
+		taker := p.rule(c, by.key.Rule)
+		other := p.at(c, taker, domain.Listener)
+		if cors == other {
 			continue
 		}
 		route := k.Rule.Route
 		if byRoute[route] == nil {
 			order = append(order, route)
 		}
-		byRoute[route] = append(byRoute[route], lostPreflight(rule, k.Match, taker, other))
+		byRoute[route] = append(byRoute[route], lostPreflight(rule, k.Match, taker, other, shared))
 	}
 	for _, route := range order {
 		emit(shadowKey{domain, route}, byRoute[route])
@@ -155,7 +167,8 @@ func (p preflights) rule(c *flow.Ctx, k model.RuleKey) (rule model.Rule) {
 	return rule
 }
 
-func lostPreflight(rule model.Rule, match int, taker model.Rule, other encodedCORS) model.Finding {
+// lostPreflight is about a match whose preflights another rule takes: as its own if shared, else as what it matches.
+func lostPreflight(rule model.Rule, match int, taker model.Rule, other encodedCORS, shared bool) model.Finding {
 	by := fmt.Sprintf("rules[%d]", taker.Index)
 	if taker.Key.Route != rule.Key.Route {
 		by += " of " + taker.Key.Route.String()
@@ -164,10 +177,14 @@ func lostPreflight(rule model.Rule, match int, taker model.Rule, other encodedCO
 	if other != "" {
 		states = "has other CORS settings"
 	}
+	message := fmt.Sprintf("CORS preflights of these requests go to %s, which takes OPTIONS there and %s; state the "+
+		"same CORS for it, or a method other than OPTIONS", by, states)
+	if shared {
+		message = fmt.Sprintf("CORS preflights of these requests are answered by %s, which comes first and %s: a preflight "+
+			"has no headers by which the two differ; state the same CORS for both, or different paths", by, states)
+	}
 	return model.Finding{
 		Object: rule.Key.Route, Section: rule.Key.Name, Severity: model.Warning,
-		Field: fmt.Sprintf("%s.matches[%d]", rule.Field(), match),
-		Message: fmt.Sprintf("CORS preflights of these requests go to %s, which takes OPTIONS there and %s; state the "+
-			"same CORS for it, or a method other than OPTIONS", by, states),
+		Field: fmt.Sprintf("%s.matches[%d]", rule.Field(), match), Message: message,
 	}
 }
