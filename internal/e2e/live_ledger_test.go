@@ -122,7 +122,7 @@ func changeAndGoBack(t *testing.T, url string) {
 	refused := s.run(2, "apply", ".", "--undo-if-refused")
 	s.has(refused, "change 4 is refused", "regex", "change 5 undoes it", "change 5 is live")
 	s.expect("GET http://shop.example/ -> 200 blue")
-	s.has(s.run(0, "show", "4"), "regex")
+	s.has(s.run(0, "show", "4"), "refused, undone by 5\n", "regex")
 	s.has(s.run(0, "history"), "refused, undone by 5")
 
 	// Nobody changes what is held; a gateway goes back as a whole.

@@ -108,6 +108,21 @@ func laterOf(ctx context.Context, r Reader, e Edited) (list []int64, err error) 
 	return list, err
 }
 
+// UndoneBy is the last change that undid one, by the changes of the first object that it edited; 0: none of the newest
+// 1,000 did.
+func UndoneBy(ctx context.Context, r Reader, c Change) (int64, error) {
+	if len(c.Edited) == 0 {
+		return 0, nil
+	}
+	later, err := r.Changes(ctx, ChangesQuery{Page: Page{Limit: 1000}, Object: &c.Edited[0].Key})
+	for _, other := range later.Changes {
+		if other.Verb == Undo && other.Of == c.Number {
+			return other.Number, err
+		}
+	}
+	return 0, err
+}
+
 func numbers(list []int64) string {
 	const few = 5
 	text := "change "

@@ -203,3 +203,21 @@ func ProgressOf(c Change, list []Status) (Stage, []Progress) {
 	}
 	return least, all
 }
+
+// Became says what became of a change: how far it got, and of one that is over whether it was refused, and which change
+// undid it; 0: none that is known.
+func Became(reached Stage, list []Progress, undoneBy int64) string {
+	all := Progress{Stage: reached}
+	for _, p := range list {
+		all.Refused = all.Refused || p.Refused
+	}
+	return all.Became(undoneBy)
+}
+
+// Became is Became of one object of the change.
+func (p Progress) Became(undoneBy int64) string {
+	if p.Stage == Superseded && p.Refused && undoneBy != 0 {
+		return fmt.Sprintf("%s, undone by %d", IsRefused, undoneBy)
+	}
+	return p.String()
+}

@@ -109,14 +109,10 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 			undone[c.Of] = c.Number
 		}
 		reached, progress := ledger.ProgressOf(c, statuses)
-		all := ledger.Progress{Stage: reached}
-		for _, p := range progress {
-			all.Refused = all.Refused || p.Refused
-		}
-		stage, what := became(all, undone[c.Number]), objectsOf(c)
+		stage, what := ledger.Became(reached, progress, undone[c.Number]), objectsOf(c)
 		if of != nil {
 			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
-			stage = became(progress[i], undone[c.Number])
+			stage = progress[i].Became(undone[c.Number])
 			e := c.Edited[i]
 			what = fmt.Sprintf("%s, generation %d, revision %d", did(c, e), e.Generation, e.Revision)
 		}
@@ -131,14 +127,6 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		return err
 	}
 	return nil
-}
-
-// became says how far it got, and of what was refused which change undid it; 0: none that is known.
-func became(p ledger.Progress, undoneBy int64) string {
-	if p.Stage == ledger.Superseded && p.Refused && undoneBy != 0 {
-		return fmt.Sprintf("%s, undone by %d", ledger.IsRefused, undoneBy)
-	}
-	return p.String()
 }
 
 // did says what a change did to an object.

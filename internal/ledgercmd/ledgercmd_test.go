@@ -289,5 +289,6 @@ func TestRefusedAndUndone(t *testing.T) {
 	r.has(r.run("history", "xbackend", "shop/blue"), "generation 2, revision 2   refused, undone by 3",
 		"generation 1, revision 1   superseded ")
 	r.has(r.run("history", "--before", "3"), "refused, superseded")
-	r.has(r.run("show", "2"), "revision 2: refused, superseded")
+	r.has(r.run("show", "2"), "refused, undone by 3\n", "revision 2: refused, undone by 3")
+	r.has(r.run("show", "1"), ": superseded\n")
 }

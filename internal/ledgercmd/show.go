@@ -98,7 +98,12 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 		holds[s.Key] = s.Hold
 	}
 	stage, progress := ledger.ProgressOf(c, statuses)
-	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), model.Plain(c.Author), at(c.At), stage)
+	undoneBy, err := ledger.UndoneBy(ctx, l.Ledger, c)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), model.Plain(c.Author), at(c.At),
+		ledger.Became(stage, progress, undoneBy))
 	if c.Message != "" {
 		fmt.Fprintf(w, "  %s\n", model.Plain(c.Message))
 	}
@@ -107,7 +112,7 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 	}
 	for i, e := range c.Edited {
 		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", did(c, e), e.Key, e.Generation, e.Revision,
-			progress[i])
+			progress[i].Became(undoneBy))
 		if hold := holds[e.Key]; hold != nil {
 			fmt.Fprintf(w, "  it is %s\n", model.Plain(heldBy(*hold)))
 		}

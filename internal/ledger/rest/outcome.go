@@ -1,10 +1,25 @@
 package rest
 
 import (
+	"context"
+	"fmt"
 	"strings"
 
 	"cardea.dev/cardea/internal/ledger"
 )
+
+// refusedBefore tells of a change that others took the place of that it was refused, what undid it, and in which words
+// it was; "" of one that was not.
+func refusedBefore(ctx context.Context, r ledger.Reader, c ledger.Change, list []ledger.Status) (string, error) {
+	stage, progress := ledger.ProgressOf(c, list)
+	for _, p := range progress {
+		if stage == ledger.Superseded && p.Refused {
+			undoneBy, err := ledger.UndoneBy(ctx, r, c)
+			return fmt.Sprintf("%s: %s: %s", p.Became(undoneBy), p.Key, strings.Join(p.Words, "; ")), err
+		}
+	}
+	return "", nil
+}
 
 // outcome is how far a change got by what became of its objects (ledger.ProgressOf), and why: the words of who refused
 // it, or what the first object that is not there yet waits for.

@@ -90,6 +90,11 @@ func (s *server) statusOf(ctx context.Context, c ledger.Change) (*changeStatus, 
 		withoutResults(&list[i])
 	}
 	stage, why := outcome(c, list)
+	if stage == ledger.Superseded {
+		if why, err = refusedBefore(ctx, s.Ledger, c, list); err != nil {
+			return nil, err
+		}
+	}
 	return &changeStatus{wire.ChangeStatus{Change: c.Number, State: stage, Why: why, Objects: list, Hidden: c.Hidden}}, nil
 }
 

@@ -242,6 +242,19 @@ func TestWaitEndsWhenProxiesAcknowledgedOrRefused(t *testing.T) {
 	if s := <-answers; s.State != "refused" || !strings.Contains(s.Why, "unknown filter") {
 		t.Fatalf("%+v", s)
 	}
+	r.do(call{who: "alice", method: "POST", path: "/changes/2/undo", body: `{}`}).is(201, nil)
+	why := func(n string) string {
+		var s wire.ChangeStatus
+		r.do(call{who: "bob", method: "GET", path: "/changes/" + n + "/status"}).is(200, &s)
+		return string(s.State) + ": " + s.Why
+	}
+	if was := why("2"); !strings.HasPrefix(was, "superseded: refused, undone by 3: ") ||
+		!strings.Contains(was, "unknown filter") {
+		t.Error(was)
+	}
+	if was := why("1"); was != "superseded: " {
+		t.Error(was)
+	}
 	for _, bad := range []string{"x", "-1s", "11m", "5"} {
 		r.do(call{who: "bob", method: "GET", path: "/changes/1/status?wait=" + bad}).problem(422, ledger.Invalid)
 	}
