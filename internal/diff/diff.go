@@ -37,6 +37,8 @@ type Removal struct {
 type Report struct {
 	Objects []string `json:"objects,omitempty"` // "+ HTTPRoute shop/web", "~" changed, "-" removed
 	Fields  []Field  `json:"fields,omitempty"`  // of the objects that are changed
+	// MoreFields is how many fields of an object differ that are not listed, by its name in Fields.
+	MoreFields map[string]int `json:"moreFields,omitempty"`
 	// DataPlanes of Gateways that are told of, where Gateways have several, and those that would change:
 	// "infra/edge: Envoy, would be EnvoyConfigMap"
 	DataPlanes []string  `json:"dataPlanes,omitempty"`

@@ -3,7 +3,6 @@ package diff
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -24,29 +26,34 @@ type Field struct {
 }
 
 const (
-	fieldsTold = 20 // of an object; the last line counts the others
+	fieldsTold = 20 // of an object; the others are counted
 	valueTold  = 80 // bytes of a value
 )
 
 // secretive are the kinds whose values nobody is told.
 var secretive = []model.Kind{model.KindSecret}
 
-// changedFields are the fields in which two specs differ, in order. Of a Secret nothing is told.
-func changedFields(ref model.ObjectRef, was, is any) []Field {
+// addFields adds the fields in which two versions of an object differ, in order. Of a Secret nothing is told.
+func (r *Report) addFields(k *kind.Kind, ref model.ObjectRef, was, is any) {
 	if slices.Contains(secretive, ref.Kind()) {
-		return nil
+		return
 	}
 	c := fieldComparison{object: ref.String()}
-	c.compare("spec", plain(was), plain(is))
-	if more := len(c.fields) - fieldsTold; more > 0 {
-		c.fields = append(c.fields[:fieldsTold], Field{c.object, fmt.Sprintf("%d more fields", more), "...", "..."})
+	shown := func(spec any) any { return plain(k.Content.Show(metav1.TypeMeta{}, metav1.ObjectMeta{}, spec, nil)) }
+	c.compare("", shown(was), shown(is))
+	told := min(len(c.fields), fieldsTold)
+	r.Fields = append(r.Fields, c.fields[:told]...)
+	if more := len(c.fields) - told; more > 0 {
+		if r.MoreFields == nil {
+			r.MoreFields = map[string]int{}
+		}
+		r.MoreFields[c.object] = more
 	}
-	return c.fields
 }
 
-// plain is a spec as JSON has it, with numbers as they are written.
-func plain(spec any) (value any) {
-	text, err := json.Marshal(spec)
+// plain is an object as JSON has it, with numbers as they are written.
+func plain(object any) (value any) {
+	text, err := json.Marshal(object)
 	if err != nil {
 		return nil
 	}
@@ -75,7 +82,7 @@ func (c *fieldComparison) compare(path string, was, is any) {
 	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		at := path + "." + name
+		at := strings.TrimPrefix(path+"."+name, ".")
 		if strings.HasPrefix(name, "[") {
 			at = path + name
 		}

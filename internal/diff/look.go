@@ -18,7 +18,7 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 		for _, o := range d.world.Sources.Of(k.Kind).Staged(v) {
 			report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
 			if !o.Added && !o.Removed {
-				report.Fields = append(report.Fields, changedFields(o.Ref, o.Was, o.Is)...)
+				report.addFields(k, o.Ref, o.Was, o.Is)
 			}
 		}
 	}

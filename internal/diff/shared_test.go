@@ -114,3 +114,33 @@ func TestFieldsThatChange(t *testing.T) {
 		t.Errorf("nothing changes, and yet %+v", report)
 	}
 }
+
+// TestFieldsOfObjectsWithoutSpec: their fields have the names that files have; of many, some are told, and the others
+// counted.
+func TestFieldsOfObjectsWithoutSpec(t *testing.T) {
+	const objects = "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {page.html: %s, same: x}, " +
+		"binaryData: {b: %s}}\n---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: s, labels: " +
+		"{kubernetes.io/service-name: s}}, addressType: IPv4, endpoints: [{addresses: [%s]}], ports: []}\n"
+	entries := func(n int, value string) string {
+		text := "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: many}, data: {"
+		for i := range n {
+			text += fmt.Sprintf("k%02d: %s, ", i, value)
+		}
+		return text + "}}\n"
+	}
+	r := newRig(t, twoRules+fmt.Sprintf(objects, "a", "YQ==", "10.0.0.1")+entries(21, "a"))
+	report := r.diff(false, twoRules+fmt.Sprintf(objects, "b", "Yg==", "10.0.0.2")+entries(21, "b"))
+	var got strings.Builder
+	if err := report.Print(&got); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"      data.page.html: a -> b\n", "      binaryData.b: YQ== -> Yg==\n",
+		`      endpoints[0].addresses[0]: 10.0.0.1 -> 10.0.0.2` + "\n", "      data.k19: a -> b\n      and 1 more\n"} {
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("%q is not in\n%s", want, got.String())
+		}
+	}
+	if strings.Contains(got.String(), "same") || report.MoreFields["ConfigMap default/many"] != 1 {
+		t.Errorf("%s\n%v", got.String(), report.MoreFields)
+	}
+}

@@ -22,6 +22,9 @@ func (r Report) Print(w io.Writer) error {
 				fmt.Fprintf(&b, "      %s: %s -> %s\n", f.Field, f.Before, f.After)
 			}
 		}
+		if more := r.MoreFields[o[2:]]; more > 0 {
+			fmt.Fprintf(&b, "      and %d more\n", more)
+		}
 	}
 	section("data planes", len(r.DataPlanes))
 	for _, o := range r.DataPlanes {

@@ -59,8 +59,8 @@ func picking(b model.WeightedBackend, headOnly bool) []plan.Setting {
 		// The pool was chosen by weight; another choice would be that of another picker.
 		RouteCacheAction: extprocv3.ExternalProcessor_RETAIN,
 		ProcessingMode:   processing(*b.Pool, headOnly),
-		// A picker need not wait for a body of which it reads nothing, and whose end may wait for the answer.
-		AllowModeOverride: b.Pool.Partial,
+		// Cardea's picker does not wait for a body of which it reads nothing, and whose end may wait for the answer.
+		AllowModeOverride: b.Pool.Partial && b.Pool.Own,
 		MessageTimeout:    seconds(pickerAnswerTimeout),
 		MetadataOptions: &extprocv3.MetadataOptions{
 			ForwardingNamespaces: namespaces(model.DestinationSpace, subsetSpace),

@@ -97,10 +97,26 @@ func (m *Meaning) portsAt(v flow.View, labelled model.ObjectRef) (ports []int32,
 }
 
 // unreadable tells whether a backend may be declared all the same: with a mistake, or with a name that is longer than a
-// label's value.
+// label's value, which the label has in another form.
 func (m *Meaning) unreadable(v flow.View, labelled model.ObjectRef) bool {
-	_, broken := flow.Get(v, m.in.Broken.Collection(), labelled)
-	return broken || len(labelled.Name()) >= model.LongestLabel
+	if _, broken := flow.Get(v, m.in.Broken.Collection(), labelled); broken {
+		return true
+	}
+	is := func(ref model.ObjectRef) bool {
+		return ref.Kind() == labelled.Kind() && ref.Namespace() == labelled.Namespace() &&
+			model.LabelValue(ref.Name()) == labelled.Name()
+	}
+	for ref := range flow.All(v, m.pools) {
+		if is(ref) {
+			return true
+		}
+	}
+	for ref := range flow.All(v, m.xbackends) {
+		if is(ref) {
+			return true
+		}
+	}
+	return false
 }
 
 // otherPorts are the ports of a slice that are none of these.
