@@ -26,8 +26,8 @@ import (
 
 // TestCertificatesStay: a listener that serves has its certificate, and the proxy the same source of it, whatever
 // changes beside: other hosts and listeners of the port, other certificates, how TLS is spoken, whether clients show
-// certificates, policies of other kinds; and it follows its Secret afterwards. With another source, Envoy 1.40 can leave
-// a listener without its certificate (envoyproxy/envoy#47309).
+// certificates, connections; and it follows its Secret afterwards. With another source, Envoy 1.40 can leave a listener
+// without its certificate (envoyproxy/envoy#47309).
 func TestCertificatesStay(t *testing.T) {
 	t.Parallel()
 	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
