@@ -1,8 +1,6 @@
 package envoy
 
 import (
-	"slices"
-
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -16,9 +14,9 @@ type stages struct {
 	users     *flow.Collection[resource.Key, tableUsers]
 	fragments *flow.Collection[model.RuleKey, fragment]
 	homes     *flow.Collection[model.ListenerKey, home]
-	ofTables  *flow.Collection[resource.Key, []placed]           // nil: nothing is stated for tables
-	silent    *flow.Collection[model.ListenerKey, model.Encoded] // see silences
-	cors      *flow.Collection[model.ListenerKey, struct{}]      // see listenersWithCORS
+	ofTables  *flow.Collection[resource.Key, []placed]             // nil: nothing is stated for tables
+	silent    *flow.Collection[model.ListenerKey, model.Encoded]   // see silences
+	cors      *flow.Collection[model.ListenerKey, model.ObjectRef] // see listenersWithCORS
 	feedback  *resource.Feedback
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
 	backends  refusedBackends
@@ -40,16 +38,6 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		routes:   p.Routes,
 		feedback: f,
 		refused:  f.Refused.Collection(),
-		fragments: flow.Derive(p.Routes, "envoy/fragments",
-			func(c *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
-				if !slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool { return ours(g.DataPlane) }) {
-					return
-				}
-				settings := fetch(c, p.Settings.Routes, ref)
-				for _, rule := range r.Rules {
-					emit(rule.Key, renderRuleOf(rule, settings))
-				}
-			}),
 		users: flow.Group(p.Listeners, "envoy/table-users", func(_ model.ListenerKey, l model.Listener) []resource.Key {
 			if !servable(l.DataPlane, l.Protocol, l.Port.Transport) {
 				return nil
@@ -70,6 +58,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s.ofTables = s.tableSettings()
 	s.silent = s.silences()
 	s.cors = s.listenersWithCORS()
+	s.fragments = s.newFragments(p)
 	s.backends = newRefusedBackends(s.refused)
 	cds, lds, sds := s.clusters(p), s.listeners(p), secrets(p)
 	resources := []*flow.Collection[resource.Key, resource.Resource]{

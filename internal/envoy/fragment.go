@@ -9,6 +9,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/proto"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
@@ -22,10 +23,8 @@ type fragment struct {
 	Hash uint64
 	// Routes holds, for each of the rule's matches, the bytes of its VirtualHost.routes fields: one, or one for each
 	// backend that has filters of its own; nil where no request can match.
-	Routes model.Rope
-	// Preflights holds, for each match that does not take the preflights of its requests, routes that do; nil: there are
-	// none, or CORS does not hold for the rule. See preflights.go.
-	Preflights model.Rope
+	Routes     model.Rope
+	Preflights preflights
 	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
 	PerPlace bool
 	// PerListener: so do its settings.
@@ -34,7 +33,6 @@ type fragment struct {
 	Entries     []plan.SharedKey // of filters that keep state, which its settings name, without their Gateway
 	Problems    []string         // why matches answer 500 in place of what the rule says
 	Fails       bool             // the rule says itself that it answers an error
-	Apart       bool             // a match does not take the preflights of its requests
 }
 
 // renderRule renders a rule for a place. What can't be rendered answers an error, and says why.
@@ -47,11 +45,11 @@ func renderRule(r statedRule, at place) fragment {
 			f.Problems = append(f.Problems, fmt.Sprintf("match %d: %v", i, err))
 			b = substitute(r.Rule, m)
 		} else {
-			f.addPreflight(r, i, routes)
+			f.Preflights.add(r, i, routes)
 		}
 		f.Routes = append(f.Routes, b)
 	}
-	f.Hash = hashRoutes(slices.Concat(f.Routes, f.Preflights))
+	f.Hash = hashRoutes(slices.Concat(f.Routes, f.Preflights.Own, f.Preflights.Inherited))
 	return f
 }
 
@@ -133,15 +131,38 @@ func hashRoutes(routes [][]byte) uint64 {
 	return h.Sum64()
 }
 
+// newFragments renders all rules, by themselves.
+func (s stages) newFragments(p plan.Plan) *flow.Collection[model.RuleKey, fragment] {
+	above := gatewaysWithCORS(s.cors)
+	return flow.Derive(p.Routes, "envoy/fragments",
+		func(c *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
+			if !slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool { return ours(g.DataPlane) }) {
+				return
+			}
+			inherits := above != nil && slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool {
+				_, states := flow.Fetch(c, above, g.Ref)
+				return states
+			})
+			settings := fetch(c, p.Settings.Routes, ref)
+			for _, rule := range r.Rules {
+				emit(rule.Key, renderRuleOf(rule, settings, inherits))
+			}
+		})
+}
+
 // renderRuleOf renders a rule with the settings that are stated for it. Where listeners have others, the hash is of all
-// of them.
-func renderRuleOf(rule model.Rule, in plan.RouteSettings) fragment {
-	f := renderRule(stated(rule, in), place{})
+// of them. inherits: a level above states CORS somewhere.
+func renderRuleOf(rule model.Rule, in plan.RouteSettings, inherits bool) fragment {
+	render := func(r statedRule) fragment {
+		r.Inherits = inherits
+		return renderRule(r, place{})
+	}
+	f := render(stated(rule, in))
 	for _, at := range in.At {
 		if ruleIn(at.Rules, rule.Key) < 0 && ruleIn(in.Rules, rule.Key) < 0 {
 			continue
 		}
-		other := renderRule(statedAt(rule, in, at.Listener), place{})
+		other := render(statedAt(rule, in, at.Listener))
 		f.PerListener = true
 		f.Clusters, f.Entries = append(f.Clusters, other.Clusters...), append(f.Entries, other.Entries...)
 		f.Hash = hashRoutes(append(slices.Clone(f.Routes), fmt.Appendf(nil, "%x %x", f.Hash, other.Hash)))

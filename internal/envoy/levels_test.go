@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -223,5 +224,47 @@ func TestASettingTouchesHeadsOnly(t *testing.T) {
 		if p != shared.Parts[i] {
 			t.Errorf("part %q changed with what another listener states", p.ID)
 		}
+	}
+}
+
+// TestInheritedPreflightsAreRenderedOnce: where the Gateway states CORS, an edit of one rule of a host renders that rule
+// only, and not those beside it again for their preflights.
+func TestInheritedPreflightsAreRenderedOnce(t *testing.T) {
+	w := newStatedWorld(t)
+	w.fillHosts(t, 1)
+	const host = "many.test"
+	put := func(path string) model.Match {
+		m := prefix(path)
+		m.Method = "PUT"
+		return m
+	}
+	w.apply(func(b *flow.Batch) {
+		w.stated.gateways.Set(b, testGateway, []plan.Setting{mark(slots.CORS, "", "gateway")})
+		for i := range 10 {
+			name := fmt.Sprint("r", i)
+			w.serve(b, 1, 80, "http", host, forward(name, put("/"+name)))
+		}
+	})
+	pieces := func() map[*byte]bool {
+		list := map[*byte]bool{}
+		for _, p := range w.resource(t, resource.Routes, "80/0").Parts {
+			if p.ID == host {
+				for _, piece := range p.Bytes {
+					list[&piece[0]] = true
+				}
+			}
+		}
+		return list
+	}
+	before := pieces()
+	w.apply(func(b *flow.Batch) { w.setRule(b, forward("r3", put("/changed"))) })
+	fresh := 0
+	for piece := range pieces() {
+		if !before[piece] {
+			fresh++
+		}
+	}
+	if len(before) < 20 || fresh > 4 { // a route and its preflight, and the head and end of the host
+		t.Errorf("%d pieces of %d are new", fresh, len(before))
 	}
 }

@@ -22,22 +22,43 @@ import (
 //	/a/b         ──> route: /a/b                        ┘
 //	                 route: /a, OPTIONS, Origin, Access-Control-Request-Method: PUT
 
-// addPreflight renders routes for the preflights of a match, where CORS holds; routes are those of its requests.
-func (f *fragment) addPreflight(r statedRule, match int, routes []*routev3.Route) {
+// preflights are routes for the preflights of a rule's matches that don't take these themselves, by match; nil: there
+// are none, or CORS does not hold.
+type preflights struct {
+	Own       model.Rope // with what the rule and its route state
+	Inherited model.Rope // the same, where a level above states CORS; nil if none does anywhere
+}
+
+func (p preflights) at(inherits bool) model.Rope {
+	if inherits {
+		return p.Inherited
+	}
+	return p.Own
+}
+
+// add renders those of a match; routes are the ones of its requests.
+func (p *preflights) add(r statedRule, match int, routes []*routev3.Route) {
 	asks, apart := r.Matches[match].Preflight()
 	if !apart {
 		return
 	}
-	f.Apart = true
-	b, err := renderMatch(r, asks, answeringPreflights(routes, r.CORSAbove), nil)
+	p.Own = withPreflight(p.Own, r, match, asks, answeringPreflights(routes, false))
+	if r.Inherits {
+		p.Inherited = withPreflight(p.Inherited, r, match, asks, answeringPreflights(routes, true))
+	}
+}
+
+func withPreflight(list model.Rope, r statedRule, match int, asks model.Match, routes []*routev3.Route) model.Rope {
+	b, err := renderMatch(r, asks, routes, nil)
 	same := func(other []byte) bool { return bytes.Equal(other, b) }
-	if err != nil || len(b) == 0 || slices.ContainsFunc(f.Preflights, same) { // as of other headers
-		return
+	if err != nil || len(b) == 0 || slices.ContainsFunc(list, same) { // as of other headers
+		return list
 	}
-	if f.Preflights == nil {
-		f.Preflights = make(model.Rope, len(r.Matches))
+	if list == nil {
+		list = make(model.Rope, len(r.Matches))
 	}
-	f.Preflights[match] = b
+	list[match] = b
+	return list
 }
 
 // answeringPreflights are routes with the filters of those of some that CORS holds for. Envoy answers CORS only for
@@ -65,18 +86,35 @@ func answeringPreflights(routes []*routev3.Route, inherited bool) (answering []*
 	return answering
 }
 
-// listenersWithCORS are those for which they, or their Gateways, state CORS. Most edits of settings change none.
-func (s stages) listenersWithCORS() *flow.Collection[model.ListenerKey, struct{}] {
+// listenersWithCORS are those for which they, or their Gateways, state CORS, each with its Gateway. Most edits of
+// settings change none.
+func (s stages) listenersWithCORS() *flow.Collection[model.ListenerKey, model.ObjectRef] {
 	if s.ofTables == nil {
 		return nil
 	}
-	return flow.Map(s.homes, "envoy/cors", func(c *flow.Ctx, k model.ListenerKey, h home) (none struct{}, _ bool) {
+	return flow.Map(s.homes, "envoy/cors", func(c *flow.Ctx, k model.ListenerKey, h home) (model.ObjectRef, bool) {
 		inherited := settingsOf(fetch(c, s.ofTables, h.Table))
 		if !h.Alone {
 			inherited = slots.Join(inherited, fetch(c, s.settings.Listeners, k))
 		}
-		return none, slices.ContainsFunc(inherited, statesCORS)
+		return h.Table.Gateway, slices.ContainsFunc(inherited, statesCORS)
 	})
+}
+
+// gatewaysWithCORS are those of listenersWithCORS. Their routes are rendered for both: with CORS above, and without.
+func gatewaysWithCORS(listeners *flow.Collection[model.ListenerKey, model.ObjectRef],
+) *flow.Collection[model.ObjectRef, struct{}] {
+	if listeners == nil {
+		return nil
+	}
+	of := flow.Group(listeners, "envoy/cors-by-gateway",
+		func(_ model.ListenerKey, gateway model.ObjectRef) []model.ObjectRef {
+			return []model.ObjectRef{gateway}
+		}, flow.ByKey)
+	return flow.Map(of, "envoy/gateways-with-cors",
+		func(*flow.Ctx, model.ObjectRef, flow.Members[model.ListenerKey, model.ObjectRef]) (none struct{}, _ bool) {
+			return none, true
+		})
 }
 
 func statesCORS(s plan.Setting) bool { return s.Slot == slots.CORS && !s.Off }

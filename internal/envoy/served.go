@@ -25,11 +25,11 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	if !ok {
 		return served{}, false
 	}
-	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters, Preflights: f.Preflights}
+	inherits := f.Preflights.Inherited != nil && s.inheritsCORS(c, h.Listener)
+	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters, Preflights: f.Preflights.at(inherits)}
 	_, refused := flow.Fetch(c, s.refused, refusalKey(h.Table.Gateway, out.Fragment))
 	closed := s.refusedEntry(c, h.Table.Gateway, f.Entries) != ""
-	inherits := f.Apart && s.inheritsCORS(c, h.Listener)
-	if !refused && !closed && !inherits && !f.PerPlace && !f.PerListener {
+	if !refused && !closed && !f.PerPlace && !f.PerListener {
 		if f.Fails {
 			out.Routes = s.silence(c, h, out.Routes)
 		}
@@ -48,9 +48,9 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	if closed {
 		r = s.closedRule(c, h.Table.Gateway, r)
 	}
-	r.CORSAbove = inherits
+	r.Inherits = inherits
 	f = renderRule(r, h.Place)
-	out.Routes, out.Preflights = f.Routes, f.Preflights
+	out.Routes, out.Preflights = f.Routes, f.Preflights.at(inherits)
 	return out, true
 }
 

@@ -20,8 +20,8 @@ type statedRule struct {
 	Nearer   [][]plan.Setting // of its backendRefs, in their order; it may end early
 	Fields   model.Encoded    // of an envoy.config.route.v3.Route, in place of what the rule says
 	Instead  model.Rope       // of backendRefs, in their order, in place of Fields; nil: Fields
-	// CORSAbove: the listener, or its Gateway, states CORS.
-	CORSAbove bool
+	// Inherits: a listener of the rule, or its Gateway, states CORS.
+	Inherits bool
 }
 
 // stated finds the settings of a rule among those of its route.

@@ -30,6 +30,9 @@ func newGate(t testing.TB, budgets model.Budgets) *gate {
 	graph := flow.New(flow.Config{Name: "test", Check: true})
 	g := &gate{t: t, graph: graph, in: kinds.NewSources(graph), age: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	g.Meaning = New(graph, g.in, Options{Budgets: budgets})
+	browsers := newAtBrowsers(g.Plan)
+	newSharedCookies(browsers)
+	newLostPreflights(g.Plan, browsers)
 	all := gatewayv1.NamespacesFromAll
 	g.apply(func(b *flow.Batch) {
 		g.in.Synced(b)

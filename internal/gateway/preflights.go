@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"fmt"
-	"slices"
 
-	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -14,19 +12,19 @@ import (
 // domain: who takes OPTIONS there gets them first. If CORS is another one for that rule, or none, browsers are told
 // something else than the first rule states. Perhaps its backend answers preflights by itself, so these are warnings.
 
-// preflights finds such rules. A collection may be nil: nothing is stated there.
+// preflights finds such rules.
 type preflights struct {
-	plan plan.Plan
+	routes *flow.Collection[model.ObjectRef, atBrowsers]
 	// listeners is the CORS that holds at listeners, unless something nearer states it.
 	listeners *flow.Collection[model.ListenerKey, encodedCORS]
 }
 
-// encodedCORS is CORS as it is rendered, for comparison; "": none holds.
-type encodedCORS string
-
-// newLostPreflights makes the findings about rules whose preflights other rules take.
-func newLostPreflights(p plan.Plan) *flow.Collection[model.ObjectRef, []model.Finding] {
-	of := preflights{plan: p}
+// newLostPreflights makes the findings about rules whose preflights other rules take. It looks at a domain again when
+// sites of it come, go or move, and when CORS of a rule changes that has preflights.
+func newLostPreflights(
+	p plan.Plan, routes *flow.Collection[model.ObjectRef, atBrowsers],
+) *flow.Collection[model.ObjectRef, []model.Finding] {
+	of := preflights{routes: routes}
 	of.listeners = flow.Map(p.Listeners, "listener/cors",
 		func(c *flow.Ctx, k model.ListenerKey, l model.Listener) (encodedCORS, bool) {
 			cors, stated := corsOf(fetched(c, p.Settings.Listeners, k))
@@ -35,79 +33,44 @@ func newLostPreflights(p plan.Plan) *flow.Collection[model.ObjectRef, []model.Fi
 			}
 			return cors, cors != ""
 		})
-	lost := flow.Derive(p.Domains, "preflights", of.lost)
-	routes := flow.Group(lost, "preflights by route",
-		func(k shadowKey, _ []model.Finding) []model.ObjectRef { return []model.ObjectRef{k.Route} }, flow.ByKey)
-	return flow.Map(routes, "lost preflights",
-		func(_ *flow.Ctx, _ model.ObjectRef, own flow.Members[shadowKey, []model.Finding]) (list []model.Finding, _ bool) {
-			for _, found := range own.All() {
-				for _, f := range found { // each host tells the same
-					if !slices.Contains(list, f) {
-						list = append(list, f)
-					}
-				}
-			}
-			return list, true
-		})
+	return byRoute(flow.Derive(p.Domains, "preflights", of.lost), "lost preflights")
 }
 
-func fetched[K comparable, V any](c *flow.Ctx, from *flow.Collection[K, V], k K) (v V) {
-	if from != nil {
-		v, _ = flow.Fetch(c, from, k)
-	}
-	return v
+// stated is what is known of the rules of a domain.
+type stated struct {
+	preflights
+	listener model.ListenerKey
+	above    encodedCORS // at the listener
+	rules    map[model.RuleKey]ruleCORS
+	read     map[model.ObjectRef]bool // whose rules these are
 }
 
-// corsOf is what settings of a level state for CORS.
-func corsOf(settings []plan.Setting) (cors encodedCORS, stated bool) {
-	for _, s := range settings {
-		if s.Slot == string(extend.SlotCORS) {
-			cors, stated = encodedCORS(s.Config.Value), true
+// of is what is stated for a rule, with the CORS that holds for it.
+func (s *stated) of(c *flow.Ctx, k model.RuleKey) ruleCORS {
+	if !s.read[k.Route] {
+		s.read[k.Route] = true
+		for _, own := range fetched(c, s.routes, k.Route).CORS {
+			s.rules[model.RuleKey{Route: k.Route, Name: own.Rule}] = own
 		}
 	}
-	return cors, stated
-}
-
-// at is the CORS that holds for a rule at a listener.
-func (p preflights) at(c *flow.Ctx, rule model.Rule, listener model.ListenerKey) encodedCORS {
-	settings := fetched(c, p.plan.Settings.Routes, rule.Key.Route)
-	rules := settings.Rules
-	for _, at := range settings.At {
-		if at.Listener == listener {
-			rules = at.Rules
+	own := s.rules[k]
+	for _, at := range own.At {
+		if at.Listener == s.listener {
+			own.statedCORS = at.statedCORS
 		}
 	}
-	for _, own := range rules {
-		if cors, stated := corsOf(own.Own); stated && own.Rule == rule.Key {
-			return cors
-		}
+	if !own.Stated {
+		own.CORS = s.above
 	}
-	if filter := corsFilter(rule); filter != nil {
-		return encodedCORS(extend.EncodeCORS(*filter))
-	}
-	if cors, stated := corsOf(settings.Own); stated {
-		return cors
-	}
-	return fetched(c, p.listeners, listener)
-}
-
-// corsFilter is the CORS filter of a rule, or the first of its backends.
-func corsFilter(r model.Rule) *model.CORS {
-	if r.CORS != nil {
-		return r.CORS
-	}
-	for _, b := range r.Backends {
-		if b.Weight > 0 && b.Filters != nil && b.Filters.CORS != nil {
-			return b.Filters.CORS
-		}
-	}
-	return nil
+	return own
 }
 
 // lost are the findings about one domain.
 func (p preflights) lost(
-	c *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit func(shadowKey, []model.Finding),
+	c *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit func(spoiled[model.DomainKey], []model.Finding),
 ) {
+	rules := stated{preflights: p, listener: domain.Listener, above: fetched(c, p.listeners, domain.Listener),
+		rules: map[model.RuleKey]ruleCORS{}, read: map[model.ObjectRef]bool{}}
 	var all earlierSites
 	earlier := earlierSites{} // the preflights of earlier rules, which stand behind all sites
 	var order []model.ObjectRef
@@ -117,13 +80,12 @@ func (p preflights) lost(
 		if !apart {
 			continue
 		}
+		own := rules.of(c, k.Rule)
+		if own.CORS == "" || own.Answers {
+			continue
+		}
 		if all == nil {
 			all = sitesByPath(sites)
-		}
-		rule := p.rule(c, k.Rule)
-		cors := p.at(c, rule, domain.Listener)
-		if cors == "" || rule.Error != 0 || rule.Redirect != nil || rule.Answers {
-			continue
 		}
 		preflight := model.Site{Match: &asks, Order: s.Order}
 		by, taken := all.covering(model.SiteKey{}, preflight)
@@ -135,19 +97,18 @@ func (p preflights) lost(
 		if !taken && !shared || by.key.Rule == k.Rule || taken && by.site.Match.Method != "" {
 			continue // who matches OPTIONS does so on purpose
 		}
-		taker := p.rule(c, by.key.Rule)
-		other := p.at(c, taker, domain.Listener)
-		if cors == other {
+		other := rules.of(c, by.key.Rule).CORS
+		if other == own.CORS {
 			continue
 		}
 		route := k.Rule.Route
 		if byRoute[route] == nil {
 			order = append(order, route)
 		}
-		byRoute[route] = append(byRoute[route], lostPreflight(rule, k.Match, taker, other, shared))
+		byRoute[route] = append(byRoute[route], lostPreflight(k, s, by, other, shared))
 	}
 	for _, route := range order {
-		emit(shadowKey{domain, route}, byRoute[route])
+		emit(spoiled[model.DomainKey]{domain, route}, byRoute[route])
 	}
 }
 
@@ -159,19 +120,11 @@ func sitesByPath(sites plan.Sites) earlierSites {
 	return all
 }
 
-func (p preflights) rule(c *flow.Ctx, k model.RuleKey) (rule model.Rule) {
-	route, _ := flow.Fetch(c, p.plan.Routes, k.Route)
-	if i := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k }); i >= 0 {
-		rule = route.Rules[i]
-	}
-	return rule
-}
-
 // lostPreflight is about a match whose preflights another rule takes: as its own if shared, else as what it matches.
-func lostPreflight(rule model.Rule, match int, taker model.Rule, other encodedCORS, shared bool) model.Finding {
-	by := fmt.Sprintf("rules[%d]", taker.Index)
-	if taker.Key.Route != rule.Key.Route {
-		by += " of " + taker.Key.Route.String()
+func lostPreflight(k model.SiteKey, s model.Site, taker earlierSite, other encodedCORS, shared bool) model.Finding {
+	by := fmt.Sprintf("rules[%d]", ruleIndex(taker.site.Order))
+	if taker.key.Rule.Route != k.Rule.Route {
+		by += " of " + taker.key.Rule.Route.String()
 	}
 	states := "has no CORS"
 	if other != "" {
@@ -184,7 +137,7 @@ func lostPreflight(rule model.Rule, match int, taker model.Rule, other encodedCO
 			"has no headers by which the two differ; state the same CORS for both, or different paths", by, states)
 	}
 	return model.Finding{
-		Object: rule.Key.Route, Section: rule.Key.Name, Severity: model.Warning,
-		Field: fmt.Sprintf("%s.matches[%d]", rule.Field(), match), Message: message,
+		Object: k.Rule.Route, Section: k.Rule.Name, Severity: model.Warning,
+		Field: fmt.Sprintf("spec.rules[%d].matches[%d]", ruleIndex(s.Order), k.Match), Message: message,
 	}
 }

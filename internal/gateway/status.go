@@ -28,6 +28,7 @@ func (m *Meaning) NewReports(
 		func(_ *flow.Ctx, _ model.ObjectRef, w resource.Written) (struct{}, bool) {
 			return struct{}{}, w.TooLarge != ""
 		})
+	browsers := newAtBrowsers(m.Plan)
 	routes := routeReports{m, out, proxied, tooLarge}
 	used := usedBackends{m, out.RefusedBackends}
 	policies := tlsPolicyReports{m, m.services(), out.Policies, proxied, tooLarge}
@@ -45,8 +46,8 @@ func (m *Meaning) NewReports(
 				flow.Map(m.in.BackendTLSPolicies.Collection(), "report/BackendTLSPolicy", policies.report)),
 		}, m.Policies.Reports(out, proxied)...),
 		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself),
-			flow.From(newSharedCookies(m.Plan), itself),
-			flow.From(newLostPreflights(m.Plan), itself),
+			flow.From(newSharedCookies(browsers), itself),
+			flow.From(newLostPreflights(m.Plan, browsers), itself),
 			flow.From(m.forPickers(), itself)),
 	}
 }
