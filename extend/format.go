@@ -28,7 +28,8 @@ var (
 // CheckFormat tells why a format can't be served.
 //
 // Its commands are %REQ(...)%, %RESP(...)%, %DYNAMIC_METADATA(...)%, %QUERY_PARAM(...)%, %CEL(...)%, %DOWNSTREAM_...%
-// and some without arguments; a number behind a colon cuts what is longer. A percent sign is written twice.
+// and some without arguments; a number behind the colon of one with an argument cuts what is longer. A percent sign is
+// written twice.
 func CheckFormat(format string) error {
 	if !isHeaderValue(format) {
 		return errors.New("it has a line break or a NUL in it, which no header can have")
@@ -75,6 +76,9 @@ func checkCommand(text string) error {
 	case strings.HasPrefix(name, "DOWNSTREAM_"), slices.Contains(plainCommands, name):
 		if with {
 			return errors.New("it takes no argument; write it without brackets")
+		}
+		if parts[3] != "" {
+			return errors.New("it can't be cut; leave out :" + parts[3])
 		}
 		if !slices.Contains(plainCommands, name) && !slices.Contains(downstreamCommands, name) {
 			return errors.New("Envoy has no such command")

@@ -50,7 +50,7 @@ func TestAccessLogs(t *testing.T) {
 	Eventually(t, func() error {
 		return server.has("otlp cardea-test GET / 500 route=HTTPRoute shop/broken",
 			"otlp cardea-test POST /b 200 route=HTTPRoute shop/web",
-			"grpc audit httproute/shop/web/a 200", "grpc audit  404")
+			"grpc audit httproute/shop/web/a 200 via_upstream", "grpc audit  404 route_not_found")
 	})
 	if text, _ := os.ReadFile(own); len(text) > 0 {
 		t.Errorf("Cardea's own log is written besides: %s", text)
@@ -173,8 +173,8 @@ func (s *logServer) StreamAccessLogs(stream accesslogv3.AccessLogService_StreamA
 			name = id.GetLogName()
 		}
 		for _, e := range m.GetHttpLogs().GetLogEntry() {
-			s.add(fmt.Sprintf("grpc %s %s %d", name, e.GetCommonProperties().GetRouteName(),
-				e.GetResponse().GetResponseCode().GetValue()))
+			s.add(fmt.Sprintf("grpc %s %s %d %s", name, e.GetCommonProperties().GetRouteName(),
+				e.GetResponse().GetResponseCode().GetValue(), e.GetResponse().GetResponseCodeDetails()))
 		}
 	}
 }

@@ -83,41 +83,6 @@ func TestARotatedCertificate(t *testing.T) {
 	s.expect("GET https://shop.example/ -> 200 blue certificate=shop.example")
 }
 
-// TestCertificatesStay: a listener that serves has its certificate whatever changes beside its source: another listener
-// of the port, how TLS is spoken, whether clients show certificates; and it follows its Secret afterwards.
-func TestCertificatesStay(t *testing.T) {
-	t.Parallel()
-	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
-	s := prepare(t, t.TempDir(), shop())
-	https := gatewayFile(80) + "  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n"
-	s.write("gateway.yaml", https)
-	s.write("secret.yaml", secretFile(first.Certificate, first.PrivateKey))
-	s.start()
-	s.Ready(t)
-	const policy = "ClientPolicy/shop/tls"
-	same := func(after string) {
-		t.Helper()
-		if err := s.handshake(first); err != nil {
-			t.Errorf("after %s: %v", after, err)
-		}
-	}
-	same("the start")
-	s.write("gateway.yaml", https+
-		"  - {name: more, port: 443, hostname: more.example, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
-	s.says("gateway/shop/web", "more: Programmed=True", "https: Programmed=True")
-	same("another listener came")
-	for _, fields := range []string{"minVersion: '1.3'", "minVersion: '1.3', alpn: [http/1.1]"} {
-		s.write("policy.yaml", clientPolicy("tls", "tls: {"+fields+"}"))
-		s.says(policy, "web: Accepted=True", "web: cardea.dev/Programmed=True")
-		same(fields)
-	}
-	s.write("gateway.yaml", https)
-	s.says("gateway/shop/web", "https: Programmed=True")
-	same("the other listener went")
-	s.write("secret.yaml", secretFile(second.Certificate, second.PrivateKey))
-	Eventually(t, func() error { return s.handshake(second) })
-}
-
 // handshake connects anew and compares the certificate.
 func (s *stage) handshake(want testcert.Pair) error {
 	conn, err := s.dial(s.t.Context(), trusting("http/1.1"))

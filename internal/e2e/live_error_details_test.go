@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"cardea.dev/cardea/internal/standalone"
@@ -13,12 +14,20 @@ const keySet = `{"keys": [{"kty": "EC", "crv": "P-256", "kid": "b", "alg": "ES25
 	`"x": "dy_ZEB0aJGUn2osWcGlDzKT0l_mZLZEkgqCk0NpEn8M", "y": "t-oLvEXzhkbsdRK9wzFOygy9IrdWU2cE8N1ys-3ILeI"}]}`
 
 // TestDetailsOfErrorPages: of a page that replaces an answer the access log has why that answer was made, and nothing
-// else; so it has of a gRPC call, which gets no page, and of an answer that is not replaced.
+// else; so it has of a gRPC call, which gets no page, and of an answer that is not replaced. A server of logs,
+// which gets Envoy's own details, gets a word for a page, and nothing of the proxy's memory.
 func TestDetailsOfErrorPages(t *testing.T) {
 	t.Parallel()
-	log := filepath.Join(t.TempDir(), "access.log")
-	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80), "blue.yaml", serviceFile("blue", "blue"),
-		"policies.yaml", `
+	log, server := filepath.Join(t.TempDir(), "access.log"), startLogServer(t)
+	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80, 81), "blue.yaml", serviceFile("blue", "blue"),
+		"logs.yaml", serviceOn("logs", server.port), "policies.yaml", `
+apiVersion: cardea.dev/v1alpha1
+kind: ClientPolicy
+metadata: {name: logs, namespace: shop}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: web, sectionName: http-81}]
+  accessLogs: [{name: audit, grpc: {backendRef: {name: logs, port: 80}}}]
+---
 apiVersion: cardea.dev/v1alpha1
 kind: TrafficPolicy
 metadata: {name: pages, namespace: shop}
@@ -45,10 +54,17 @@ spec:
 `))
 	s.start(func(o *standalone.Options) { o.AccessLog = log })
 	s.Ready(t)
-	s.expect(`GET http://shop.example/closed -> 401 body=page x-cardea-details=
+	const calls = `GET http://shop.example/closed -> 401 body=page x-cardea-details=
 GET http://shop.example/open?status=404 -> 404 body=page
 GET http://shop.example/open -> 200 blue x-cardea-details=
-GRPC http://grpc.example/a.B/C -> UNAUTHENTICATED`)
+GRPC http://grpc.example/a.B/C -> UNAUTHENTICATED`
+	s.expect(calls)
+	s.expect(strings.ReplaceAll(calls, ".example", ".example:81"))
+	Eventually(t, func() error {
+		return server.has("grpc audit httproute/shop/web/closed 401 error_page",
+			"grpc audit httproute/shop/web/open 404 error_page", "grpc audit httproute/shop/web/open 200 via_upstream",
+			"grpc audit grpcroute/shop/calls/grpc 200 jwt_authn_access_denied{Jwt_is_missing}")
+	})
 	Eventually(t, func() error {
 		lines, err := logged(log)
 		if err != nil {
