@@ -111,15 +111,16 @@ var accessLogFields = map[string]string{
 var accessLogUser = `%COALESCE({"operators":[{"command":"DYNAMIC_METADATA","param":"` + UserMetadata + ":" + UserKey +
 	`"},{"command":"CEL","param":"` + ClaimExpression([]string{"sub"}) + `"}]})%`
 
-// Where errorResponses leave why an answer was made that a page replaces.
+// Where errorResponses leave why an answer was made, and what Envoy says in its place once a page replaced the answer.
 const (
-	ErrorMetadata = "cardea.errors"
-	ErrorDetails  = "details"
+	ErrorMetadata    = "cardea.errors"
+	ErrorDetails     = "details"
+	ErrorPageDetails = "error_page"
 )
 
 // AccessLogDetails is the format of why an answer was made: %RESPONSE_CODE_DETAILS%, of a page of what it replaces.
-const AccessLogDetails = `%COALESCE({"operators":[{"command":"DYNAMIC_METADATA","param":"` + ErrorMetadata + ":" +
-	ErrorDetails + `"},"RESPONSE_CODE_DETAILS"]})%`
+const AccessLogDetails = "%CEL(response.code_details == '" + ErrorPageDetails + "' ? metadata.filter_metadata['" +
+	ErrorMetadata + "']['" + ErrorDetails + "'] : response.code_details)%"
 
 func usage(key string) string { return "%DYNAMIC_METADATA(" + UsageMetadata + ":" + key + ")%" }
 

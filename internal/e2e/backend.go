@@ -28,6 +28,7 @@ import (
 //	?await=3&of=/a        it answers when it has got three requests with the path /a
 //	?say=etag:1           the answer has the header etag: 1
 //	?pad=1000             1000 spaces follow in the answer's body
+//	?cut=1                the connection ends before the answer's body does
 //
 // Without times, all requests.
 func Backend(t testing.TB, name string) (port int) {
@@ -87,6 +88,10 @@ func Backend(t testing.TB, name string) (port int) {
 		_ = json.NewEncoder(w).Encode(tell(r))
 		if n, err := strconv.Atoi(query.Get("pad")); err == nil {
 			_, _ = io.WriteString(w, strings.Repeat(" ", min(n, 1<<20)))
+		}
+		if query.Get("cut") != "" {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
 		}
 	})
 	server := startServer(t, name, handler)

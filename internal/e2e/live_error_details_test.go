@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	examplecalls "cardea.dev/cardea/examples/calls"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -14,8 +15,8 @@ const keySet = `{"keys": [{"kty": "EC", "crv": "P-256", "kid": "b", "alg": "ES25
 	`"x": "dy_ZEB0aJGUn2osWcGlDzKT0l_mZLZEkgqCk0NpEn8M", "y": "t-oLvEXzhkbsdRK9wzFOygy9IrdWU2cE8N1ys-3ILeI"}]}`
 
 // TestDetailsOfErrorPages: of a page that replaces an answer the access log has why that answer was made, and nothing
-// else; so it has of a gRPC call, which gets no page, and of an answer that is not replaced. A server of logs,
-// which gets Envoy's own details, gets a word for a page, and nothing of the proxy's memory.
+// else; so it has of a gRPC call, which gets no page, of an answer that is not replaced, and of one that ends before its
+// body does. A server of logs, which gets Envoy's own details, gets a word for a page, and nothing of the proxy's memory.
 func TestDetailsOfErrorPages(t *testing.T) {
 	t.Parallel()
 	log, server := filepath.Join(t.TempDir(), "access.log"), startLogServer(t)
@@ -60,6 +61,13 @@ GET http://shop.example/open -> 200 blue x-cardea-details=
 GRPC http://grpc.example/a.B/C -> UNAUTHENTICATED`
 	s.expect(calls)
 	s.expect(strings.ReplaceAll(calls, ".example", ".example:81"))
+	cut, err := examplecalls.Parse(strings.NewReader("GET http://shop.example/open?cut=1 -> 200"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client.Ask(t.Context(), cut[0]); err == nil {
+		t.Error("an answer without an end came as a whole")
+	}
 	Eventually(t, func() error {
 		return server.has("grpc audit httproute/shop/web/closed 401 error_page",
 			"grpc audit httproute/shop/web/open 404 error_page", "grpc audit httproute/shop/web/open 200 via_upstream",
@@ -71,7 +79,9 @@ GRPC http://grpc.example/a.B/C -> UNAUTHENTICATED`
 			return err
 		}
 		for rule, want := range map[string][]string{
-			"closed": {"jwt_authn_access_denied{Jwt_is_missing}"}, "open": {"via_upstream", "via_upstream"},
+			"closed": {"jwt_authn_access_denied{Jwt_is_missing}"}, "open": {
+				"via_upstream", "via_upstream", "upstream_reset_after_response_started{protocol_error}",
+			},
 			"grpc": {"jwt_authn_access_denied{Jwt_is_missing}"},
 		} {
 			var got []string

@@ -211,7 +211,7 @@ const detailsHeader = "x-cardea-details"
 
 // pageDetails is why Envoy says that a page was made. Told to keep what it said before, Envoy 1.40 reads memory that it
 // has freed.
-const pageDetails = "error_page"
+const pageDetails = extend.ErrorPageDetails
 
 // tells writes why the answer was made, which Envoy forgets once a page replaces it.
 func tells() *headermutationv3.HeaderMutation {
