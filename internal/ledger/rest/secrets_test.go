@@ -153,7 +153,8 @@ func TestPathOfTheKeyFileIsNotTold(t *testing.T) {
 	} {
 		log.Reset()
 		p := beside.do(c).problem(422, ledger.Unprotected)
-		if text := p.Detail + p.Fix + p.Object; strings.Contains(text, filepath.Base(file)) || !strings.Contains(text, "Secret shop/") {
+		text := p.Detail + p.Fix + p.Object
+		if strings.Contains(text, filepath.Base(file)) || !strings.Contains(text, "Secret shop/") {
 			t.Errorf("%s: %+v", name, p)
 		}
 		if !strings.Contains(log.String(), file) {

@@ -152,7 +152,8 @@ func TestTooNew(t *testing.T) {
 		_, history := s.History(t.Context(), edit("web", "v1").Key, ledger.Page{})
 		for what, err := range map[string]error{"Record": recording,
 			"DeleteToken": deleting, "Reads": reading, "Leaves": leaving, "Proposals": proposals, "RegistryLog": registry,
-			"Targets": targets, "KeyFile": key, "Fail": failing, "Report": reporting,
+			"Targets": targets, "KeyFile": key,
+			"Fail": failing, "Report": reporting,
 			"SetToken": token, "SetGrant": grant, "Tokens": tokens, "History": history, "Open": opening, "Open, NoMigrate": serving, "Pending": pending,
 			"Commit": committing, "Head": head, "Watch": watching} {
 			if ledger.CodeOf(err) != ledger.Unavailable ||
