@@ -154,7 +154,8 @@ func TestTooNew(t *testing.T) {
 			"DeleteToken": deleting, "Reads": reading, "Leaves": leaving, "Proposals": proposals, "RegistryLog": registry,
 			"Targets": targets, "KeyFile": key,
 			"Fail": failing, "Report": reporting,
-			"SetToken": token, "SetGrant": grant, "Tokens": tokens, "History": history, "Open": opening, "Open, NoMigrate": serving, "Pending": pending,
+			"SetToken": token, "SetGrant": grant, "Tokens": tokens, "History": history,
+			"Open": opening, "Open, NoMigrate": serving, "Pending": pending,
 			"Commit": committing, "Head": head, "Watch": watching} {
 			if ledger.CodeOf(err) != ledger.Unavailable ||
 				!strings.Contains(err.Error(), "this ledger is newer than the program: needs at least Cardea 9.9") {
