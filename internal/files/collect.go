@@ -74,6 +74,11 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 	for path, err := range f.listing.broken {
 		add(Problem{File: path, Message: "can't be read: " + reason(err) + "; what was last read from it keeps serving"})
 	}
+	for _, link := range f.listing.lost {
+		if f.listing.broken[link] == nil {
+			add(Problem{File: link, Severity: model.Warning, Message: LostLink})
+		}
+	}
 	for _, fl := range f.files {
 		if fl.problem != "" {
 			add(Problem{File: fl.path, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})

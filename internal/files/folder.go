@@ -136,8 +136,11 @@ func (f *Folder) Problems() []Problem {
 	return sorted(f.problems)
 }
 
-// Lost are links to what does not exist that may be of folders: what those state is not known. What is known to be of
-// objects, or was read before, is among the problems.
+// LostLink says what a link of Lost may mean.
+const LostLink = "a link to what does not exist: if it is to be a folder, its objects are missing"
+
+// Lost are links to what does not exist that may be of folders: what those state is not known. Each is
+// among the problems as a warning; what is known to be of objects, or was read before, is there as an error.
 func (f *Folder) Lost() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

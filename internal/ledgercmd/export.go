@@ -77,7 +77,8 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 		defer root.Close()
 		dir.Root = root
 	}
-	var unopened error
+	var unopened []error
+	var said string // why the last one can't be opened
 	q := ledger.ObjectsQuery{Target: o.target, At: e.at, Contents: true}
 	err := eachObject(ctx, l.Ledger, q, func(object ledger.Object) error {
 		if object.IsSecret() && !e.secrets || object.Forgotten {
@@ -86,7 +87,12 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 		}
 		if object.Unopened != "" {
 			dir.keep(object.Key)
-			unopened = fmt.Errorf("%s is left out: %s", object.Key, object.Unopened)
+			why := object.Unopened
+			if why == said {
+				why = "for the same reason"
+			}
+			said = object.Unopened
+			unopened = append(unopened, fmt.Errorf("%s is left out: %s", object.Key, why))
 			return nil
 		}
 		if o.output == "json" {
@@ -111,7 +117,7 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 	case e.dir != "":
 		err = dir.tidy(w)
 	}
-	return errors.Join(err, unopened)
+	return errors.Join(err, errors.Join(unopened...))
 }
 
 // folder is where an export writes files. Links in it lead nowhere else.

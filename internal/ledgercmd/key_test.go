@@ -19,7 +19,8 @@ func TestKeyIsLost(t *testing.T) {
 	}
 	const gateway = "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: shop}\n" +
 		"spec: {gatewayClassName: cardea, listeners: [{name: http, protocol: HTTP, port: "
-	r.run("apply", r.write("two.yaml", gateway+"80}]}\n---\n"+secret))
+	r.run("apply", r.write("two.yaml", gateway+"80}]}\n---\n"+secret+"---\n"+
+		strings.Replace(secret, "name: key", "name: other", 1)))
 	r.run("apply", r.write("three.yaml", gateway+"81}]}\n"))
 	r.has(r.run("backup", filepath.Join(r.dir, "copy.db")), r.file+".key", "keep a copy")
 	whole := filepath.Join(r.dir, "whole")
@@ -31,7 +32,11 @@ func TestKeyIsLost(t *testing.T) {
 	r.has(r.run("rollback", "gateway", "shop/web", "--to", "2"), "changed Gateway shop/web")
 	r.has(r.run("history", "secret", "shop/key"), "created")
 	r.has(r.refused("export", "--secrets"), "name: blue", "Secret shop/key is left out", "put it back", "ledger export")
-	r.has(r.refused("export", "--secrets", "--dir", whole), "Secret shop/key is left out")
+	said := r.refused("export", "--secrets", "--dir", whole)
+	r.has(said, "Secret shop/key is left out", "Secret shop/other is left out: for the same reason")
+	if n := strings.Count(said, "put it back"); n != 1 {
+		t.Errorf("the way out is told %d times: %s", n, said)
+	}
 	if _, err := os.Stat(filepath.Join(whole, "shop", "secret-key.yaml")); err != nil {
 		t.Errorf("what was exported of the Secret is gone: %v", err)
 	}

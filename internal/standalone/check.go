@@ -64,7 +64,7 @@ func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error
 	} else {
 		found = append(w.FindingsAt(time.Now()), clashes(w)...)
 	}
-	list := allFindings(slices.Concat(folder.Problems(), lost(folder, model.Warning)), found, place)
+	list := allFindings(folder.Problems(), found, place)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++
@@ -104,14 +104,13 @@ func readable(o Options) error {
 
 // unread are the problems of a folder because of which what it states is not known, or is left out.
 func unread(folder *files.Folder) []files.Problem {
-	return slices.Concat(mistakes(folder.Problems()), lost(folder, model.Error))
+	return slices.Concat(mistakes(folder.Problems()), lost(folder))
 }
 
-// lost are links to what does not exist that may be of folders.
-func lost(folder *files.Folder, severity model.Severity) (list []files.Problem) {
+// lost are links to what does not exist that may be of folders. Who serves a folder is only warned of them.
+func lost(folder *files.Folder) (list []files.Problem) {
 	for _, link := range folder.Lost() {
-		list = append(list, files.Problem{File: link, Severity: severity,
-			Message: "a link to what does not exist: if it is to be a folder, its objects are missing"})
+		list = append(list, files.Problem{File: link, Message: files.LostLink})
 	}
 	return list
 }

@@ -53,7 +53,8 @@ type Feed struct {
 	loaded bool
 	uses   implied.Namespaces
 	grants withdrawn
-	sealed map[ledger.Key]struct{} // Secrets that can't be opened
+	sealed map[model.ObjectRef]ledger.Key // Secrets that can't be opened
+	reopen time.Duration                  // between tries to open them
 
 	mu       sync.Mutex
 	known    map[model.ObjectRef]known
@@ -76,7 +77,7 @@ func New(c Config) *Feed {
 		c.Memory = memory.New("", "", c.Schema)
 	}
 	return &Feed{Config: c, uses: implied.Namespaces{}, known: map[model.ObjectRef]known{},
-		problems: map[model.ObjectRef]Problem{}, sealed: map[ledger.Key]struct{}{}}
+		problems: map[model.ObjectRef]Problem{}, sealed: map[model.ObjectRef]ledger.Key{}, reopen: lastRetry}
 }
 
 // The time between tries while the ledger can't be read, doubled each time.
@@ -130,26 +131,39 @@ func (f *Feed) follow(ctx context.Context) error {
 		return err
 	}
 	f.complain(nil)
-	if err := f.openSealed(ctx); err != nil {
-		return err
-	}
-	if len(f.sealed) > 0 { // their key file may come back
-		var end context.CancelFunc
-		ctx, end = context.WithTimeout(ctx, lastRetry)
-		defer end()
-	}
-	for changes, err := range burst(ctx, f.Ledger, f.head.Change) {
-		if ledger.CodeOf(err) == ledger.Compacted {
-			return f.snapshot(ctx, head)
-		}
-		if err != nil {
-			return err
-		}
-		if err := f.take(ctx, changes); err != nil {
-			return err
+	for again := true; again && err == nil; {
+		if err = f.openSealed(ctx); err == nil {
+			again, err = f.watch(ctx, head)
 		}
 	}
-	return nil
+	return err
+}
+
+// watch takes each change. While a Secret can't be opened, it ends in time to try again, since its key file may come
+// back; again says so.
+func (f *Feed) watch(ctx context.Context, head ledger.Head) (again bool, err error) {
+	watched, end := context.WithCancel(ctx)
+	defer end()
+	bound := sync.OnceFunc(func() { time.AfterFunc(f.reopen, end) })
+	if len(f.sealed) > 0 {
+		bound()
+	}
+	for changes, err := range burst(watched, f.Ledger, f.head.Change) {
+		switch {
+		case ledger.CodeOf(err) == ledger.Compacted:
+			return false, f.snapshot(ctx, head)
+		case err != nil && watched.Err() == nil:
+			return false, err
+		case err == nil:
+			if err := f.take(ctx, changes); err != nil {
+				return false, err
+			}
+		}
+		if len(f.sealed) > 0 {
+			bound()
+		}
+	}
+	return watched.Err() != nil && ctx.Err() == nil, nil
 }
 
 // continues returns an error if the ledger does not go on from what was taken: its history is another one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/implied"
@@ -276,6 +278,7 @@ func TestKeyIsLost(t *testing.T) {
 	r.must(err)
 	r.must(os.Rename(path, path+".lost"))
 	again := r.beside()
+	again.feed.reopen = time.Millisecond
 	again.run()
 	again.is("HTTPRoute web 1 change 1\nNamespace shop implied\n")
 	list := again.feed.Problems()
@@ -286,4 +289,69 @@ func TestKeyIsLost(t *testing.T) {
 	r.must(os.Rename(path+".lost", path))
 	again.followed()
 	again.is("HTTPRoute web 2 change 2\nNamespace shop implied\nSecret key 1 change 1\n")
+}
+
+// reads is a ledger that counts what is asked of it, and tells whether a read of objects had to end by some time.
+type reads struct {
+	ledger.Reader
+	heads, watches, hurried atomic.Int64
+}
+
+func (r *reads) Head(ctx context.Context) (ledger.Head, error) {
+	r.heads.Add(1)
+	return r.Reader.Head(ctx)
+}
+
+func (r *reads) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change, error] {
+	r.watches.Add(1)
+	return r.Reader.Watch(ctx, from)
+}
+
+func (r *reads) Objects(ctx context.Context, q ledger.ObjectsQuery) (ledger.Objects, error) {
+	if _, bounded := ctx.Deadline(); bounded {
+		r.hurried.Add(1)
+	}
+	return r.Reader.Objects(ctx, q)
+}
+
+// TestSealedWhileFollowed: a Secret that can't be opened comes while the ledger is followed. Its key file is looked for
+// from then on, without a pause between watches, and without a bound on what is read. A snapshot that has the Secret no
+// more ends that.
+func TestSealedWhileFollowed(t *testing.T) {
+	writer := newRig(t)
+	writer.commit(route("web", "one"), secret("key"))
+	writer.commit(remove(secret("key")))
+	path, err := writer.store.KeyFile(t.Context())
+	writer.must(err)
+	writer.must(os.Rename(path, path+".lost"))
+	r := writer.beside()
+	asked := &reads{Reader: r.store}
+	r.feed.Ledger, r.feed.reopen = asked, time.Millisecond
+	stop := r.run()
+	r.taken(writer.commit(secret("key")))
+	r.eventually(func() string {
+		if n := asked.watches.Load(); n < 20 {
+			return fmt.Sprintf("the ledger was watched %d times", n)
+		}
+		return ""
+	})
+	if asked.heads.Load() > 1 || asked.hurried.Load() > 0 {
+		t.Errorf("%d heads, %d bounded reads", asked.heads.Load(), asked.hurried.Load())
+	}
+	r.must(os.Rename(path+".lost", path))
+	r.followed()
+	r.is("HTTPRoute web 1 change 1\nNamespace shop implied\nSecret key 3 change 3\n")
+	stop()
+
+	r.must(os.Rename(path, path+".lost"))
+	r = writer.beside()
+	r.must(r.feed.Load(t.Context()))
+	if len(r.feed.sealed) != 1 {
+		t.Errorf("sealed are %v", r.feed.sealed)
+	}
+	writer.commit(remove(secret("key")))
+	r.must(r.feed.Load(t.Context()))
+	if len(r.feed.sealed) != 0 {
+		t.Errorf("sealed are %v though the Secret is gone", r.feed.sealed)
+	}
 }

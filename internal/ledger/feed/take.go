@@ -110,7 +110,8 @@ func (f *Feed) openSealed(ctx context.Context) error {
 	if len(f.sealed) == 0 {
 		return nil
 	}
-	q := ledger.ObjectsQuery{Keys: slices.Collect(maps.Keys(f.sealed)), At: f.head.Change, Contents: true}
+	q := ledger.ObjectsQuery{Keys: slices.Collect(maps.Values(f.sealed)), At: f.head.Change, Contents: true,
+		Limit: len(f.sealed)}
 	page, err := f.Ledger.Objects(ctx, q)
 	if err != nil {
 		return err
@@ -242,9 +243,9 @@ func (f *Feed) put(b *flow.Batch, a *arrived, spaces map[string]struct{}) {
 	before := f.known[a.ref]
 	now := known{generation: a.Generation, change: a.Change, published: before.published, old: before.old}
 	delete(f.problems, a.ref)
-	delete(f.sealed, a.Key)
+	delete(f.sealed, a.ref)
 	if a.Unopened != "" {
-		f.sealed[a.Key] = struct{}{}
+		f.sealed[a.ref] = a.Key
 	}
 	f.Sources.Broken.Delete(b, a.ref)
 	for _, key := range before.closed {

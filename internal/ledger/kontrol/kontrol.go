@@ -85,6 +85,10 @@ func (s *server) failure(w http.ResponseWriter, r *http.Request, err error) (int
 	switch {
 	case is:
 		e = p.Ledger()
+	case ok && e.Code == ledger.Unprotected:
+		s.Log.Error("a Secret can't be sealed or opened", "request", r.Method+" "+r.URL.EscapedPath(), "error", err)
+		e = rest.Unprotected(e)
+		p = wire.ProblemOf(e)
 	case ok:
 		p = wire.ProblemOf(e)
 	default:

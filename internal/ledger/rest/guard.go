@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -120,6 +121,10 @@ func (s *server) problem(ctx context.Context, err error) *wire.Problem {
 		return p
 	}
 	if e, ok := errors.AsType[*ledger.Error](err); ok {
+		if e.Code == ledger.Unprotected {
+			s.Log.Error("a Secret can't be sealed or opened", "request", askedOf(ctx).name, "error", err)
+			e = Unprotected(e)
+		}
 		return wire.ProblemOf(e)
 	}
 	if ctx.Err() != nil {
@@ -128,6 +133,25 @@ func (s *server) problem(ctx context.Context, err error) *wire.Problem {
 	s.Log.Error("ledger request failed", "request", askedOf(ctx).name, "error", err)
 	return wire.ProblemOf(&ledger.Error{Message: "the server failed; its log says why"})
 }
+
+// Unprotected is an error about the key of Secrets as callers are told it: where the key would be is for the server's
+// administrators.
+func Unprotected(e *ledger.Error) *ledger.Error {
+	told := &ledger.Error{Code: e.Code, Message: noKey,
+		Fix: "have an administrator put the key file back: the log of the server says where it is to be"}
+	switch kind, _, _ := strings.Cut(e.Object, " "); kind {
+	case "Secret":
+		told.Object = e.Object
+	case "proposal":
+		told.Object = e.Object
+		told.Message = "has a Secret that can't be opened: " + noKey
+		told.Fix += "; or reject or withdraw the proposal, and propose it anew when there is a key"
+	}
+	return told
+}
+
+// noKey is what callers are told of a Secret that can't be sealed or opened.
+const noKey = "the server has not the key of Secrets"
 
 // refuse answers an error.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {

@@ -24,14 +24,17 @@ func expected(schemas huma.Registry, op *huma.Operation, wrong *huma.ErrorDetail
 		return ""
 	}
 	s := resolved(schemas, body.Schema)
-	for _, step := range strings.Split(wrong.Location[:last], ".")[1:] {
-		name, _, item := strings.Cut(step, "[")
-		if s = resolved(schemas, s.Properties[name]); item && s != nil {
+	for i, step := range strings.Split(wrong.Location[:last], ".") {
+		name, items, _ := strings.Cut(step, "[")
+		if i > 0 && s != nil { // the first one is the body
+			s = resolved(schemas, s.Properties[name])
+		}
+		if s != nil && items != "" {
 			s = resolved(schemas, s.Items)
 		}
-		if s == nil {
-			return ""
-		}
+	}
+	if s == nil {
+		return ""
 	}
 	return oneOf(slices.Sorted(maps.Keys(s.Properties)), wrong.Location[last+1:])
 }

@@ -210,20 +210,13 @@ func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, er
 	return &oneProposal{Body: w}, err
 }
 
-// proposal reads a proposal. Where its key would be is not told. Of one that is only to end, the contents are not
-// needed.
+// proposal reads a proposal. Of one that is only to end, the contents are not needed.
 func (s *server) proposal(ctx context.Context, number int64, ends bool) (ledger.Proposal, error) {
 	p, err := s.Ledger.Proposal(ctx, number)
-	if ledger.CodeOf(err) != ledger.Unprotected {
-		return p, err
-	}
-	if ends {
+	if ends && ledger.CodeOf(err) == ledger.Unprotected {
 		return p, nil
 	}
-	return p, &ledger.Error{Code: ledger.Unprotected, Object: fmt.Sprintf("proposal %d", number),
-		Message: "has a Secret that can't be opened: the server has not the key",
-		Fix: "have an administrator put the key file back; or reject or withdraw the proposal, and propose it anew when " +
-			"there is a key"}
+	return p, err
 }
 
 func (s *server) getProposal(ctx context.Context, in *struct {

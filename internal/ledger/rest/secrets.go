@@ -21,7 +21,7 @@ var redaction = regexp.MustCompile(`^sha256:[0-9a-f]{32}$`)
 // With of, they can be compared only with others of the same.
 func (s *server) redact(o ledger.Object, of ...string) ledger.Object {
 	if o.Unopened != "" {
-		o.Unopened = "the server has not the key that opens it" // where it would be is for its administrators
+		o.Unopened = noKey // where it would be is for its administrators
 	}
 	return o.Masked(func(field, name string, value any) string { return s.digest(o.Key, of, field, name, value) })
 }

@@ -3,12 +3,16 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/rest"
+	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
@@ -118,6 +122,43 @@ func TestDigestsAreRefusedAsValuesOfSecrets(t *testing.T) {
 		p := r.do(c).problem(422, ledger.Invalid)
 		if !strings.HasPrefix(p.Field, "stringData.") || p.Object != "Secret shop/key" {
 			t.Errorf("%s %s: %+v", c.method, c.path, p)
+		}
+	}
+}
+
+// TestPathOfTheKeyFileIsNotTold: whatever needs the key that is not there is refused without its path, which is logged.
+func TestPathOfTheKeyFileIsNotTold(t *testing.T) {
+	var log strings.Builder
+	r := newRig(t)
+	put := func(name, values string) call {
+		return call{who: "alice", method: "PUT", path: strings.Replace(secretPath, "/key", "/"+name, 1),
+			body:   strings.Replace(secret(values), `"name": "key"`, `"name": "`+name+`"`, 1),
+			header: map[string]string{"If-None-Match": "*"}}
+	}
+	r.do(put("key", `"data": {"a": "aHVudGVyMg=="}`)).is(201, nil)
+	file, err := r.store.KeyFile(t.Context())
+	r.ok(err)
+	url := strings.TrimSuffix(file, ".key")
+	again, err := store.Open(t.Context(), store.Config{URL: url})
+	r.ok(err)
+	defer again.Close()
+	r.ok(os.Rename(file, file+".lost"))
+	beside := newRig(t, func(c *rest.Config) {
+		c.Ledger, c.Log = again, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for name, c := range map[string]call{
+		"patch": {who: "alice", method: "PATCH", path: secretPath, body: `{"data": {"a": "eA=="}}`,
+			header: map[string]string{"If-Match": "*", "Content-Type": "application/merge-patch+json"}},
+		"write": put("other", `"data": {"a": "eA=="}`),
+	} {
+		log.Reset()
+		p := beside.do(c).problem(422, ledger.Unprotected)
+		text := p.Detail + p.Fix + p.Object
+		if strings.Contains(text, filepath.Base(file)) || !strings.Contains(text, "Secret shop/") {
+			t.Errorf("%s: %+v", name, p)
+		}
+		if !strings.Contains(log.String(), file) {
+			t.Errorf("%s: the log is %s", name, &log)
 		}
 	}
 }

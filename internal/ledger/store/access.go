@@ -111,6 +111,9 @@ func (s *Store) remove(ctx context.Context, kind, table, name, by string) error 
 func bodies[T any](ctx context.Context, s *Store, statement string, args ...any) (list []T, err error) {
 	err = s.view(ctx, func(t tx) error {
 		list = nil
+		if _, err := clock(t); err != nil {
+			return err
+		}
 		return t.each(func(rows *sql.Rows) error {
 			var text string
 			var v T

@@ -135,7 +135,27 @@ func TestTooNew(t *testing.T) {
 		for _, err := range s.Watch(t.Context(), 0) {
 			watching = err
 		}
-		for what, err := range map[string]error{"Open": opening, "Open, NoMigrate": serving, "Pending": pending,
+		_, recording := s.Record(t.Context(), ledger.Result{Object: "x", Cluster: "c", Generation: 1, Lease: 1})
+		_, failing := s.Fail(t.Context(), ledger.Failure{Object: "x", Cluster: "c", Lease: 1})
+		reporting := s.Report(t.Context(), []ledger.Live{{Key: edit("web", "v1").Key, Cluster: "c", Generation: 1}})
+		token := s.SetToken(t.Context(), ledger.Token{Name: "t", Hash: "h", Subject: "alice"}, "root")
+		grant := s.SetGrant(t.Context(), ledger.Grant{Name: "g", Subjects: []string{"alice"},
+			Permissions: ledger.Permissions}, "root")
+		_, tokens := s.Tokens(t.Context())
+		deleting := s.DeleteToken(t.Context(), "t", "root")
+		_, reading := s.Reads(t.Context(), ledger.Reading{Name: "a", Instance: "b", Target: ledger.DefaultTarget})
+		leaving := s.Leaves(t.Context(), ledger.Reading{Name: "a", Instance: "b", Target: ledger.DefaultTarget})
+		_, proposals := s.Proposals(t.Context(), ledger.ProposalsQuery{})
+		_, registry := s.RegistryLog(t.Context(), ledger.Page{})
+		_, targets := s.Targets(t.Context())
+		_, key := s.KeyFile(t.Context())
+		_, history := s.History(t.Context(), edit("web", "v1").Key, ledger.Page{})
+		for what, err := range map[string]error{"Record": recording,
+			"DeleteToken": deleting, "Reads": reading, "Leaves": leaving, "Proposals": proposals, "RegistryLog": registry,
+			"Targets": targets, "KeyFile": key,
+			"Fail": failing, "Report": reporting,
+			"SetToken": token, "SetGrant": grant, "Tokens": tokens, "History": history,
+			"Open": opening, "Open, NoMigrate": serving, "Pending": pending,
 			"Commit": committing, "Head": head, "Watch": watching} {
 			if ledger.CodeOf(err) != ledger.Unavailable ||
 				!strings.Contains(err.Error(), "this ledger is newer than the program: needs at least Cardea 9.9") {

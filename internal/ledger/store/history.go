@@ -12,6 +12,9 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 	var list []scanned
 	err := s.view(ctx, func(t tx) error {
 		list = nil
+		if _, err := clock(t); err != nil {
+			return err
+		}
 		return t.each(func(rows *sql.Rows) error {
 			o, err := scanObject(rows)
 			list = append(list, o)

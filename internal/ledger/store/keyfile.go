@@ -121,7 +121,12 @@ func wayOut(what string) string {
 // KeyFile is the path of the key file that the Secrets of the ledger are sealed with; "" if there are none.
 func (s *Store) KeyFile(ctx context.Context) (string, error) {
 	var id string
-	err := s.reads.QueryRowContext(ctx, "SELECT hash_key_id FROM head").Scan(&id)
+	var n needs
+	err := s.reads.QueryRowContext(ctx, "SELECT hash_key_id, needs, needs_program FROM head").Scan(&id, &n.migration,
+		&n.program)
+	if err == nil {
+		err = n.check(s.dialect.newest)
+	}
 	if err != nil || id == "" {
 		return "", explain(err)
 	}

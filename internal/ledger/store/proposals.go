@@ -138,6 +138,9 @@ func (s *Store) Proposals(ctx context.Context, q ledger.ProposalsQuery) (page le
 	n := pageSize(q.Limit)
 	err = s.view(ctx, func(t tx) error {
 		page = ledger.ProposalsPage{}
+		if _, err := clock(t); err != nil {
+			return err
+		}
 		w, limit := where{}, ""
 		if q.After != 0 {
 			w.is("p.number < %s", q.After)

@@ -46,6 +46,9 @@ func (s *Store) Reads(ctx context.Context, r ledger.Reading) (holder ledger.Read
 // Leaves takes that a Cardea does not read a target any more.
 func (s *Store) Leaves(ctx context.Context, r ledger.Reading) error {
 	return s.change(ctx, func(t tx) error {
+		if _, err := clock(t); err != nil {
+			return err
+		}
 		_, err := t.exec(`DELETE FROM readers WHERE target = $1 AND name = $2 AND instance = $3`, clean(r.Target),
 			clean(r.Name), clean(r.Instance))
 		return err

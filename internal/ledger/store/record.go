@@ -41,12 +41,12 @@ func (s *Store) Record(ctx context.Context, r ledger.Result) (recorded bool, err
 	failpoint("before-record")
 	err = s.change(ctx, func(t tx) error {
 		recorded = false
-		row, ok, err := find(t, r.Object, r.Cluster, r.Lease)
-		if err != nil || !ok || r.Generation > row.generation {
-			return err
-		}
 		now, err := clock(t)
 		if err != nil {
+			return err
+		}
+		row, ok, err := find(t, r.Object, r.Cluster, r.Lease)
+		if err != nil || !ok || r.Generation > row.generation {
 			return err
 		}
 		r := r // do may run again
@@ -113,12 +113,12 @@ func forget(t tx, object, cluster string) error {
 func (s *Store) Fail(ctx context.Context, f ledger.Failure) (taken bool, err error) {
 	err = s.change(ctx, func(t tx) error {
 		taken = false
-		row, ok, err := find(t, f.Object, f.Cluster, f.Lease)
-		if err != nil || !ok {
-			return err
-		}
 		now, err := clock(t)
 		if err != nil {
+			return err
+		}
+		row, ok, err := find(t, f.Object, f.Cluster, f.Lease)
+		if err != nil || !ok {
 			return err
 		}
 		due, failed := now+retryAfter(row.failed, f.Permanent).Microseconds(), row.failed+1
@@ -190,11 +190,13 @@ func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
 }
 
+// clock is the database's time, if the program is new enough for the tables.
 func clock(t tx) (now int64, err error) {
-	if err = t.row("SELECT {now}").Scan(&now); err != nil {
+	var n needs
+	if err = t.row("SELECT {now}, needs, needs_program FROM head").Scan(&now, &n.migration, &n.program); err != nil {
 		return 0, fmt.Errorf("ask for the time: %w", err)
 	}
-	return now, nil
+	return now, n.check(t.dialect.newest)
 }
 
 // Retry makes what failed due now.

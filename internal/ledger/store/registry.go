@@ -100,6 +100,9 @@ func (r *registry) derive() {
 // Targets lists the targets, by name.
 func (s *Store) Targets(ctx context.Context) (list []ledger.Target, err error) {
 	err = s.view(ctx, func(t tx) error {
+		if _, err := clock(t); err != nil {
+			return err
+		}
 		r, err := readRegistry(t)
 		if err != nil {
 			return err
@@ -116,6 +119,9 @@ func (s *Store) Targets(ctx context.Context) (list []ledger.Target, err error) {
 // Clusters lists the clusters, by name.
 func (s *Store) Clusters(ctx context.Context) (list []ledger.Cluster, err error) {
 	err = s.view(ctx, func(t tx) error {
+		if _, err := clock(t); err != nil {
+			return err
+		}
 		r, err := readRegistry(t)
 		if err != nil {
 			return err

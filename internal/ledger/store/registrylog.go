@@ -19,8 +19,12 @@ func note(t tx, by, object string, value any) error {
 	}
 	var before string
 	var now int64
-	err := t.row("SELECT registry_entry + 1, registry_digest, {now} FROM head WHERE id = 1 {lock}").Scan(&e.Number,
-		&before, &now)
+	var n needs
+	err := t.row(`SELECT registry_entry + 1, registry_digest, {now}, needs, needs_program FROM head WHERE id = 1 {lock}`).
+		Scan(&e.Number, &before, &now, &n.migration, &n.program)
+	if err == nil {
+		err = n.check(t.dialect.newest)
+	}
 	if err != nil {
 		return err
 	}
@@ -46,6 +50,9 @@ func chainEntry(before string, e ledger.RegistryEntry) string {
 func (s *Store) RegistryLog(ctx context.Context, q ledger.Page) (list []ledger.RegistryEntry, err error) {
 	err = s.view(ctx, func(t tx) error {
 		list = nil
+		if _, err := clock(t); err != nil {
+			return err
+		}
 		return t.each(func(rows *sql.Rows) error {
 			e, err := scanEntry(rows)
 			list = append(list, e)
