@@ -64,7 +64,7 @@ type Scraper struct {
 type server struct {
 	state    score.State // of the last answer
 	at       time.Time   // when it came; zero: never
-	failures int         // since
+	failures int         // in a row, since one was answered
 	asked    bool        // and not answered yet
 	next     time.Time   // when it is asked again
 	silent   bool        // it was logged that it tells nothing
@@ -208,22 +208,25 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 	}
 	k.asked = false
 	k.next = began.Add(s.cfg.Interval)
-	if err == nil {
+	silent := errors.As(err, new(silence))
+	if err == nil || silent { // a server that answers serves
 		if k.failures >= s.cfg.Failures {
 			s.cfg.Log.Info("model server answers again", "endpoint", endpoint)
 		}
-		k.state, k.at, k.failures = state, time.Now(), 0
+		k.failures = 0
+	}
+	switch {
+	case err == nil:
+		k.state, k.at = state, time.Now()
+		return
+	case silent && !k.silent:
+		k.silent = true
+		s.cfg.Log.Warn("model server tells nothing of its load", "endpoint", endpoint, "error", err)
+		return
+	case silent:
 		return
 	}
 	k.failures++
-	if errors.As(err, new(silence)) {
-		k.failures = min(k.failures, s.cfg.Failures-1)
-		if !k.silent {
-			k.silent = true
-			s.cfg.Log.Warn("model server tells nothing of its load", "endpoint", endpoint, "error", err)
-		}
-		return
-	}
 	switch {
 	case k.failures == s.cfg.Failures:
 		k.why = s.cfg.shorten(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -272,6 +273,34 @@ func TestAnswers(t *testing.T) {
 	s.Follow([]string{"127.0.0.1:1"})
 	run(t, s)
 	eventually(t, "a port that refuses is gone", func() bool { return s.State("127.0.0.1:1").Gone })
+}
+
+// TestGoneAfterFailures: failures count in a row; each answer ends the row, also one that tells nothing.
+func TestGoneAfterFailures(t *testing.T) {
+	quiet, failed := error(silence("nothing")), errors.New("refused")
+	quiets, failures := slices.Repeat([]error{quiet}, 5), slices.Repeat([]error{failed}, 5)
+	for name, c := range map[string]struct {
+		answers []error
+		gone    bool
+	}{
+		"one failure":                            {[]error{failed}, false},
+		"five silences":                          {quiets, false},
+		"five silences, one failure":             {slices.Concat(quiets, []error{failed}), false},
+		"five failures":                          {failures, true},
+		"five silences, five failures":           {slices.Concat(quiets, failures), true},
+		"five failures, one silence":             {slices.Concat(failures, []error{quiet}), false},
+		"five failures, a silence and a failure": {slices.Concat(failures, []error{quiet, failed}), false},
+	} {
+		s := newScraper(t, nil)
+		s.Follow([]string{"a"})
+		for _, answer := range c.answers {
+			s.ask = func(context.Context, string) (score.State, error) { return score.State{}, answer }
+			s.scrape(t.Context(), "a")
+		}
+		if got := s.State("a").Gone; got != c.gone {
+			t.Errorf("%s: gone: %v, want %v", name, got, c.gone)
+		}
+	}
 }
 
 // keyed answers those who have the key.
