@@ -25,8 +25,8 @@ type Config struct {
 	Path   string
 	Scheme string // http, or https, for which certificates are not verified: pods have none for their addresses
 	Names  Names
-	// TokenFile has the token that servers get as `Authorization: Bearer`; "": none. It is read at the start, and again
-	// when a server does not take the token.
+	// TokenFile has the token that servers get as `Authorization: Bearer`; "": none. It is read at the start, when a
+	// server does not take the token, and by NoToken.
 	TokenFile string
 	// TokenLater: the file may come later, and until then there is no token. Else it has to be there at the start.
 	TokenLater bool
@@ -135,15 +135,17 @@ func (s *Scraper) Gone() map[string]string {
 	return gone
 }
 
-// NoToken says why the token of TokenFile can't be read; "": it can, or none is wanted. Then it is read again.
+// NoToken reads TokenFile again, and says why it has no token, and with what servers are asked; "": it has one, or none
+// is wanted.
 func (s *Scraper) NoToken() string {
-	if s.token.problem.Load() == nil {
+	err := s.token.read()
+	switch {
+	case err == nil:
 		return ""
+	case s.token.get() == "":
+		return err.Error() + "; model servers are asked without a token"
 	}
-	if err := s.token.read(); err != nil {
-		return err.Error()
-	}
-	return ""
+	return err.Error() + "; model servers are asked with the token from before"
 }
 
 // Run asks servers until ctx ends.

@@ -361,6 +361,44 @@ func TestTokenLater(t *testing.T) {
 	}
 }
 
+// TestTokenWithdrawn: a token whose file is gone is sent no more, and one whose file can't be read stays; both are told.
+func TestTokenWithdrawn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	var sent atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		sent.Store(r.Header.Get("Authorization"))
+	}))
+	defer server.Close()
+	write(t, file, "old")
+	s := newScraper(t, func(c *Config) { c.TokenFile, c.TokenLater = file, true })
+	endpoint := server.Listener.Addr().String()
+	without, before := "asked without a token", "asked with the token from before"
+	for _, step := range []struct {
+		what  string
+		do    func() error
+		says  string
+		sends string
+	}{
+		{"a token", func() error { return nil }, "", "Bearer old"},
+		{"two words", func() error { return os.WriteFile(file, []byte("two words"), 0o600) }, before, "Bearer old"},
+		{"withdrawn", func() error { return os.Remove(file) }, without, ""},
+		{"two words, and none before", func() error { return os.WriteFile(file, []byte("a b"), 0o600) }, without, ""},
+		{"back", func() error { return os.WriteFile(file, []byte("new"), 0o600) }, "", "Bearer new"},
+		{"a folder", func() error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) }, before, "Bearer new"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if says := s.NoToken(); !strings.Contains(says, step.says) || (says == "") != (step.says == "") {
+			t.Errorf("%s: it says %q, want %q", step.what, says, step.says)
+		}
+		_, _ = s.ask(t.Context(), endpoint) // it has no metrics
+		if got := sent.Load(); got != step.sends {
+			t.Errorf("%s: %q is sent, want %q", step.what, got, step.sends)
+		}
+	}
+}
+
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
