@@ -361,7 +361,7 @@ func TestTokenLater(t *testing.T) {
 	}
 }
 
-// TestTokenWithdrawn: a token whose file is gone is sent no more, and one whose file can't be read stays; both are told.
+// TestTokenWithdrawn: a token whose file is gone is sent no more; one whose file can't be read stays.
 func TestTokenWithdrawn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	var sent atomic.Value
