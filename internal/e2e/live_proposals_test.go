@@ -188,7 +188,7 @@ func TestProposalsOverHTTP(t *testing.T) {
 	s.has(s.as("alice", 1, "apply", "."), "need approvals (1)")
 	s.has(s.as("alice", 1, "apply", ".", "--without-approval"), "need approvals (1)")
 	s.has(s.as("alice", 0, "propose", ".", "-m", "green is ready"), "proposal 1 by alice", "~ HTTPRoute shop/web")
-	s.has(s.as("alice", 1, "approve", "1", "--author", "bob"), "whoever its token is of")
+	s.has(s.as("alice", 1, "approve", "1", "--author", "bob"), "takes the author from the token")
 	s.has(s.as("alice", 1, "approve", "1"), "nobody approves what they proposed")
 	s.has(s.as("mallory", 1, "approve", "1"), "mallory has no permission for this with any object (approve)")
 	seen := s.as("bob", 0, "proposals", "1")

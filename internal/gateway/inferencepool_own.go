@@ -68,8 +68,8 @@ func (m *Meaning) unreached(c *flow.Ctx, ref model.ObjectRef, p inferencePool) [
 			reason: inferencev1.ReasonResolvedRefs, field: field, message: message})
 	}
 	if told.NoToken != "" && p.Token != "" {
-		warn(tokenField, fmt.Sprintf("Secret %s/%s has no entry %q that Cardea's picker can read, so model servers are "+
-			"asked without a token: %s", ref.Namespace(), p.Token, model.TokenEntry, told.NoToken))
+		warn(tokenField, fmt.Sprintf("Secret %s/%s has no entry %q that Cardea's picker can read: %s",
+			ref.Namespace(), p.Token, model.TokenEntry, told.NoToken))
 	}
 	if told.Count > 0 {
 		warn("spec.targetPorts", told.Words())

@@ -14,7 +14,8 @@ import (
 func Guard(config *rest.Config, log *slog.Logger, metrics prometheus.Registerer) error {
 	restores := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cardea_kube_store_restores_total",
-		Help: "Times that the API server's store was found restored to an older state, and everything was read again.",
+		Help: "Times that the API server's store was found restored to an older state, and everything was read again. " +
+			"The controller counts it.",
 	})
 	config.Wrap(watches.New(watches.Tell(log, restores.Inc)).Wrap)
 	return metrics.Register(restores)

@@ -20,7 +20,7 @@ func TestAuthorOverHTTP(t *testing.T) {
 	folder := r.write("in/web.yaml", webRoute)
 	for _, args := range [][]string{{"apply", folder}, {"delete", "httproute", "web"}, {"propose", folder},
 		{"approve", "1"}, {"commit", "1"}, {"undo", "1"}} {
-		r.has(r.refused(append(args, "--author", "alice")...), "--author alice", "whoever its token is of")
+		r.has(r.refused(append(args, "--author", "alice")...), "--author alice", "takes the author from the token")
 	}
 	_, err := r.try(context.Background(), "history", "--author", "alice")
 	if err == nil || strings.Contains(err.Error(), "--author") {

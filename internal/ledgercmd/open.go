@@ -147,8 +147,8 @@ func (d *direct) ProposeDraft(ctx context.Context, draft ledger.Draft) (ledger.P
 // ask asks a server. It checks objects itself.
 func (o *options) ask(cmd *cobra.Command, url string) (*opened, error) {
 	if o.author != "" {
-		return nil, fmt.Errorf("--author %s: the author at a server is whoever its token is of; leave --author out, or use "+
-			"a token of %[1]s", o.author)
+		return nil, fmt.Errorf("--author %s: a server takes the author from the token: leave --author out, or use "+
+			"%[1]s's token", o.author)
 	}
 	c, err := client.New(client.Config{
 		URL: url, Token: os.Getenv(tokenVariable), TokenFile: o.tokenFile, CAFile: o.caFile, Via: cmd.CommandPath(),

@@ -72,7 +72,8 @@ type Unreached struct {
 	Count int    // of endpoints that don't answer
 	Of    int    // endpoints
 	First string // some of them, each with what is wrong: "10.0.0.1:8000 (dial: connection refused), ..."
-	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	// NoToken says why no token can be read, and whether endpoints are asked with the one from before; "": it can be, or
+	// none is stated.
 	NoToken string
 }
 

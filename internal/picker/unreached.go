@@ -13,7 +13,8 @@ type Unreached struct {
 	Endpoints int           `json:"endpoints"` // of the pool
 	Count     int           `json:"count"`     // of those that don't answer
 	First     []Unanswering `json:"first"`     // some of them, sorted
-	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	// NoToken says why no token can be read, and whether endpoints are asked with the one from before; "": it can be, or
+	// none is stated.
 	NoToken string `json:"noToken,omitempty"`
 }
 

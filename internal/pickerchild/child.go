@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -67,7 +69,7 @@ func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd,
 		if err := os.MkdirAll(c.dir, 0o700); err != nil {
 			return nil, fmt.Errorf("folder of the picker: %w", err)
 		}
-		if err := os.Remove(c.addressesFile()); err != nil && !os.IsNotExist(err) {
+		if err := os.Remove(c.addressesFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("addresses of a former picker: %w", err)
 		}
 		if err := c.write(); err != nil {
@@ -87,26 +89,28 @@ func (c *child) tell(is told, log *slog.Logger) {
 		return
 	}
 	c.told = is
-	if err := c.write(); err != nil && !os.IsNotExist(err) { // there is no folder before the first start
-		log.Error("a picker is not told the endpoints of its pool", "error", err)
+	// there is no folder before the first start
+	if err := c.write(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error("a picker is not told what changed", "error", err)
 	}
 }
 
-// write replaces the files, each at once. The caller holds filed.
+// write replaces the files, each at once, and the one if the other can't be. The caller holds filed.
 func (c *child) write() error {
-	if err := replace(c.tokenFile(), c.told.token); err != nil {
-		return fmt.Errorf("token for model servers: %w", err)
-	}
+	var failed []error
 	if err := replace(c.membersFile(), c.told.members); err != nil {
-		return fmt.Errorf("endpoints of the pool: %w", err)
+		failed = append(failed, fmt.Errorf("endpoints of the pool: %w", err))
 	}
-	return nil
+	if err := replace(c.tokenFile(), c.told.token); err != nil {
+		failed = append(failed, fmt.Errorf("token for model servers: %w", err))
+	}
+	return errors.Join(failed...)
 }
 
 // replace writes a file at once; without a text, there is none.
 func replace(file, text string) error {
 	if text == "" {
-		if err := os.Remove(file); !os.IsNotExist(err) {
+		if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil

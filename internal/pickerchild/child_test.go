@@ -3,8 +3,11 @@ package pickerchild
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,4 +55,26 @@ func TestQuestionsSlowDown(t *testing.T) {
 			stop()
 		}
 	})
+}
+
+// TestTold: what changes before the first start is no error, and a token that can't be written keeps no endpoints from
+// a picker.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	var said strings.Builder
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	c := &child{dir: filepath.Join(t.TempDir(), "picker")}
+	if c.tell(told{members: "[1]", token: "one"}, log); said.String() != "" {
+		t.Errorf("before the first start it says %q", &said)
+	}
+	if err := os.MkdirAll(filepath.Join(c.tokenFile(), "stands", "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.tell(told{members: "[2]", token: "two"}, log)
+	if !strings.Contains(said.String(), "token for model servers") {
+		t.Errorf("of a token that can't be written it says %q", &said)
+	}
+	if text, err := os.ReadFile(c.membersFile()); string(text) != "[2]" {
+		t.Errorf("members %q, %v", text, err)
+	}
 }

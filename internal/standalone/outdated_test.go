@@ -22,7 +22,13 @@ func TestCertificatesThatAreNotValidNow(t *testing.T) {
 		from, to time.Time
 		want     string
 	}{
-		"now":                {now.Add(-30 * day), now.Add(22 * day), ""},
+		"now":        {now.Add(-68 * day), now.Add(22 * day), ""},
+		"of 14 days": {now.Add(-9 * day), now.Add(5 * day), ""},
+		"of 14 days, in its last third": {now.Add(-10 * day), now.Add(4*day + time.Hour),
+			"expires at " + now.Add(4*day+time.Hour).Format(time.RFC3339) + " (NotAfter), in 4 days: put a new one"},
+		"of 47 days": {now.Add(-31 * day), now.Add(16 * day), ""},
+		"of 47 days, in its last third": {now.Add(-32 * day), now.Add(15*day + time.Hour),
+			"expires at " + now.Add(15*day+time.Hour).Format(time.RFC3339) + " (NotAfter), in 15 days: put a new one"},
 		"renewed every week": {now.Add(-time.Hour), now.Add(6 * day), ""},
 		"soon": {now.Add(-69 * day), now.Add(21*day - time.Hour),
 			"expires at " + now.Add(21*day-time.Hour).Format(time.RFC3339) + " (NotAfter), in 20 days: put a new one"},

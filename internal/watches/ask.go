@@ -59,8 +59,7 @@ const onlyMetadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.
 // ask asks for the newest version of what a request would watch. The list has no resource version, so it is answered
 // from the store, or from what is known to be as new.
 func (t transport) ask(watch *http.Request) (a answer) {
-	// those who wait for the same answer don't go with this request
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(watch.Context()), patience)
+	ctx, cancel := context.WithTimeout(watch.Context(), patience)
 	defer cancel()
 	request := watch.Clone(ctx)
 	query := request.URL.Query()

@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -77,12 +78,15 @@ func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripp
 func (t transport) check(request *http.Request, from uint64) (*http.Response, error) {
 	resource, arrived := resourceOf(request.URL.Path), time.Now()
 	for !t.reached(resource, from) {
-		shared, _, _ := t.asking.Do(resource, func() (any, error) { return t.ask(request), nil })
-		switch got := shared.(answer); {
+		got, own, err := t.share(request, resource)
+		switch {
+		case err != nil:
+			return nil, err
 		case got.away():
 			return got.response(request), got.err
-		case !got.known:
+		case !got.known && own:
 			return nil, nil
+		case !got.known: // whoever asked may not list, or not there
 		case from <= got.number:
 			t.note(resource, got.number, got)
 		case got.asked.Before(arrived): // the store may have come there since
@@ -92,6 +96,23 @@ func (t transport) check(request *http.Request, from uint64) (*http.Response, er
 		}
 	}
 	return nil, nil
+}
+
+// share is the answer to a request, or to another one that asks for the resource at the same time; own says which. It
+// is not waited for longer than the request is.
+func (t transport) share(request *http.Request, resource string) (got answer, own bool, err error) {
+	question := request.Clone(context.WithoutCancel(request.Context())) // others who wait don't go with this request
+	asks := false
+	shared := t.asking.DoChan(resource, func() (any, error) {
+		asks = true
+		return t.ask(question), nil
+	})
+	select {
+	case result := <-shared:
+		return result.Val.(answer), asks, nil
+	case <-request.Context().Done():
+		return answer{}, false, request.Context().Err()
+	}
 }
 
 // reached says whether the store was seen to have come to a version, a moment ago.

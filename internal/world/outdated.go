@@ -26,14 +26,9 @@ func outside(m model.Material, now time.Time) string {
 
 const day = 24 * time.Hour
 
-// notice is how long before its end a certificate is told of: 21 days; of one that is good for less than nine days,
-// which something renews all the time, the last third.
-func notice(life time.Duration) time.Duration {
-	if life < 9*day {
-		return life / 3
-	}
-	return 21 * day
-}
+// notice is how long before its end a certificate is told of: 21 days; of one that is good for less than 63 days, which
+// something renews all the time, the last third.
+func notice(life time.Duration) time.Duration { return min(21*day, life/3) }
 
 // untilThen is a time in whole days, or in hours where it is less than two.
 func untilThen(d time.Duration) string {

@@ -41,7 +41,7 @@ func newMetrics() *Metrics {
 		restores: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_ledger_store_restores_total",
 			Help: "Times that the store of a cluster's API server was found restored to an older state, and everything was " +
-				"read again.",
+				"read again. `cardea ledger serve` counts it.",
 		}, []string{"cluster"}),
 		lag: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "cardea_ledger_commit_to_applied_seconds",

@@ -4,6 +4,6 @@
 // It owns requests to /ledger/v1, the way from problems back to errors, and watching that goes on after a lost
 // connection. It must never know databases, or how a server decides.
 //
-// Its methods are called by many goroutines. The author of what it writes is whoever its token is of. Start reading at
-// New, then call (call.go).
+// Its methods are called by many goroutines. The server takes the author of what it writes from the token. Start
+// reading at New, then call (call.go).
 package client

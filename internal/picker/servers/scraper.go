@@ -25,8 +25,8 @@ type Config struct {
 	Path   string
 	Scheme string // http, or https, for which certificates are not verified: pods have none for their addresses
 	Names  Names
-	// TokenFile has the token that servers get as `Authorization: Bearer`; "": none. It is read at the start, and again
-	// when a server does not take the token.
+	// TokenFile has the token that servers get as `Authorization: Bearer`; "": none. It is read at the start, when a
+	// server does not take the token, and by NoToken.
 	TokenFile string
 	// TokenLater: the file may come later, and until then there is no token. Else it has to be there at the start.
 	TokenLater bool
@@ -64,7 +64,7 @@ type Scraper struct {
 type server struct {
 	state    score.State // of the last answer
 	at       time.Time   // when it came; zero: never
-	failures int         // since
+	failures int         // in a row, since one was answered
 	asked    bool        // and not answered yet
 	next     time.Time   // when it is asked again
 	silent   bool        // it was logged that it tells nothing
@@ -135,15 +135,17 @@ func (s *Scraper) Gone() map[string]string {
 	return gone
 }
 
-// NoToken says why the token of TokenFile can't be read; "": it can, or none is wanted. Then it is read again.
+// NoToken reads TokenFile again, and says why it has no token, and with what servers are asked; "": it has one, or none
+// is wanted.
 func (s *Scraper) NoToken() string {
-	if s.token.problem.Load() == nil {
+	err := s.token.read()
+	switch {
+	case err == nil:
 		return ""
+	case s.token.get() == "":
+		return err.Error() + "; model servers are asked without a token"
 	}
-	if err := s.token.read(); err != nil {
-		return err.Error()
-	}
-	return ""
+	return err.Error() + "; model servers are asked with the token from before"
 }
 
 // Run asks servers until ctx ends.
@@ -208,22 +210,25 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 	}
 	k.asked = false
 	k.next = began.Add(s.cfg.Interval)
-	if err == nil {
+	silent := errors.As(err, new(silence))
+	if err == nil || silent { // a server that answers serves
 		if k.failures >= s.cfg.Failures {
 			s.cfg.Log.Info("model server answers again", "endpoint", endpoint)
 		}
-		k.state, k.at, k.failures = state, time.Now(), 0
+		k.failures = 0
+	}
+	switch {
+	case err == nil:
+		k.state, k.at = state, time.Now()
+		return
+	case silent && !k.silent:
+		k.silent = true
+		s.cfg.Log.Warn("model server tells nothing of its load", "endpoint", endpoint, "error", err)
+		return
+	case silent:
 		return
 	}
 	k.failures++
-	if errors.As(err, new(silence)) {
-		k.failures = min(k.failures, s.cfg.Failures-1)
-		if !k.silent {
-			k.silent = true
-			s.cfg.Log.Warn("model server tells nothing of its load", "endpoint", endpoint, "error", err)
-		}
-		return
-	}
 	switch {
 	case k.failures == s.cfg.Failures:
 		k.why = s.cfg.shorten(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -274,6 +275,34 @@ func TestAnswers(t *testing.T) {
 	eventually(t, "a port that refuses is gone", func() bool { return s.State("127.0.0.1:1").Gone })
 }
 
+// TestGoneAfterFailures: failures count in a row; each answer ends the row, also one that tells nothing.
+func TestGoneAfterFailures(t *testing.T) {
+	quiet, failed := error(silence("nothing")), errors.New("refused")
+	quiets, failures := slices.Repeat([]error{quiet}, 5), slices.Repeat([]error{failed}, 5)
+	for name, c := range map[string]struct {
+		answers []error
+		gone    bool
+	}{
+		"one failure":                            {[]error{failed}, false},
+		"five silences":                          {quiets, false},
+		"five silences, one failure":             {slices.Concat(quiets, []error{failed}), false},
+		"five failures":                          {failures, true},
+		"five silences, five failures":           {slices.Concat(quiets, failures), true},
+		"five failures, one silence":             {slices.Concat(failures, []error{quiet}), false},
+		"five failures, a silence and a failure": {slices.Concat(failures, []error{quiet, failed}), false},
+	} {
+		s := newScraper(t, nil)
+		s.Follow([]string{"a"})
+		for _, answer := range c.answers {
+			s.ask = func(context.Context, string) (score.State, error) { return score.State{}, answer }
+			s.scrape(t.Context(), "a")
+		}
+		if got := s.State("a").Gone; got != c.gone {
+			t.Errorf("%s: gone: %v, want %v", name, got, c.gone)
+		}
+	}
+}
+
 // keyed answers those who have the key.
 func keyed(key, page string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -329,6 +358,44 @@ func TestTokenLater(t *testing.T) {
 	eventually(t, "the server gets the token", func() bool { return s.State(endpoint).Known && s.NoToken() == "" })
 	if none := newScraper(t, func(*Config) {}); none.NoToken() != "" {
 		t.Errorf("no token is wanted, and it says %q", none.NoToken())
+	}
+}
+
+// TestTokenWithdrawn: a token whose file is gone is sent no more; one whose file can't be read stays.
+func TestTokenWithdrawn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	var sent atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		sent.Store(r.Header.Get("Authorization"))
+	}))
+	defer server.Close()
+	write(t, file, "old")
+	s := newScraper(t, func(c *Config) { c.TokenFile, c.TokenLater = file, true })
+	endpoint := server.Listener.Addr().String()
+	without, before := "asked without a token", "asked with the token from before"
+	for _, step := range []struct {
+		what  string
+		do    func() error
+		says  string
+		sends string
+	}{
+		{"a token", func() error { return nil }, "", "Bearer old"},
+		{"two words", func() error { return os.WriteFile(file, []byte("two words"), 0o600) }, before, "Bearer old"},
+		{"withdrawn", func() error { return os.Remove(file) }, without, ""},
+		{"two words, and none before", func() error { return os.WriteFile(file, []byte("a b"), 0o600) }, without, ""},
+		{"back", func() error { return os.WriteFile(file, []byte("new"), 0o600) }, "", "Bearer new"},
+		{"a folder", func() error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) }, before, "Bearer new"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if says := s.NoToken(); !strings.Contains(says, step.says) || (says == "") != (step.says == "") {
+			t.Errorf("%s: it says %q, want %q", step.what, says, step.says)
+		}
+		_, _ = s.ask(t.Context(), endpoint) // it has no metrics
+		if got := sent.Load(); got != step.sends {
+			t.Errorf("%s: %q is sent, want %q", step.what, got, step.sends)
+		}
 	}
 }
 

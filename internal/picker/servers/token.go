@@ -1,7 +1,9 @@
 package servers
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -11,24 +13,18 @@ import (
 type token struct {
 	file string // "": none
 
-	value   atomic.Pointer[string]
-	problem atomic.Pointer[string] // why it could not be read last; nil: it could
+	value atomic.Pointer[string] // nil: none is known
 }
 
-// read reads the file. If that fails, the token from before stays.
+// read reads the file. Without one there is no token; if it can't be read, or has none, the token from before stays.
 func (t *token) read() error {
 	if t.file == "" {
 		return nil
 	}
-	err := t.load()
-	if t.problem.Store(nil); err != nil {
-		t.problem.Store(new(err.Error()))
-	}
-	return err
-}
-
-func (t *token) load() error {
 	text, err := os.ReadFile(t.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.value.Store(nil)
+	}
 	if err != nil {
 		return fmt.Errorf("read the token of metrics: %w", err)
 	}
