@@ -15,8 +15,9 @@ const keySet = `{"keys": [{"kty": "EC", "crv": "P-256", "kid": "b", "alg": "ES25
 	`"x": "dy_ZEB0aJGUn2osWcGlDzKT0l_mZLZEkgqCk0NpEn8M", "y": "t-oLvEXzhkbsdRK9wzFOygy9IrdWU2cE8N1ys-3ILeI"}]}`
 
 // TestDetailsOfErrorPages: of a page that replaces an answer the access log has why that answer was made, and nothing
-// else; so it has of a gRPC call, which gets no page, of an answer that is not replaced, and of one that ends before its
-// body does. A server of logs, which gets Envoy's own details, gets a word for a page, and nothing of the proxy's memory.
+// else; so it has of a gRPC call, which gets no page, of an answer that is not replaced, and of one that ends before
+// its body does. A server of logs, which gets Envoy's own details, gets a word for a page, and nothing of the proxy's
+// memory.
 func TestDetailsOfErrorPages(t *testing.T) {
 	t.Parallel()
 	log, server := filepath.Join(t.TempDir(), "access.log"), startLogServer(t)

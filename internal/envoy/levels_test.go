@@ -227,8 +227,8 @@ func TestASettingTouchesHeadsOnly(t *testing.T) {
 	}
 }
 
-// TestInheritedPreflightsAreRenderedOnce: where the Gateway states CORS, an edit of one rule of a host renders that rule
-// only, and not those beside it again for their preflights.
+// TestInheritedPreflightsAreRenderedOnce: where the Gateway states CORS, an edit of one rule of a host renders that
+// rule only, and not those beside it again for their preflights.
 func TestInheritedPreflightsAreRenderedOnce(t *testing.T) {
 	w := newStatedWorld(t)
 	w.fillHosts(t, 1)

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// atBrowsers is what a route has browsers do: keep cookies of sessions, and ask by preflights. Rules of other routes may
-// spoil it (cookies.go, preflights.go). Most edits of a route leave it as it is, and most routes have none.
+// atBrowsers is what a route has browsers do: keep cookies of sessions, and ask by preflights. Rules of other routes
+// may spoil it (cookies.go, preflights.go). Most edits of a route leave it as it is, and most routes have none.
 type atBrowsers struct {
 	Gateways []model.ObjectRef // where it serves, and
 	Hosts    []string          // at which domains there, in the same order
@@ -27,8 +27,8 @@ type ruleSession struct {
 	To          string // the backends that it leads to
 }
 
-// ruleCORS is what is stated about CORS for a rule, and nearer than for its listener. Rules for which nothing is stated,
-// and that go to backends, have none.
+// ruleCORS is what is stated about CORS for a rule, and nearer than for its listener. Rules for which nothing is
+// stated, and that go to backends, have none.
 type ruleCORS struct {
 	Rule    string
 	Answers bool // it reaches no backend, so it has no preflights

@@ -40,6 +40,7 @@ type Watcher struct {
 	config Config
 	client *http.Client // no proxy of the environment stands between
 	known  map[model.ObjectRef]model.Unreached
+	missed map[model.ObjectRef]bool // pickers that did not answer the last question
 }
 
 // New makes a Watcher; Run does the work.
@@ -49,28 +50,29 @@ func New(c Config) *Watcher {
 	}
 	return &Watcher{
 		config: c, client: &http.Client{Transport: &http.Transport{}, Timeout: patience},
-		known: map[model.ObjectRef]model.Unreached{},
+		known: map[model.ObjectRef]model.Unreached{}, missed: map[model.ObjectRef]bool{},
 	}
 }
 
 // Run asks until ctx is done.
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.client.CloseIdleConnections()
-	tick := time.NewTicker(w.config.Interval)
-	defer tick.Stop()
+	next := time.NewTimer(w.config.Interval)
+	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-next.C:
 		}
 		if answers := w.round(ctx); ctx.Err() == nil {
 			w.take(answers)
 		}
+		next.Reset(w.config.Interval)
 	}
 }
 
-// round asks each picker once.
+// round asks each picker once. One that misses a question is known by its last answer, until it misses another one.
 func (w *Watcher) round(ctx context.Context) map[model.ObjectRef]model.Unreached {
 	var pools []model.ObjectRef
 	w.config.Graph.View(func(v flow.View) {
@@ -93,6 +95,17 @@ func (w *Watcher) round(ctx context.Context) map[model.ObjectRef]model.Unreached
 		})
 	}
 	_ = group.Wait() // no question fails
+	missed := map[model.ObjectRef]bool{}
+	for _, pool := range pools {
+		if _, answered := answers[pool]; answered {
+			continue
+		}
+		missed[pool] = true
+		if was, known := w.known[pool]; known && !w.missed[pool] {
+			answers[pool] = was
+		}
+	}
+	w.missed = missed
 	return answers
 }
 

@@ -160,3 +160,28 @@ func TestManyUnreached(t *testing.T) {
 		t.Error(words)
 	}
 }
+
+// TestMissedQuestion: a picker that misses one question is known by its last answer, and not after another one.
+func TestMissedQuestion(t *testing.T) {
+	g := flow.New(flow.Config{Name: t.Name()})
+	pickers := flow.NewSource[model.ObjectRef, plan.Picker](g, "plan/picker")
+	pool := model.Ref(model.KindInferencePool, "shop", "llama")
+	g.Apply("load", func(b *flow.Batch) {
+		pickers.Set(b, pool, plan.Picker{})
+		pickers.Synced(b)
+	})
+	g.Settle()
+	serves, base := true, start(t)
+	w := New(Config{Graph: g, Pickers: pickers.Collection(),
+		Admin: func(model.ObjectRef) (string, bool) { return base, serves }})
+	for i, c := range []struct{ serves, known bool }{{true, true}, {false, true}, {false, false}, {false, false},
+		{true, true}, {false, true}} {
+		serves = c.serves
+		answers := w.round(t.Context())
+		w.known = answers
+		if _, known := answers[pool]; known != c.known {
+			t.Errorf("round %d: known is %v", i, known)
+		}
+	}
+	w.client.CloseIdleConnections()
+}

@@ -128,7 +128,7 @@ type ClusterPreview = ledger.ClusterPreview
 type ChangeStatus struct {
 	Change  int64           `json:"change"`
 	State   ledger.Stage    `json:"state" enum:"committed,applied,live,refused,superseded"`
-	Why     string          `json:"why,omitempty" doc:"The words of who refused it, also before it was superseded, or what it waits for"`
+	Why     string          `json:"why,omitempty" doc:"Who refused it, also if it is superseded, or what it waits for"`
 	Objects []ledger.Status `json:"objects"`
 	Hidden  int             `json:"hidden,omitempty" doc:"How many objects of it the caller may not read"`
 }

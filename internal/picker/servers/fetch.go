@@ -73,10 +73,26 @@ func (s *Scraper) refused(answer *http.Response) error {
 		}
 		return silence(why + "; give the servers' token: --metrics-token-file, or the annotation " +
 			"inference.cardea.dev/metrics-token of the pool")
+	case status < 300:
+		return silence(why + "; it has no page of metrics there")
 	case status < 400:
-		return silence(why + "; only redirects on its own host are followed: say where its metrics are with --metrics-path")
+		return silence(why + s.cfg.ledAway(answer))
 	case status < 500, status == http.StatusNotImplemented:
 		return silence(why)
 	}
 	return errors.New(why)
+}
+
+// ledAway says why a redirect was not followed.
+func (c Config) ledAway(answer *http.Response) string {
+	asked := answer.Request.URL
+	if to, err := answer.Location(); err == nil {
+		if to.Scheme != asked.Scheme || to.Host != asked.Host {
+			return fmt.Sprintf("; it redirects to %s, and only redirects on its own host are followed: its metrics have to be "+
+				"at %s, or where --metrics-path of a picker says", to.Redacted(), c.Path)
+		}
+		return fmt.Sprintf("; it redirects more than %d times: its metrics have to be at %s, or where --metrics-path of a "+
+			"picker says", mostRedirects, c.Path)
+	}
+	return ""
 }
