@@ -201,6 +201,7 @@ func TestModelUsageOfOthers(t *testing.T) {
 		"chat-error":   chat("chat-error", "") + `data: {"error":{"message":"out of memory"}}` + "\n\ndata: [DONE]\n\n",
 		"chat-text":    chat("chat-text", "") + `data: {"error":"out of memory"}` + "\n\ndata: [DONE]\n\n",
 		"chat-ends":    chat("chat-ends", ""),
+		"chat-said":    chat("chat-said", "") + ": data: [DONE]\n\n",
 		"gpt-failed": `data: {"type":"response.failed","response":{"model":"gpt-failed","error":{"code":"server_error"},` +
 			`"usage":{"input_tokens":321,"output_tokens":1}}}` + "\n\n",
 	}
@@ -211,6 +212,7 @@ func TestModelUsageOfOthers(t *testing.T) {
 	answers["/json-ends"] = [2]string{"application/json", unknown["json-ends"]}
 	answers["/chat"] = [2]string{"text/event-stream", chat("chat", "") + "data: [DONE]"}
 	answers["/chat-newline"] = [2]string{"text/event-stream", chat("chat-newline", "") + "data:[DONE]\r\n\r\n"}
+	answers["/chat-comment"] = [2]string{"text/event-stream", chat("chat-comment", "") + "data: [DONE]\n\n: a\n:b\n\n"}
 	answers["/gpt-incomplete"] = [2]string{"text/event-stream", `data: {"response":{"model":"gpt-incomplete",` +
 		`"error":null,"usage":{"input_tokens":321,"input_tokens_details":{"cached_tokens":300},"output_tokens":4000}},` +
 		`"type":"response.incomplete"}` + "\n\n"}
@@ -234,7 +236,7 @@ func TestModelUsageOfOthers(t *testing.T) {
 		want = append(want, requestsOf("ann", model, "unknown", 1))
 	}
 	for _, model := range []string{
-		"claude", "claude-s", "gpt", "gpt-s", "chat", "chat-newline", "gpt-incomplete",
+		"claude", "claude-s", "gpt", "gpt-s", "chat", "chat-newline", "chat-comment", "gpt-incomplete",
 	} {
 		want = append(want, requestsOf("ann", model, "known", 1), tokensOf("ann", model, "input", 321),
 			tokensOf("ann", model, "output", 4000), tokensOf("ann", model, "cached", 300))

@@ -17,10 +17,9 @@ import (
 const wholeShare = 1_000_000
 
 // shareRoutes renders a route for each backend that takes a share of a rule's requests; so a pool is chosen before its
-// picker is asked. Envoy compares one random
-// number of the request with the fraction of each route in turn: so a fraction is all that came before, and the last
-// route has none and takes what is left. A weighted cluster would do for headers, but it can't rewrite paths, mirror,
-// or redirect.
+// picker is asked. Envoy compares one random number of the request with the fraction of each route in turn: so a
+// fraction is all that came before, and the last route has none and takes what is left. A weighted cluster would do for
+// headers, but it can't rewrite paths, mirror, or redirect.
 func shareRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, error) {
 	var taking []int // the backends that take a share
 	var total, sum, taken uint64

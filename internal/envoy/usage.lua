@@ -63,12 +63,14 @@ local NUMBERS = {
 -- What the events say at the end of whole answers; OpenAI's chat/completions and completions say [DONE].
 local LAST = { message_stop = true, ["response.completed"] = true, ["response.incomplete"] = true }
 local DONE = "data:[ \t]*%[DONE%]%s*$"
+local COMMENT = "\n:[^\n]*"
+local TAIL = 128 -- bytes of an answer's end: [DONE], and comments behind it
 local DEEPEST = 4 -- response, usage, details, cached_tokens
 local SPACE, COLON, QUOTE, BACKSLASH, NEWLINE = "^[ \t\r\n]*()", 58, 34, 92, 10
 
 -- Reads an answer that comes in pieces: the last of each number of its usages (Anthropic's events tell some at the
--- beginning and others at the end), the first model, and whether the answer is whole: it is not without the provider's
--- last word, or if an event tells an error. Each byte is read once. A line of events is a text of its own.
+-- beginning and others at the end), the first model, and whether the answer is whole: it is only
+-- after the provider's last word, and not if an event tells an error. Each byte is read once. A line of events is a text of its own.
 local function reader(events)
   local numbers, model = {}, nil
   local last, failed, tail = false, false, "" -- the last word was said; an error was; the end of what was read
@@ -174,12 +176,12 @@ local function reader(events)
     while at <= #text do
       at = (quoted and inString or (ended or name) and afterString or between)(text, at)
     end
-    tail = (tail .. text:sub(-32)):sub(-32)
+    tail = (tail .. text:sub(-TAIL)):sub(-TAIL)
   end
 
   local function whole()
     if not events then return last end
-    return not failed and (last or depth == 0 and not quoted and tail:find(DONE) ~= nil)
+    return not failed and (last or depth == 0 and not quoted and tail:gsub(COMMENT, ""):find(DONE) ~= nil)
   end
   return feed, numbers, function() return model end, whole
 end

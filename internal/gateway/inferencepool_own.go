@@ -38,8 +38,8 @@ func (m *Meaning) ownPicker(c *flow.Ctx, ref model.ObjectRef, wanted string, p *
 // tokenField is where a pool names the Secret with the token for metrics.
 var tokenField = fmt.Sprintf("metadata.annotations[%s]", inferencev1.MetricsTokenAnnotation)
 
-// readToken reads which Secret has the token for the metrics of model servers. One that can't exist would be the end of
-// the picker.
+// readToken reads which Secret has the token for the metrics of model servers. With a name that no Secret can have, the
+// picker would not start.
 func (p *inferencePool) readToken(named string) []problem {
 	message := ""
 	switch wrong := validation.IsDNS1123Subdomain(named); {

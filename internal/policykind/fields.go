@@ -115,9 +115,9 @@ func leavesOf(s schema, at Field, list *[]Field) {
 			part.Path += "." + name
 			leavesOf(fields[name].(schema), part, list)
 		}
-		for i := range (*list)[before:] {
-			if leaf := &(*list)[before+i]; at.Of != "" {
-				leaf.Description = at.Description
+		if at.Of != "" {
+			for i := before; i < len(*list); i++ {
+				(*list)[i].Description = at.Description
 			}
 		}
 		return

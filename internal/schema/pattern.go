@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// The patterns of the schemas, and what a value of each is, with an example.
+// Parts of the patterns of the schemas.
 const (
 	label     = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	subdomain = label + `(\.` + label + `)*`
 	qualified = `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`
 	duration  = `^([0-9]{1,5}(h|m|s|ms)){1,4}$`
 	method    = `^[A-Z][A-Z-]*$`
+	longName  = `([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]`
+	quantity  = `(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
+	charsets  = `\/[A-Za-z0-9\/\-._~%!$&'()*+,;=:]+$`
 )
 
+// What a value of several patterns is, with an example.
 const (
 	aName     = "a name of small letters, digits, - and ., such as shop.example"
 	labelKey  = "a label's key, such as app or example.com/app"
 	hostname  = "a hostname in small letters, such as shop.example or *.example"
 	aDomain   = "a domain and a path, such as example.com/name"
-	longName  = `([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]`
-	quantity  = `(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
-	charsets  = `\/[A-Za-z0-9\/\-._~%!$&'()*+,;=:]+$`
 	anAddress = "the type of an address: IPAddress, Hostname, NamedAddress, or one such as example.com/name"
 )
 

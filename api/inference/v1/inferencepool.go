@@ -43,7 +43,8 @@ type InferencePoolSpec struct {
 	// +optional
 	// +kubebuilder:default=http
 	AppProtocol AppProtocol `json:"appProtocol,omitempty"`
-	// EndpointPickerRef is who chooses an endpoint for each request. Without it the gateway chooses.
+	// EndpointPickerRef is who chooses an endpoint for each request. Without it, Cardea's picker
+	// does, and where Cardea runs none, the proxy.
 	// +optional
 	EndpointPickerRef *EndpointPickerRef `json:"endpointPickerRef,omitempty"`
 }

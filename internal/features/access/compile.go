@@ -93,13 +93,19 @@ func (m *MCP) of(deny bool) *rbacv3.Principal {
 	return extend.OneOf(any)
 }
 
+// What sessions need: methods, and the families of others.
+var (
+	baseMethods  = []string{"initialize", "server/discover", "ping", "tools/list", "subscriptions/listen"}
+	baseFamilies = []string{"completion/", "logging/", "notifications/"}
+)
+
 // base takes what sessions need.
 func base() []*rbacv3.Principal {
 	var list []*rbacv3.Principal
-	for _, name := range []string{"initialize", "server/discover", "ping", "tools/list", "subscriptions/listen"} {
+	for _, name := range baseMethods {
 		list = append(list, said(exactly(name), "method"))
 	}
-	for _, family := range []string{"completion/", "logging/", "notifications/"} {
+	for _, family := range baseFamilies {
 		list = append(list, said(beginning(family), "method"))
 	}
 	server := extend.HasMetadata(served, servedKey)

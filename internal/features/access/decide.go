@@ -324,9 +324,7 @@ func baseTakes(c Call) bool {
 		return true
 	}
 	family, _ := path.Split(m.Method)
-	sessions := []string{"initialize", "server/discover", "ping", "tools/list", "subscriptions/listen"}
-	return slices.Contains(sessions, m.Method) ||
-		slices.Contains([]string{"completion/", "logging/", "notifications/"}, family)
+	return slices.Contains(baseMethods, m.Method) || slices.Contains(baseFamilies, family)
 }
 
 func (m Method) takes(message Message, doubt bool) bool {

@@ -20,7 +20,8 @@ import (
 var schema []byte
 
 // Spec compresses answers for clients that accept it, but for pages of errorResponses. An answer that the backend has
-// compressed stays as it is. The ETag of a compressed answer becomes weak, and it has no Accept-Ranges.
+// compressed stays as it is. The ETag of a compressed answer becomes weak, and it has no Accept-Ranges
+// and no digests (Content-Digest, Repr-Digest, Digest, Content-MD5).
 type Spec struct {
 	// Algorithms that are used. Where a client accepts several alike, the first of the list counts; if that is not among
 	// them, the one that the client names first. Nothing stated: Zstd, Brotli, Gzip.

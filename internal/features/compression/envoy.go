@@ -30,16 +30,19 @@ const partial = 206
 // render adds a filter for each algorithm. Of those that a client likes alike, Envoy takes the one with choose_first,
 // else the first that the client names. Where several have it, Envoy takes the last that the client names.
 func render(e extend.EnvoyRule, v Value) {
-	e.Filter(extend.SlotCoding, "compression", ranges()) // answers pass it after those below
+	e.Filter(extend.SlotCoding, "compression", corrected()) // answers pass it after those below
 	for _, a := range v.Algorithms {
 		e.Filter(extend.SlotCoding, "compression."+strings.ToLower(string(a)), compressor(a, v))
 	}
 }
 
-// ranges takes Accept-Ranges off answers that are compressed: what is compressed anew for each request has no ranges.
-// The header of Envoy's that tells which are is taken off all.
-func ranges() *headermutationv3.HeaderMutation {
-	const said, kept, header = "x-envoy-compression-status", "x-cardea-ranges", "accept-ranges"
+// ofPlain are headers of answers that are not true of what is compressed: it has no ranges, since it is compressed anew
+// for each request, and another digest (RFC 9530; RFC 1864).
+var ofPlain = []string{"accept-ranges", "content-digest", "repr-digest", "digest", "content-md5"}
+
+// corrected takes headers off answers that are compressed. The header of Envoy's that tells which are is taken off all.
+func corrected() *headermutationv3.HeaderMutation {
+	const said, kept = "x-envoy-compression-status", "x-cardea-plain"
 	set := func(name, value string) *mutationv3.HeaderMutation {
 		return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
 			Header:       &corev3.HeaderValue{Key: name, Value: value},
@@ -50,12 +53,14 @@ func ranges() *headermutationv3.HeaderMutation {
 		return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}}
 	}
 	// They are done one after another, and one whose value is empty is left out.
-	plain := "%CEL('" + said + "' in response.headers && response.headers['" + said + "'].contains(';Compressed') ? '' " +
-		": response.headers['" + header + "'])%"
+	var list []*mutationv3.HeaderMutation
+	for _, header := range ofPlain {
+		plain := "%CEL('" + said + "' in response.headers && response.headers['" + said + "'].contains(';Compressed') ? '' " +
+			": response.headers['" + header + "'])%"
+		list = append(list, remove(kept), set(kept, plain), remove(header), set(header, "%RESP("+kept+")%"))
+	}
 	return &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
-		ResponseMutations: []*mutationv3.HeaderMutation{
-			remove(kept), set(kept, plain), remove(header), set(header, "%RESP("+kept+")%"), remove(kept), remove(said),
-		},
+		ResponseMutations: append(list, remove(kept), remove(said)),
 	}}
 }
 
