@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -43,7 +44,9 @@ type Memory struct {
 
 const (
 	memoryMagic = "cardea objects 1\n"
-	maxFile     = 64 << 20        // bytes that are read
+	maxFile     = 64 << 20 // bytes that are read
+	maxPlaces   = 32       // files that are kept in a cache folder
+	prefix      = "validated-"
 	memorySize  = 3 * maxFile / 4 // bytes; of what comes behind, only the digests are written
 )
 
@@ -52,7 +55,7 @@ func New(cacheDir, place string, s *schema.Schema) *Memory {
 	m := &Memory{schema: s, rules: s.Fingerprint(), program: program()}
 	if cacheDir != "" {
 		name := sha256.Sum256([]byte(place))
-		m.path = filepath.Join(cacheDir, "validated-"+hex.EncodeToString(name[:8]))
+		m.path = filepath.Join(cacheDir, prefix+hex.EncodeToString(name[:8]))
 	}
 	return m
 }
@@ -203,7 +206,27 @@ func (m *Memory) Keep(list []Entry) error {
 	if err := replaceFile(m.path, m.text(list)); err != nil {
 		return fmt.Errorf("remember what was validated: %w", err)
 	}
+	m.tidy()
 	return nil
+}
+
+// tidy removes the files of places that were written longest ago, if there are many. A place whose file is gone is
+// validated anew.
+func (m *Memory) tidy() {
+	list, err := filepath.Glob(filepath.Join(filepath.Dir(m.path), prefix+"*"))
+	if err != nil || len(list) <= maxPlaces {
+		return
+	}
+	written := map[string]time.Time{}
+	for _, path := range list {
+		if info, err := os.Lstat(path); err == nil {
+			written[path] = info.ModTime()
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return written[b].Compare(written[a]) })
+	for _, path := range list[maxPlaces:] {
+		_ = os.Remove(path) // another program may have done so
+	}
 }
 
 // text is what the file holds.

@@ -3,24 +3,32 @@ package memory
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/schema"
 )
 
-// Another program may make other objects of a text. What is valid stays so.
-func TestAnotherProgram(t *testing.T) {
-	s := schema.New(kinds.Catalog())
-	text := []byte(`{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}`)
+func service(t *testing.T, s *schema.Schema) *schema.Object {
+	t.Helper()
 	o, found := s.Check(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "a"},
 		"spec": map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}}, schema.Options{})
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
+	return o
+}
+
+// Another program may make other objects of a text. What is valid stays so.
+func TestAnotherProgram(t *testing.T) {
+	s := schema.New(kinds.Catalog())
+	text := []byte(`{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}`)
+	o := service(t, s)
 	dir := filepath.Join(t.TempDir(), "cache")
 	own := New(dir, "here", s)
 	if err := own.Keep([]Entry{{Of(text), o}, {Of(text), o}}); err != nil {
@@ -75,4 +83,35 @@ func FuzzMemory(f *testing.F) {
 			t.Fatal("more than it can hold")
 		}
 	})
+}
+
+// TestPlacesAreBounded: the files of places that were written longest ago go, and no other file of the folder does.
+func TestPlacesAreBounded(t *testing.T) {
+	s := schema.New(kinds.Catalog())
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for i := range maxPlaces + 3 {
+		m := New(dir, fmt.Sprint(i), s)
+		if err := m.Keep([]Entry{{Of([]byte{byte(i)}), service(t, s)}}); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, m.Path())
+		then := time.Unix(int64(i), 0)
+		if err := os.Chtimes(m.Path(), then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := New(dir, "last", s).Keep([]Entry{{Of([]byte("last")), service(t, s)}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, path := range append(paths, other) {
+		_, err := os.Stat(path)
+		if gone := err != nil; gone != (i < 4) {
+			t.Errorf("file %d: gone is %v", i, gone)
+		}
+	}
 }
