@@ -28,8 +28,7 @@ func httpRoute() *kind.Kind {
 	return &k
 }
 
-var routeRefers = []model.Kind{model.KindGateway, model.KindService, model.KindXBackend, model.KindMCPBackend,
-	model.KindInferencePool}
+var routeRefers = append([]model.Kind{model.KindGateway}, backendKinds()...)
 
 // routeReferences are the Gateways that a route names, and the backends to which its rules and their filters send
 // requests.
@@ -60,8 +59,7 @@ func addBackend(r *kind.References, b gatewayv1.BackendObjectReference) {
 	if b.Port != nil {
 		part.Port = *b.Port
 	}
-	r.Add(b.Group, b.Kind, b.Namespace, b.Name, kind.Reference{Part: part}, model.KindService, model.KindXBackend,
-		model.KindMCPBackend, model.KindInferencePool)
+	r.Add(b.Group, b.Kind, b.Namespace, b.Name, kind.Reference{Part: part}, backendKinds()...)
 }
 
 func addFilters(r *kind.References, filters []gatewayv1.HTTPRouteFilter) {

@@ -12,9 +12,9 @@ var httpRouteLimits = map[string]string{
 	"rules[].sessionPersistence.cookie.path":             "`;` and all but printable ASCII is refused",
 	"rules[].backendRefs[].filters[]": "all of them; what the rule's own filters do, too, is " +
 		"refused, but for headers and mirrors",
-	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
-	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
-	"rules[].filters[].externalAuth.backendRef.kind":  "Service and XBackend; others are refused",
+	"rules[].backendRefs[].kind":                      backendLimit(true),
+	"rules[].filters[].requestMirror.backendRef.kind": backendLimit(false),
+	"rules[].filters[].externalAuth.backendRef.kind":  backendLimit(false),
 	"rules[].retry.attempts":                          "more than 10 are 10, with a warning",
 	"rules[].retry.backoff":                           "0s is refused",
 	"rules[].timeouts.backendRequest":                 "with retry, an attempt that was reset is tried again, too",
@@ -32,8 +32,8 @@ var grpcRouteLimits = map[string]string{
 		"policies that plug-ins bring; others are refused",
 	"rules[].sessionPersistence.cookie.path":          "`;` and all but printable ASCII is refused",
 	"rules[].backendRefs[].filters[]":                 "all of them",
-	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
-	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
+	"rules[].backendRefs[].kind":                      backendLimit(true),
+	"rules[].filters[].requestMirror.backendRef.kind": backendLimit(false),
 	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
 	"parentRefs[].kind":                               "Gateway; others are left to others",
 }
