@@ -12,7 +12,7 @@ RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... proces
 all: build lint test ## build, lint and test
 
 build: ## build bin/cardea
-	$(GO) build $(PARALLEL) -o bin/ ./cmd/cardea
+	$(GO) build $(PARALLEL) -ldflags "-s -w" -o bin/ ./cmd/cardea
 
 lint: ## run go vet and gofmt
 	$(GO) vet $(PARALLEL) ./...
