@@ -50,9 +50,25 @@ type statedCORS struct {
 // encodedCORS is CORS as it is rendered, for comparison; "": none holds.
 type encodedCORS string
 
+// concernsBrowsers tells whether a rule has browsers do something: it keeps sessions by cookies, has a CORS filter, or a
+// match that does not take the preflights of its requests.
+func concernsBrowsers(r model.Rule) bool {
+	return len(sessionsOf(r)) > 0 || corsFilter(r) != nil || r.HasPreflights()
+}
+
+// newAtBrowsers finds it. Nothing of it runs for a route that has none.
 func newAtBrowsers(p plan.Plan) *flow.Collection[model.ObjectRef, atBrowsers] {
-	return flow.Map(p.Routes, "route/browsers", func(c *flow.Ctx, ref model.ObjectRef, r model.Route) (atBrowsers, bool) {
-		b := atBrowsers{CORS: corsOfRules(r, fetched(c, p.Settings.Routes, ref))}
+	concerned := flow.Group(p.Sites, "routes of browsers", func(k model.SiteKey, s model.Site) []model.ObjectRef {
+		if !s.Browsers {
+			return nil
+		}
+		return []model.ObjectRef{k.Rule.Route}
+	}, flow.ByKey)
+	return flow.Map(concerned, "route/browsers", func(
+		c *flow.Ctx, ref model.ObjectRef, _ flow.Members[model.SiteKey, model.Site],
+	) (atBrowsers, bool) {
+		r, _ := flow.Fetch(c, p.Routes, ref)
+		b := atBrowsers{CORS: corsOfRules(r.Rules, fetched(c, p.Settings.Routes, ref))}
 		for _, rule := range r.Rules {
 			b.Sessions = append(b.Sessions, sessionsOf(rule)...)
 		}
@@ -63,7 +79,7 @@ func newAtBrowsers(p plan.Plan) *flow.Collection[model.ObjectRef, atBrowsers] {
 				}
 			}
 		}
-		return b, b.Sessions != nil || b.CORS != nil
+		return b, true
 	})
 }
 
@@ -102,16 +118,16 @@ func sessionsOf(r model.Rule) (list []ruleSession) {
 	return list
 }
 
-// corsOfRules is what is stated about CORS for the rules of a route: by policies for a rule, its filters, policies for
-// the route.
-func corsOfRules(r model.Route, in plan.RouteSettings) (list []ruleCORS) {
+// corsOfRules is what is stated about CORS for rules of a route: by policies for a rule, its filters, policies for the
+// route.
+func corsOfRules(rules []model.Rule, in plan.RouteSettings) (list []ruleCORS) {
 	everywhere := corsByRule(in.Rules)
 	var there []map[model.RuleKey]encodedCORS // at the listeners of in.At
 	for _, at := range in.At {
 		there = append(there, corsByRule(at.Rules))
 	}
 	ofRoute, byRoute := corsOf(in.Own)
-	for _, rule := range r.Rules {
+	for _, rule := range rules {
 		nearest := func(rules map[model.RuleKey]encodedCORS) statedCORS {
 			if cors, stated := rules[rule.Key]; stated {
 				return statedCORS{cors, true}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,14 @@ func (m Match) Preflight() (Match, bool) {
 	}
 	asks.Headers = append(asks.Headers, ValueMatch{Name: methodOfAsked, Value: m.Method, Regex: m.Method == ""})
 	return asks, true
+}
+
+// HasPreflights tells whether a match of the rule does not take the preflights of its requests.
+func (r Rule) HasPreflights() bool {
+	return slices.ContainsFunc(r.Matches, func(m Match) bool {
+		_, apart := m.Preflight()
+		return apart
+	})
 }
 
 // statesCORS tells whether filters of the rule, or of its backends, answer preflights.
