@@ -50,8 +50,8 @@ type statedCORS struct {
 // encodedCORS is CORS as it is rendered, for comparison; "": none holds.
 type encodedCORS string
 
-// concernsBrowsers tells whether a rule has browsers do something: it keeps sessions by cookies, has a CORS filter, or a
-// match that does not take the preflights of its requests.
+// concernsBrowsers tells whether a rule has browsers do something: it keeps sessions by cookies, has a CORS filter, or
+// a match that does not take the preflights of its requests.
 func concernsBrowsers(r model.Rule) bool {
 	return len(sessionsOf(r)) > 0 || corsFilter(r) != nil || r.HasPreflights()
 }

@@ -41,7 +41,6 @@ func newLostPreflights(
 type stated struct {
 	preflights
 	listener model.ListenerKey
-	above    encodedCORS // at the listener
 	rules    map[model.RuleKey]ruleCORS
 	read     map[model.ObjectRef]bool // whose rules these are
 	// concerned are those of them that are in preflights.routes.
@@ -71,7 +70,7 @@ func (s *stated) of(c *flow.Ctx, k model.RuleKey) ruleCORS {
 		}
 	}
 	if !own.Stated {
-		own.CORS = s.above
+		own.CORS = fetched(c, s.listeners, s.listener)
 	}
 	return own
 }
@@ -80,7 +79,7 @@ func (s *stated) of(c *flow.Ctx, k model.RuleKey) ruleCORS {
 func (p preflights) lost(
 	c *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit func(spoiled[model.DomainKey], []model.Finding),
 ) {
-	rules := stated{preflights: p, listener: domain.Listener, above: fetched(c, p.listeners, domain.Listener),
+	rules := stated{preflights: p, listener: domain.Listener,
 		rules: map[model.RuleKey]ruleCORS{}, read: map[model.ObjectRef]bool{}, concerned: map[model.ObjectRef]bool{}}
 	var all earlierSites
 	earlier := earlierSites{} // the preflights of earlier rules, which stand behind all sites
