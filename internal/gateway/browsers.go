@@ -53,7 +53,7 @@ type encodedCORS string
 // concernsBrowsers tells whether a rule has browsers do something: it keeps sessions by cookies, has a CORS filter, or
 // a match that does not take the preflights of its requests.
 func concernsBrowsers(r model.Rule) bool {
-	return len(sessionsOf(r)) > 0 || corsFilter(r) != nil || r.HasPreflights()
+	return len(sessionsOf(r)) > 0 || r.CORSFilter() != nil || r.HasPreflights()
 }
 
 // newAtBrowsers finds it. Nothing of it runs for a route that has none.
@@ -93,25 +93,25 @@ func fetched[K comparable, V any](c *flow.Ctx, from *flow.Collection[K, V], k K)
 // sessionsOf are the cookies of a rule's sessions. What the rule states holds for all of its backends.
 func sessionsOf(r model.Rule) (list []ruleSession) {
 	add := func(s *model.Session, field string, to []string) {
-		if s != nil && s.Header == "" {
+		if s.Header == "" {
 			slices.Sort(to)
 			list = append(list, ruleSession{
 				Rule: r.Key.Name, Field: field, Name: s.Cookie, Path: s.Path, To: strings.Join(slices.Compact(to), " "),
 			})
 		}
 	}
-	var all []string
-	for _, b := range r.Backends {
-		if b.Weight > 0 {
-			all = append(all, fmt.Sprint(b.Backend))
-		}
-	}
 	if r.Session != nil {
+		var all []string
+		for _, b := range r.Backends {
+			if b.Weight > 0 {
+				all = append(all, fmt.Sprint(b.Backend))
+			}
+		}
 		add(r.Session, r.Field()+".sessionPersistence", all)
 		return list
 	}
 	for i, b := range r.Backends {
-		if b.Weight > 0 {
+		if b.Weight > 0 && b.Session != nil {
 			add(b.Session, fmt.Sprintf("%s.backendRefs[%d]", r.Field(), i), []string{fmt.Sprint(b.Backend)})
 		}
 	}
@@ -132,7 +132,7 @@ func corsOfRules(rules []model.Rule, in plan.RouteSettings) (list []ruleCORS) {
 			if cors, stated := rules[rule.Key]; stated {
 				return statedCORS{cors, true}
 			}
-			if filter := corsFilter(rule); filter != nil {
+			if filter := rule.CORSFilter(); filter != nil {
 				return statedCORS{encodedCORS(extend.EncodeCORS(*filter)), true}
 			}
 			return statedCORS{ofRoute, byRoute}
@@ -171,19 +171,6 @@ func corsOf(settings []plan.Setting) (cors encodedCORS, stated bool) {
 		}
 	}
 	return cors, stated
-}
-
-// corsFilter is the CORS filter of a rule, or the first of its backends.
-func corsFilter(r model.Rule) *model.CORS {
-	if r.CORS != nil {
-		return r.CORS
-	}
-	for _, b := range r.Backends {
-		if b.Weight > 0 && b.Filters != nil && b.Filters.CORS != nil {
-			return b.Filters.CORS
-		}
-	}
-	return nil
 }
 
 // spoiled names what one place where rules meet says of one route.

@@ -40,15 +40,15 @@ func (r Rule) HasPreflights() bool {
 	})
 }
 
-// statesCORS tells whether filters of the rule, or of its backends, answer preflights.
-func (r Rule) statesCORS() bool {
+// CORSFilter is the CORS filter of a rule, or the first of its backends; nil: there is none.
+func (r Rule) CORSFilter() *CORS {
 	if r.CORS != nil {
-		return true
+		return r.CORS
 	}
 	for _, b := range r.Backends {
 		if b.Weight > 0 && b.Filters != nil && b.Filters.CORS != nil {
-			return true
+			return b.Filters.CORS
 		}
 	}
-	return false
+	return nil
 }
