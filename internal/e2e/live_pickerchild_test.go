@@ -367,8 +367,8 @@ func TestPickerOfAFolder(t *testing.T) {
 		t.Error("a picker is shown that is gone")
 	}
 
-	// It comes back.
-	s.pool(3)
+	// It comes back, with the servers that are there.
+	s.pool(2)
 	Eventually(t, func() error {
 		_, err := s.complete("is it there? ")
 		return err

@@ -139,10 +139,11 @@ func (s stages) newFragments(p plan.Plan) *flow.Collection[model.RuleKey, fragme
 			if !slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool { return ours(g.DataPlane) }) {
 				return
 			}
-			inherits := above != nil && slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool {
-				_, states := flow.Fetch(c, above, g.Ref)
-				return states
-			})
+			inherits := above != nil && slices.ContainsFunc(r.Rules, model.Rule.HasPreflights) &&
+				slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool {
+					_, states := flow.Fetch(c, above, g.Ref)
+					return states
+				})
 			settings := fetch(c, p.Settings.Routes, ref)
 			for _, rule := range r.Rules {
 				emit(rule.Key, renderRuleOf(rule, settings, inherits))

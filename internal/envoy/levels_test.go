@@ -227,6 +227,43 @@ func TestASettingTouchesHeadsOnly(t *testing.T) {
 	}
 }
 
+// TestPreflightsWhereAListenerTurnsCORSOn: a rule with CORS off has the preflights that it inherits where a listener
+// does not turn it off, also if no Gateway but that one has any for it.
+func TestPreflightsWhereAListenerTurnsCORSOn(t *testing.T) {
+	w := newStatedWorld(t)
+	off := mark(slots.CORS, "", "rule")
+	off.Off, off.Config = true, plan.Packed{}
+	m := prefix("/")
+	m.Method = "PUT"
+	r := forward("r", m)
+	w.apply(func(b *flow.Batch) {
+		w.addPort(b, 80, 80, model.HTTP, testListener("on", "on.test"), testListener("off", "off.test"))
+		w.stated.gateways.Set(b, testGateway, []plan.Setting{mark(slots.CORS, "", "gateway")})
+		w.serve(b, 1, 80, "on", "on.test", r)
+		w.serve(b, 2, 80, "off", "off.test", r)
+		w.stated.routes.Set(b, r.Key.Route, plan.RouteSettings{
+			Rules: []plan.RuleSettings{{Rule: r.Key, Own: []plan.Setting{off}}},
+			At: []plan.PlaceSettings{{
+				Listener: testListener("on", "").Key, Rules: []plan.RuleSettings{{Rule: r.Key}},
+			}},
+		})
+	})
+	table := new(routev3.RouteConfiguration)
+	if err := proto.Unmarshal(w.resource(t, resource.Routes, "80/0").Flatten(nil), table); err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range table.VirtualHosts {
+		preflights := slices.ContainsFunc(host.Routes, func(r *routev3.Route) bool {
+			return slices.ContainsFunc(r.GetMatch().GetHeaders(), func(h *routev3.HeaderMatcher) bool {
+				return h.GetName() == "access-control-request-method"
+			})
+		})
+		if want := host.Domains[0] == "on.test"; preflights != want {
+			t.Errorf("%v: preflights: %v, want %v", host.Domains, preflights, want)
+		}
+	}
+}
+
 // TestInheritedPreflightsAreRenderedOnce: where the Gateway states CORS, an edit of one rule of a host renders that
 // rule only, and not those beside it again for their preflights.
 func TestInheritedPreflightsAreRenderedOnce(t *testing.T) {

@@ -25,7 +25,7 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	if !ok {
 		return served{}, false
 	}
-	inherits := f.Preflights.Inherited != nil && s.inheritsCORS(c, h.Listener)
+	inherits := (f.Preflights.Inherited != nil || f.PerListener) && s.inheritsCORS(c, h.Listener)
 	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters, Preflights: f.Preflights.at(inherits)}
 	_, refused := flow.Fetch(c, s.refused, refusalKey(h.Table.Gateway, out.Fragment))
 	closed := s.refusedEntry(c, h.Table.Gateway, f.Entries) != ""

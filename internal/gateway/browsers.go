@@ -50,9 +50,25 @@ type statedCORS struct {
 // encodedCORS is CORS as it is rendered, for comparison; "": none holds.
 type encodedCORS string
 
+// concernsBrowsers tells whether a rule has browsers do something: it keeps sessions by cookies, has a CORS filter, or
+// a match that does not take the preflights of its requests.
+func concernsBrowsers(r model.Rule) bool {
+	return len(sessionsOf(r)) > 0 || r.CORSFilter() != nil || r.HasPreflights()
+}
+
+// newAtBrowsers finds it. Nothing of it runs for a route that has none.
 func newAtBrowsers(p plan.Plan) *flow.Collection[model.ObjectRef, atBrowsers] {
-	return flow.Map(p.Routes, "route/browsers", func(c *flow.Ctx, ref model.ObjectRef, r model.Route) (atBrowsers, bool) {
-		b := atBrowsers{CORS: corsOfRules(r, fetched(c, p.Settings.Routes, ref))}
+	concerned := flow.Group(p.Sites, "routes of browsers", func(k model.SiteKey, s model.Site) []model.ObjectRef {
+		if !s.Browsers {
+			return nil
+		}
+		return []model.ObjectRef{k.Rule.Route}
+	}, flow.ByKey)
+	return flow.Map(concerned, "route/browsers", func(
+		c *flow.Ctx, ref model.ObjectRef, _ flow.Members[model.SiteKey, model.Site],
+	) (atBrowsers, bool) {
+		r, _ := flow.Fetch(c, p.Routes, ref)
+		b := atBrowsers{CORS: corsOfRules(r.Rules, fetched(c, p.Settings.Routes, ref))}
 		for _, rule := range r.Rules {
 			b.Sessions = append(b.Sessions, sessionsOf(rule)...)
 		}
@@ -63,7 +79,7 @@ func newAtBrowsers(p plan.Plan) *flow.Collection[model.ObjectRef, atBrowsers] {
 				}
 			}
 		}
-		return b, b.Sessions != nil || b.CORS != nil
+		return b, true
 	})
 }
 
@@ -77,46 +93,46 @@ func fetched[K comparable, V any](c *flow.Ctx, from *flow.Collection[K, V], k K)
 // sessionsOf are the cookies of a rule's sessions. What the rule states holds for all of its backends.
 func sessionsOf(r model.Rule) (list []ruleSession) {
 	add := func(s *model.Session, field string, to []string) {
-		if s != nil && s.Header == "" {
+		if s.Header == "" {
 			slices.Sort(to)
 			list = append(list, ruleSession{
 				Rule: r.Key.Name, Field: field, Name: s.Cookie, Path: s.Path, To: strings.Join(slices.Compact(to), " "),
 			})
 		}
 	}
-	var all []string
-	for _, b := range r.Backends {
-		if b.Weight > 0 {
-			all = append(all, fmt.Sprint(b.Backend))
-		}
-	}
 	if r.Session != nil {
+		var all []string
+		for _, b := range r.Backends {
+			if b.Weight > 0 {
+				all = append(all, fmt.Sprint(b.Backend))
+			}
+		}
 		add(r.Session, r.Field()+".sessionPersistence", all)
 		return list
 	}
 	for i, b := range r.Backends {
-		if b.Weight > 0 {
+		if b.Weight > 0 && b.Session != nil {
 			add(b.Session, fmt.Sprintf("%s.backendRefs[%d]", r.Field(), i), []string{fmt.Sprint(b.Backend)})
 		}
 	}
 	return list
 }
 
-// corsOfRules is what is stated about CORS for the rules of a route: by policies for a rule, its filters, policies for
-// the route.
-func corsOfRules(r model.Route, in plan.RouteSettings) (list []ruleCORS) {
+// corsOfRules is what is stated about CORS for rules of a route: by policies for a rule, its filters, policies for the
+// route.
+func corsOfRules(rules []model.Rule, in plan.RouteSettings) (list []ruleCORS) {
 	everywhere := corsByRule(in.Rules)
 	var there []map[model.RuleKey]encodedCORS // at the listeners of in.At
 	for _, at := range in.At {
 		there = append(there, corsByRule(at.Rules))
 	}
 	ofRoute, byRoute := corsOf(in.Own)
-	for _, rule := range r.Rules {
+	for _, rule := range rules {
 		nearest := func(rules map[model.RuleKey]encodedCORS) statedCORS {
 			if cors, stated := rules[rule.Key]; stated {
 				return statedCORS{cors, true}
 			}
-			if filter := corsFilter(rule); filter != nil {
+			if filter := rule.CORSFilter(); filter != nil {
 				return statedCORS{encodedCORS(extend.EncodeCORS(*filter)), true}
 			}
 			return statedCORS{ofRoute, byRoute}
@@ -155,19 +171,6 @@ func corsOf(settings []plan.Setting) (cors encodedCORS, stated bool) {
 		}
 	}
 	return cors, stated
-}
-
-// corsFilter is the CORS filter of a rule, or the first of its backends.
-func corsFilter(r model.Rule) *model.CORS {
-	if r.CORS != nil {
-		return r.CORS
-	}
-	for _, b := range r.Backends {
-		if b.Weight > 0 && b.Filters != nil && b.Filters.CORS != nil {
-			return b.Filters.CORS
-		}
-	}
-	return nil
 }
 
 // spoiled names what one place where rules meet says of one route.

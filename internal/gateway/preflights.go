@@ -14,7 +14,8 @@ import (
 
 // preflights finds such rules.
 type preflights struct {
-	routes *flow.Collection[model.ObjectRef, atBrowsers]
+	routes   *flow.Collection[model.ObjectRef, atBrowsers]
+	settings *flow.Collection[model.ObjectRef, plan.RouteSettings]
 	// listeners is the CORS that holds at listeners, unless something nearer states it.
 	listeners *flow.Collection[model.ListenerKey, encodedCORS]
 }
@@ -24,7 +25,7 @@ type preflights struct {
 func newLostPreflights(
 	p plan.Plan, routes *flow.Collection[model.ObjectRef, atBrowsers],
 ) *flow.Collection[model.ObjectRef, []model.Finding] {
-	of := preflights{routes: routes}
+	of := preflights{routes: routes, settings: p.Settings.Routes}
 	of.listeners = flow.Map(p.Listeners, "listener/cors",
 		func(c *flow.Ctx, k model.ListenerKey, l model.Listener) (encodedCORS, bool) {
 			cors, stated := corsOf(fetched(c, p.Settings.Listeners, k))
@@ -40,27 +41,36 @@ func newLostPreflights(
 type stated struct {
 	preflights
 	listener model.ListenerKey
-	above    encodedCORS // at the listener
 	rules    map[model.RuleKey]ruleCORS
 	read     map[model.ObjectRef]bool // whose rules these are
+	// concerned are those of them that are in preflights.routes.
+	concerned map[model.ObjectRef]bool
 }
 
 // of is what is stated for a rule, with the CORS that holds for it.
 func (s *stated) of(c *flow.Ctx, k model.RuleKey) ruleCORS {
 	if !s.read[k.Route] {
 		s.read[k.Route] = true
-		for _, own := range fetched(c, s.routes, k.Route).CORS {
-			s.rules[model.RuleKey{Route: k.Route, Name: own.Rule}] = own
+		if at, concerned := flow.Fetch(c, s.routes, k.Route); concerned {
+			for _, own := range at.CORS {
+				s.rules[model.RuleKey{Route: k.Route, Name: own.Rule}] = own
+			}
+			s.concerned[k.Route] = true
 		}
 	}
 	own := s.rules[k]
+	if !s.concerned[k.Route] { // only policies state CORS for it
+		for _, stated := range corsOfRules([]model.Rule{{Key: k}}, fetched(c, s.settings, k.Route)) {
+			own = stated
+		}
+	}
 	for _, at := range own.At {
 		if at.Listener == s.listener {
 			own.statedCORS = at.statedCORS
 		}
 	}
 	if !own.Stated {
-		own.CORS = s.above
+		own.CORS = fetched(c, s.listeners, s.listener)
 	}
 	return own
 }
@@ -69,8 +79,8 @@ func (s *stated) of(c *flow.Ctx, k model.RuleKey) ruleCORS {
 func (p preflights) lost(
 	c *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit func(spoiled[model.DomainKey], []model.Finding),
 ) {
-	rules := stated{preflights: p, listener: domain.Listener, above: fetched(c, p.listeners, domain.Listener),
-		rules: map[model.RuleKey]ruleCORS{}, read: map[model.ObjectRef]bool{}}
+	rules := stated{preflights: p, listener: domain.Listener,
+		rules: map[model.RuleKey]ruleCORS{}, read: map[model.ObjectRef]bool{}, concerned: map[model.ObjectRef]bool{}}
 	var all earlierSites
 	earlier := earlierSites{} // the preflights of earlier rules, which stand behind all sites
 	var order []model.ObjectRef

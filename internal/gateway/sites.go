@@ -80,13 +80,14 @@ func isolation(
 func sites(_ *flow.Ctx, ref model.ObjectRef, route model.Route, emit func(model.SiteKey, model.Site)) {
 	age := ageOrder(route.Created)
 	for _, rule := range route.Rules {
+		concerned := concernsBrowsers(rule)
 		for j := range rule.Matches {
 			match := &rule.Matches[j]
 			order := matchOrder(*match)
 			for _, p := range route.Places {
 				for _, d := range p.Domains {
 					emit(model.SiteKey{Rule: rule.Key, Match: j, Listener: p.Listener, Domain: d.Name},
-						model.Site{Order: siteOrder(d.Original, order, age, ref, rule.Index, j), Match: match})
+						model.Site{Order: siteOrder(d.Original, order, age, ref, rule.Index, j), Match: match, Browsers: concerned})
 				}
 			}
 		}

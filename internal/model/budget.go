@@ -103,7 +103,7 @@ func (r Rule) size() (s Size) {
 	}
 	for _, m := range r.Matches {
 		add(m)
-		if asks, apart := m.Preflight(); apart && r.statesCORS() {
+		if asks, apart := m.Preflight(); apart && r.CORSFilter() != nil {
 			add(asks)
 		}
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -31,15 +32,23 @@ func (m Match) Preflight() (Match, bool) {
 	return asks, true
 }
 
-// statesCORS tells whether filters of the rule, or of its backends, answer preflights.
-func (r Rule) statesCORS() bool {
+// HasPreflights tells whether a match of the rule does not take the preflights of its requests.
+func (r Rule) HasPreflights() bool {
+	return slices.ContainsFunc(r.Matches, func(m Match) bool {
+		_, apart := m.Preflight()
+		return apart
+	})
+}
+
+// CORSFilter is the CORS filter of a rule, or the first of its backends; nil: there is none.
+func (r Rule) CORSFilter() *CORS {
 	if r.CORS != nil {
-		return true
+		return r.CORS
 	}
 	for _, b := range r.Backends {
 		if b.Weight > 0 && b.Filters != nil && b.Filters.CORS != nil {
-			return true
+			return b.Filters.CORS
 		}
 	}
-	return false
+	return nil
 }

@@ -189,6 +189,8 @@ type Site struct {
 	// it is made.
 	Order string
 	Match *Match // that of the rule
+	// Browsers: the rule has cookies or a CORS filter, or matches that don't take the preflights of their requests.
+	Browsers bool
 }
 
 // DomainKey names a domain of a listener: "*" (every host), "host" or "*.host".

@@ -30,7 +30,7 @@ func TestPodCertificate(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = bundles.Delete(t.Context(), name, metav1.DeleteOptions{}) })
 	projected := func(name, keyType string) {
-		p.pod(name, "while sleep 0.05; do cat /id/all.pem /id/ca.pem; echo END; done", mounted("/id",
+		p.pod(name, "while sleep 0.05; do cat /id/all.pem /id/ca.pem; echo =whole=; done", mounted("/id",
 			corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{PodCertificate: &corev1.PodCertificateProjection{
 					SignerName: signer, KeyType: keyType, CredentialBundlePath: "all.pem",
@@ -42,7 +42,7 @@ func TestPodCertificate(t *testing.T) {
 	}
 	projected("holder", "ECDSAP256")
 	p.answer("holder", func(r *certificatesv1beta1.PodCertificateRequest) { issue(t, r, ca) })
-	log := p.prints("holder", "END")
+	log := p.prints("holder", "=whole=")
 	key, rest := pem.Decode([]byte(log))
 	chain, rest := pem.Decode(rest)
 	trusted, _ := pem.Decode(rest)

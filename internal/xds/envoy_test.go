@@ -197,6 +197,20 @@ func answers(t testing.TB, port int, host, path, want string) {
 	}
 }
 
+// answersAtAll waits until a request is answered so by all proxies that share a port: some requests go to the one, some
+// to the other.
+func answersAtAll(t testing.TB, port int, host, want string) {
+	t.Helper()
+	eventually(t, host+" answers "+want+" everywhere", func() bool {
+		for range 20 {
+			if call(port, host, "/") != want {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // backend answers with its name.
 func backend(t testing.TB, name string) int {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, name) }))
