@@ -8,7 +8,7 @@ ARG TARGETARCH
 WORKDIR /src
 COPY . .
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
-    -ldflags "-s -w -X cardea.dev/cardea/internal/cli.stamp=$VERSION" -o /cardea ./cmd/cardea
+    -ldflags "-s -w -X cardea.dev/cardea/internal/ops/cli.stamp=$VERSION" -o /cardea ./cmd/cardea
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

@@ -14,13 +14,13 @@ import (
 	"syscall"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/builtin"
-	"cardea.dev/cardea/internal/cli"
-	"cardea.dev/cardea/internal/dataplanes"
-	"cardea.dev/cardea/internal/server"
-	"cardea.dev/cardea/internal/snapshot"
-	"cardea.dev/cardea/internal/standalone"
-	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/ops/cli"
+	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/controller"
+	"cardea.dev/cardea/internal/app/snapshot"
+	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/app/world"
 )
 
 // Builtin are the features and the kinds of policies that Cardea has by itself.
@@ -38,8 +38,8 @@ func Main(plugins ...extend.Plugin) {
 	}
 	program := cli.Program{
 		Catalog: world.Catalog(extensions...), Extensions: extensions,
-		Dialects:   dataplanes.All(),
-		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
+		Dialects:   all.All(),
+		Controller: controller.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
 		Gateways:  standalone.Gateways,
 		Explainer: standalone.Explainer, Objects: standalone.Objects, Differ: standalone.Differ,
 		Cluster: func(ctx context.Context, o snapshot.Options) (cli.Cluster, error) { return snapshot.Open(ctx, o) },

@@ -49,8 +49,8 @@ func TestWords(t *testing.T) {
 // isProgram tells whether a file is written by hand and becomes part of the program.
 func isProgram(path string) bool {
 	path = filepath.ToSlash(path)
-	for _, part := range []string{"_test.go", "hack/", "examples/", "internal/e2e/", "internal/testcluster",
-		"internal/testcert", "zz_generated", "extendtest/"} {
+	for _, part := range []string{"_test.go", "hack/", "examples/", "internal/test/e2e/", "internal/test/cluster",
+		"internal/test/testcert", "zz_generated", "extendtest/"} {
 		if strings.Contains(path, part) {
 			return false
 		}

@@ -3,7 +3,7 @@
 // from the CRDs of other projects. A test checks that both are current.
 //
 // It owns what is installed, with its permissions. It must never have objects of a single Gateway: package
-// internal/deploy creates them.
+// internal/deliver/kube/proxies creates them.
 package deploy
 
 //go:generate go run ../hack/install -dir .

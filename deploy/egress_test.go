@@ -9,7 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
 )
 
 // TestControllerEgress: the controller's NetworkPolicy excepts what those of proxies do, and nothing that it needs.
@@ -32,7 +32,7 @@ func TestControllerEgress(t *testing.T) {
 			except = append(except, to.IPBlock.Except...)
 		}
 	}
-	want := deploy.DefaultEgressExcept()
+	want := proxies.DefaultEgressExcept()
 	slices.Sort(except)
 	slices.Sort(want)
 	if !slices.Equal(except, want) || policy.Spec.PodSelector.MatchLabels["app.kubernetes.io/name"] != "cardea" {

@@ -100,7 +100,7 @@ func checkPlatform(t *testing.T, dir string, blobs map[string][]byte, platform d
 // buildProgram builds Cardea as other tests do, so that what they compiled is compiled once.
 func buildProgram(t *testing.T, out string) {
 	t.Helper()
-	build := exec.Command("go", "build", "-ldflags", "-X cardea.dev/cardea/internal/cli.stamp="+testVersion, "-o", out,
+	build := exec.Command("go", "build", "-ldflags", "-X cardea.dev/cardea/internal/ops/cli.stamp="+testVersion, "-o", out,
 		"cardea.dev/cardea/cmd/cardea")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/e2e"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 // TestAgents runs the example of agents as its README says: a real server of tools, and two agents with certificates.

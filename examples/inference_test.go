@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/e2e"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 var turn = regexp.MustCompile(

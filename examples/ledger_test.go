@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
-	"cardea.dev/cardea/internal/e2e"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/test/e2e"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // TestLedger runs the example of a ledger as its README says: traffic follows each change, and the way back.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/examples/calls"
-	"cardea.dev/cardea/internal/cli"
-	"cardea.dev/cardea/internal/e2e"
+	"cardea.dev/cardea/internal/ops/cli"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 // TestPlugin builds a program with the features of the module in examples/plugin, which is not a part of Cardea's, runs

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/examples/calls"
-	"cardea.dev/cardea/internal/e2e"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 // TestEveryCallIsAnsweredAsItSays runs each example with a real Envoy, and backends on free ports in place of 9001 and

@@ -13,7 +13,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	exprv1alpha1 "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // HeaderEdits change headers. A name stands in one of the lists.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // userHeader has the name of the user where no header is stated for it. It gets no further than UserFilter.

@@ -1,6 +1,6 @@
 package extend
 
-import "cardea.dev/cardea/internal/request"
+import "cardea.dev/cardea/internal/core/request"
 
 // Request is a request as it gets to a feature: with what features before it changed.
 type Request = request.Request

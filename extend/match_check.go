@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // Problem is what is wrong with a part of a value, and what to write instead. Field is its path in the value.

@@ -9,7 +9,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // Where filters tell each other who sent a request.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/request"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/request"
 )
 
 // Truth is what can be told of a statement. Of several that all must hold it is the least, of several of which one must

@@ -5,7 +5,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // Reader is what Read looks things up with. What it looked up is a dependency of what it makes: it is read again when

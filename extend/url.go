@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // Document is something that is fetched over HTTP.

@@ -12,7 +12,7 @@
 // Calls are made through a real Envoy, with a real Cardea that has the plugins. Envoy is found at $CARDEA_ENVOY, in the
 // PATH, or where Cardea's hack/get-envoy.sh puts it. Each file must hold without help of another.
 //
-// The package is the public face of Cardea's own suite (internal/e2e), and owns nothing of it. Only tests import it.
+// The package is the public face of Cardea's own suite (internal/test/e2e), and owns nothing of it. Only tests import it.
 // Start reading at Run.
 package extendtest
 
@@ -25,10 +25,10 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/builtin"
-	"cardea.dev/cardea/internal/dataplanes"
-	"cardea.dev/cardea/internal/e2e"
-	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/test/e2e"
+	"cardea.dev/cardea/internal/deliver/process"
 )
 
 var update = flag.Bool("extendtest.update", false, "rewrite findings and status in behaviour files; inspect the diff")
@@ -84,7 +84,7 @@ func each(t *testing.T, paths []string, test func(*testing.T, string)) {
 
 // hasEnvoy tells whether calls can be made. If not, the test that says so is skipped, or fails.
 func hasEnvoy(t *testing.T) (has bool) {
-	_, err := process.FindPath(dataplanes.All()[0].Child.Program)
+	_, err := process.FindPath(all.All()[0].Child.Program)
 	switch {
 	case err == nil:
 		return true

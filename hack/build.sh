@@ -11,5 +11,5 @@ set -euo pipefail
 out=$(realpath -m "$3")
 cd "$(dirname "$0")/.."
 export GOTOOLCHAIN=auto CGO_ENABLED=0 GOWORK=off GOOS="${2%/*}" GOARCH="${2#*/}"
-exec go build -p 2 -trimpath -buildvcs=false -ldflags "-s -w -X cardea.dev/cardea/internal/cli.stamp=$1" -o "$out" \
+exec go build -p 2 -trimpath -buildvcs=false -ldflags "-s -w -X cardea.dev/cardea/internal/ops/cli.stamp=$1" -o "$out" \
   ./cmd/cardea

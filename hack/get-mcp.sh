@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts the reference server of MCP and clients of other languages into the cache folder, and prints that folder. Does nothing if
 # they are there. In the folder are node_modules, with the server "server-everything" and the TypeScript SDK, and python, a virtual
-# environment with the Python SDK. Their versions are pinned in internal/e2e/parts/typescript and internal/e2e/parts/python.
+# environment with the Python SDK. Their versions are pinned in internal/test/e2e/parts/typescript and internal/test/e2e/parts/python.
 set -euo pipefail
 
 fail() {
@@ -9,7 +9,7 @@ fail() {
   exit 1
 }
 
-parts="$(cd "$(dirname "$0")/../internal/e2e/parts" && pwd)"
+parts="$(cd "$(dirname "$0")/../internal/test/e2e/parts" && pwd)"
 pinned=("$parts/typescript/package-lock.json" "$parts/python/requirements.txt")
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/cardea"
 folder="$cache/mcp-$(cat "${pinned[@]}" | sha256sum | cut -c1-12)"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/deliver/process"
 )
 
 // setup is the running programs and their ports.

@@ -18,9 +18,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/process"
-	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/test/cluster"
 )
 
 type options struct {
@@ -29,7 +29,7 @@ type options struct {
 }
 
 func main() {
-	testcluster.Enter()
+	cluster.Enter()
 	o := options{}
 	flag.StringVar(&o.suite, "suite", "bin/conformance.test", "the suite's test binary")
 	flag.StringVar(&o.cardea, "cardea", "bin/cardea", "the program under test")
@@ -58,7 +58,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := testcluster.Up(ctx, testcluster.Options{Images: images, Log: log})
+	cluster, err := cluster.Up(ctx, cluster.Options{Images: images, Log: log})
 	if err != nil {
 		return err
 	}
@@ -76,19 +76,19 @@ func run(ctx context.Context, o options) error {
 }
 
 // images are the programs for the images in deploy/install.yaml, and for the images that Cardea deploys.
-func images(cardea string) (map[string]testcluster.Program, error) {
+func images(cardea string) (map[string]cluster.Program, error) {
 	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]testcluster.Program{}
+	all := map[string]cluster.Program{}
 	for image, path := range map[string]string{"cardea": cardea, "envoyproxy/envoy": binary} {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err
 		}
 		inside := "/usr/local/bin/" + filepath.Base(path)
-		all[image] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+		all[image] = cluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
 	return all, nil
 }

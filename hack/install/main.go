@@ -17,18 +17,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/builtin"
-	"cardea.dev/cardea/internal/certs"
-	"cardea.dev/cardea/internal/deploy"
-	"cardea.dev/cardea/internal/identity"
-	"cardea.dev/cardea/internal/kind"
-	"cardea.dev/cardea/internal/kinds"
-	"cardea.dev/cardea/internal/kube"
-	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/pickers"
-	"cardea.dev/cardea/internal/policykind"
-	"cardea.dev/cardea/internal/server"
-	"cardea.dev/cardea/internal/status"
+	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/deliver/certs"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
+	"cardea.dev/cardea/internal/deliver/kube/identity"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/deliver/kube/epp"
+	"cardea.dev/cardea/internal/core/policycrd"
+	"cardea.dev/cardea/internal/app/controller"
+	"cardea.dev/cardea/internal/deliver/kube/status"
 )
 
 const (
@@ -52,7 +52,7 @@ func main() {
 }
 
 func run(dir string) error {
-	policies, err := policykind.Of(builtin.Plugins())
+	policies, err := policycrd.Of(builtin.Plugins())
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func run(dir string) error {
 }
 
 // build makes the files. install.yaml has those of dir/manifests by name; the CRDs come at 2-*, the roles at 3-*.
-func build(dir string, policies []*policykind.Declared) (files map[string][]byte, err error) {
+func build(dir string, policies []*policycrd.Declared) (files map[string][]byte, err error) {
 	manifests, err := read(filepath.Join(dir, "manifests"))
 	if err != nil {
 		return nil, err
@@ -143,15 +143,15 @@ func roles(catalog *kind.Catalog) ([][]byte, error) {
 	labels := map[string]string{"app.kubernetes.io/name": name}
 	var texts [][]byte
 	for _, role := range []any{
-		clusterRole(name, slices.Concat(kube.Rules(catalog), status.Rules(catalog), deploy.Rules(), pickers.Rules(),
+		clusterRole(name, slices.Concat(kube.Rules(catalog), status.Rules(catalog), proxies.Rules(), epp.Rules(),
 			identity.Rules(identity.SignerName))),
 		clusterRole(kinds.SecretsRole, kube.SecretRules()),
-		clusterRole(kinds.SecretFilesRole, deploy.SecretRules()),
-		clusterRole(pickers.Role, pickers.RoleRules()), // pickers have it, in the namespaces of their pools
+		clusterRole(kinds.SecretFilesRole, proxies.SecretRules()),
+		clusterRole(epp.Role, epp.RoleRules()), // pickers have it, in the namespaces of their pools
 		rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels},
-			Rules:      certs.Rules(server.SecretName(name), server.IdentitySecretName(name)),
+			Rules:      certs.Rules(controller.SecretName(name), controller.IdentitySecretName(name)),
 		},
 	} {
 		text, err := yaml.Marshal(role)

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/builtin"
-	"cardea.dev/cardea/internal/kinds"
-	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/policykind"
+	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/policycrd"
 )
 
 // TestInstallIsCurrent holds the generated files against what they are made of.
@@ -27,7 +27,7 @@ func TestInstallIsCurrent(t *testing.T) {
 
 func built(t *testing.T) map[string][]byte {
 	t.Helper()
-	policies, err := policykind.Of(builtin.Plugins())
+	policies, err := policycrd.Of(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestSecretsAreApart(t *testing.T) {
 // A kind of policies that has a feature is installed, with the permission to read it and to write its status; others
 // are not.
 func TestPolicies(t *testing.T) {
-	policies, err := policykind.New(policykind.Own(), []*extend.Declared{
+	policies, err := policycrd.New(policycrd.Own(), []*extend.Declared{
 		{Kind: extend.TrafficPolicy, Name: "a", Schema: []byte(`{"type": "object"}`)},
 	})
 	if err != nil {

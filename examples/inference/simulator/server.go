@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"cardea.dev/cardea/internal/picker/prefix"
+	"cardea.dev/cardea/internal/epp/prefix"
 )
 
 // bytesPerToken is what a token is taken to have.

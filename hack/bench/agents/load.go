@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cardea.dev/cardea/internal/testcert"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // connections is on how many calls follow each other without a pause. Each is of another caller, if there are as many.

@@ -11,9 +11,9 @@ import (
 	"cardea.dev/cardea/api/agentic/v0alpha0"
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // many measures a server of tools for each route, with a policy of its own, without files, sockets and proxies.

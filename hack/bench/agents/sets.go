@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cardea.dev/cardea/internal/testcert"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // set is a Gateway, a server of tools behind it, and who may call them.

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"cardea.dev/cardea/internal/figures"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // Patience is how long anything may take.
@@ -98,7 +98,7 @@ func (c *Child) Metric(name string) float64 {
 	if err != nil {
 		return 0
 	}
-	return figures.Read(body)[name]
+	return promtext.Read(body)[name]
 }
 
 // CPU is the CPU time used so far, in seconds.

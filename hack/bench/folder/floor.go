@@ -11,14 +11,14 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
 	"cardea.dev/cardea/hack/bench/floor"
-	"cardea.dev/cardea/internal/dataplanes"
-	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/files"
-	"cardea.dev/cardea/internal/kinds"
-	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/schema"
-	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/app/world"
 )
 
 // pure is the pure part for the folder, without any proxy.
@@ -29,7 +29,7 @@ type pure struct {
 
 func newPure(dir, cache, address string) (*pure, error) {
 	p := &pure{World: world.New(world.Config{
-		Dialects: dataplanes.All(), Environment: model.Environment{Addresses: []string{address}},
+		Dialects: all.All(), Environment: model.Environment{Addresses: []string{address}},
 		Budgets: model.DefaultBudgets,
 	})}
 	s := schema.New(kinds.Catalog())

@@ -7,8 +7,8 @@ import (
 
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/resource"
 )
 
 // translation measures the pure part: objects to ropes and status, without files, sockets and proxies.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"cardea.dev/cardea/internal/picker"
+	"cardea.dev/cardea/internal/epp"
 )
 
 // asEmpty is set for a process that is the external processor that does nothing, to the address at which it listens.
@@ -42,7 +42,7 @@ func serveEmpty(at string) error {
 	if err != nil {
 		return err
 	}
-	secret, err := picker.SelfSigned()
+	secret, err := epp.SelfSigned()
 	if err != nil {
 		return err
 	}

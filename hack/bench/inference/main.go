@@ -21,8 +21,8 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/deliver/process"
 )
 
 // bench is what the measurements have in common.

@@ -6,7 +6,7 @@ import (
 	"runtime"
 
 	"cardea.dev/cardea/hack/bench/scene"
-	"cardea.dev/cardea/internal/picker/prefix"
+	"cardea.dev/cardea/internal/epp/prefix"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/figures"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // outcome is what became of a load.
@@ -35,7 +35,7 @@ func hits(ports []int) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		f := figures.Read(text)
+		f := promtext.Read(text)
 		told += f.Sum("vllm:prefix_cache_hits_total")
 		all += f.Sum("vllm:prefix_cache_queries_total")
 	}
@@ -55,7 +55,7 @@ func (l *load) most(plan []question) float64 {
 	for _, q := range plan {
 		call(http.MethodPost, "/v1/chat/completions", q.body)
 	}
-	f := figures.Read(call(http.MethodGet, "/metrics", nil))
+	f := promtext.Read(call(http.MethodGet, "/metrics", nil))
 	return f.Sum("vllm:prefix_cache_hits_total") / f.Sum("vllm:prefix_cache_queries_total")
 }
 

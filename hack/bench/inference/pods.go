@@ -12,9 +12,9 @@ import (
 	inferencev1 "cardea.dev/cardea/api/inference/v1"
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 const changes = 200 // of which the CPU time is a mean

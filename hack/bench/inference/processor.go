@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/child"
-	"cardea.dev/cardea/internal/figures"
-	"cardea.dev/cardea/internal/picker"
+	"cardea.dev/cardea/internal/test/promtext"
+	"cardea.dev/cardea/internal/epp"
 )
 
 // processor is a process that a proxy asks about each request.
@@ -60,7 +60,7 @@ func knows(admin string) (n int) {
 		return -1
 	}
 	defer answer.Body.Close()
-	var e picker.Explanation
+	var e epp.Explanation
 	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil {
 		return -1
 	}
@@ -80,7 +80,7 @@ func (p processor) asked() (int, error) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	return int(figures.Read(text).Sum("inference_objective_request_total")), err
+	return int(promtext.Read(text).Sum("inference_objective_request_total")), err
 }
 
 // empty starts the external processor that does nothing.

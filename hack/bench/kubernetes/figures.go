@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"time"
 
-	"cardea.dev/cardea/internal/figures"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // figures reads the metrics of Cardea.
-func (r running) figures(ctx context.Context) (figures.Figures, error) {
+func (r running) figures(ctx context.Context) (promtext.Figures, error) {
 	text, err := r.get(ctx, "/metrics")
-	return figures.Read(text), err
+	return promtext.Read(text), err
 }
 
 // counts are what Cardea and the API server have counted.
-type counts struct{ cardea, server figures.Figures }
+type counts struct{ cardea, server promtext.Figures }
 
 func (s *stage) counts(ctx context.Context, r running) (c counts, err error) {
 	if c.cardea, err = r.figures(ctx); err != nil {
 		return c, err
 	}
 	text, err := s.Client.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	c.server = figures.Read(text)
+	c.server = promtext.Read(text)
 	return c, err
 }
 

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
-	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/process"
-	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/test/cluster"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 
 // stage is a cluster with Cardea in it, one Gateway with one proxy, and a backend that all routes lead to.
 type stage struct {
-	*testcluster.Cluster
+	*cluster.Cluster
 	api     *versioned.Clientset
 	backend *backend
 	proxy   *caller
@@ -54,16 +54,16 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	if err != nil {
 		return s, err
 	}
-	images := map[string]testcluster.Program{}
+	images := map[string]cluster.Program{}
 	for image, path := range map[string]string{"cardea": cardea, envoyImage: binary} {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return s, err
 		}
 		inside := "/usr/local/bin/" + filepath.Base(path)
-		images[image] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+		images[image] = cluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
-	if s.Cluster, err = testcluster.Up(ctx, testcluster.Options{Images: images}); err != nil {
+	if s.Cluster, err = cluster.Up(ctx, cluster.Options{Images: images}); err != nil {
 		return s, err
 	}
 	if s.api, err = versioned.NewForConfig(s.Config); err != nil {
@@ -82,7 +82,7 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	if err := s.Apply(ctx, manifest); err != nil {
 		return s, err
 	}
-	if s.backend, err = newBackend(testcluster.NodeAddress.String()); err != nil {
+	if s.backend, err = newBackend(cluster.NodeAddress.String()); err != nil {
 		return s, err
 	}
 	if err := s.Apply(ctx, []byte(gatewayText)); err != nil {

@@ -19,11 +19,11 @@ import (
 	"cardea.dev/cardea/hack/bench/child"
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/kube"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/test/cluster"
 )
 
 // clusters measures the way of an edit into a cluster: by server-side apply, and by a change of a ledger whose worker
@@ -34,7 +34,7 @@ func (b *bench) clusters() error {
 		return nil
 	}
 	progress("a test cluster")
-	c, err := testcluster.Up(b.ctx, testcluster.Options{})
+	c, err := cluster.Up(b.ctx, cluster.Options{})
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (b *bench) clusters() error {
 }
 
 // cluster measures one database.
-func (b *bench) cluster(d *database, c *testcluster.Cluster) (err error) {
+func (b *bench) cluster(d *database, c *cluster.Cluster) (err error) {
 	_, l, err := b.fresh(d, "clusters", nil)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (b *bench) cluster(d *database, c *testcluster.Cluster) (err error) {
 }
 
 // worker runs the worker of the cluster.
-func (b *bench) worker(l *store.Store, c *testcluster.Cluster) (stop func(), err error) {
+func (b *bench) worker(l *store.Store, c *cluster.Cluster) (stop func(), err error) {
 	w, err := apply.New(apply.Config{Work: l, Targets: l.Targets, Changes: l, REST: kube.Once(c.Config), Cluster: east,
 		Worker: "bench"})
 	if err != nil {

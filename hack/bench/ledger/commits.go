@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/postgrestest"
 	"cardea.dev/cardea/internal/ledger/store"
 )
 

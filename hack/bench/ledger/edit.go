@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/child"
-	"cardea.dev/cardea/internal/dataplanes"
-	"cardea.dev/cardea/internal/kinds"
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/feed"
+	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/source/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/schema"
-	graph "cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/schema"
+	graph "cardea.dev/cardea/internal/app/world"
 )
 
 // oneEdit counts what one edit asks of the database: the commit, what a Cardea that serves the ledger reads, and what
@@ -28,9 +28,9 @@ func (b *bench) oneEdit(d *database, l *store.Store, url string) error {
 	defer reader.Close()
 	ctx, cancel := context.WithCancel(b.ctx)
 	fed := make(chan []ledger.Object, 1)
-	w := graph.New(graph.Config{Dialects: dataplanes.All(), Budgets: model.DefaultBudgets,
+	w := graph.New(graph.Config{Dialects: all.All(), Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	f := feed.New(feed.Config{Ledger: reader, Target: ledger.DefaultTarget, Sources: w.Sources.Sources, Graph: w.Graph,
+	f := ledger.New(ledger.Config{Ledger: reader, Target: ledger.DefaultTarget, Sources: w.Sources.Sources, Graph: w.Graph,
 		Schema: schema.New(kinds.Catalog()), Log: slog.New(slog.DiscardHandler),
 		Fed: func(list []ledger.Object) { fed <- list }})
 	ended := make(chan error, 1)

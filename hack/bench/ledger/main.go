@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/process"
-	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/test/cluster"
 )
 
 // bench is what the measurements have in common.
@@ -51,7 +51,7 @@ func main() {
 	if writes() {
 		return
 	}
-	testcluster.Enter()
+	cluster.Enter()
 	var names []string
 	for _, p := range parts {
 		names = append(names, p.name)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // pages is how many pages of a list are read.

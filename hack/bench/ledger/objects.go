@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/hack/bench/scene"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // gatewayText is the Gateway of the routes, as package scene writes it into a folder.

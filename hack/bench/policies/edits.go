@@ -9,8 +9,8 @@ import (
 
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
 )
 
 // edit is one of a policy of the Gateway, which states all features of an ordinary API.

@@ -14,10 +14,10 @@ import (
 	"runtime"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/builtin"
-	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/process"
-	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/app/world"
 )
 
 // bench is what the measurements have in common.

@@ -9,7 +9,7 @@ import (
 
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/core/flow"
 )
 
 const perPolicy = "below 4 kB"

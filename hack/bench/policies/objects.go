@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/hack/bench/scene"
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // policy is an object of one of Cardea's kinds of policies.

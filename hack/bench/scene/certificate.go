@@ -3,10 +3,10 @@ package scene
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
-	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/testcert"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // SetSecret sets a new certificate.

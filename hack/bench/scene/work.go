@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"time"
 
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/resource"
 )
 
 // Work is what an edit cost.

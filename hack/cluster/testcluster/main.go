@@ -17,7 +17,7 @@ import (
 	"strings"
 	"syscall"
 
-	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/test/cluster"
 )
 
 const usage = `usage:
@@ -35,7 +35,7 @@ func main() {
 		newOptions().help(os.Stdout)
 		return
 	}
-	testcluster.Enter()
+	cluster.Enter()
 	o := newOptions()
 	if len(os.Args) < 2 || os.Args[1] != "up" || o.flags.Parse(os.Args[2:]) != nil || o.flags.NArg() > 0 {
 		o.help(os.Stderr)
@@ -56,11 +56,11 @@ type options struct {
 	kubeconfig string
 	manifests  []string
 	verbose    bool
-	images     map[string]testcluster.Program
+	images     map[string]cluster.Program
 }
 
 func newOptions() *options {
-	o := &options{flags: flag.NewFlagSet("up", flag.ContinueOnError), images: map[string]testcluster.Program{}}
+	o := &options{flags: flag.NewFlagSet("up", flag.ContinueOnError), images: map[string]cluster.Program{}}
 	o.flags.Usage = func() {}
 	o.flags.StringVar(&o.channel, "gateway-api", "experimental",
 		"the channel of the Gateway API's CRDs to install: standard, experimental or none")
@@ -82,7 +82,7 @@ func newOptions() *options {
 				return err
 			}
 			inside := "/usr/local/bin/" + filepath.Base(path)
-			o.images[name] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+			o.images[name] = cluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 			return nil
 		})
 	return o
@@ -103,7 +103,7 @@ func up(o *options) error {
 	if o.verbose {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	c, err := testcluster.Up(ctx, testcluster.Options{Images: o.images, Log: log})
+	c, err := cluster.Up(ctx, cluster.Options{Images: o.images, Log: log})
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func join(argv []string) int {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	err := testcluster.Exec(cmd)
+	err := cluster.Exec(cmd)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return exit.ExitCode()
 	}

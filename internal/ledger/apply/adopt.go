@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // adopt makes what somebody changed in the cluster a change of the ledger: the fields that the ledger owned, and those

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // answer is what the controller of a Gateway said of an object, in its status.

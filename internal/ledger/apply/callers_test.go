@@ -19,15 +19,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/rest"
 )
 
 // asking is a ledger's API whose callers an API server knows, and what that is asked.
 type asking struct {
 	*stage
-	kubernetes *caller.Kubernetes
+	kubernetes *auth.Kubernetes
 	url        string
 	// wait, if not nil, is called for each question before it is asked.
 	wait          func()
@@ -36,19 +36,19 @@ type asking struct {
 	edits         atomic.Int64
 }
 
-func newAsking(t *testing.T, change ...func(*caller.Kubernetes)) *asking {
+func newAsking(t *testing.T, change ...func(*auth.Kubernetes)) *asking {
 	t.Helper()
 	a := &asking{stage: newStage(t)}
 	config := quiet(a.cluster.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{a, next} })
 	var err error
-	a.kubernetes, err = caller.NewKubernetes(config)
+	a.kubernetes, err = auth.NewKubernetes(config)
 	a.must(err)
 	a.kubernetes.Targets = []string{ledger.DefaultTarget}
 	for _, f := range change {
 		f(a.kubernetes)
 	}
-	handler, err := rest.New(rest.Config{Ledger: a.Store, Callers: caller.New(caller.Config{Access: a.Store,
+	handler, err := rest.New(rest.Config{Ledger: a.Store, Callers: auth.New(auth.Config{Access: a.Store,
 		Reviewer: a.kubernetes, Authorizer: a.kubernetes})})
 	a.must(err)
 	server := httptest.NewServer(handler)
@@ -313,7 +313,7 @@ func TestAdministratorOfTheCluster(t *testing.T) {
 		}
 	}
 	// Who says so with a flag has administrators of the cluster be those of the ledger.
-	b := newAsking(t, func(k *caller.Kubernetes) { k.Admins = true })
+	b := newAsking(t, func(k *auth.Kubernetes) { k.Admins = true })
 	if status, text := b.do(b.administrator(), "GET", "/grants", ""); status != http.StatusOK {
 		t.Errorf("with the flag: %d %s", status, text)
 	}

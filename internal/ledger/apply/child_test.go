@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"cardea.dev/cardea/internal/kube"
+	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/ledger/store"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // hurried is how often the ledger is asked for work for some time after something failed: it may be due any second.

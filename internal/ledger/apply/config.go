@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/kind"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Config is what a Worker needs.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/kube"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestInvalidObjectKeepsItsOldGeneration: the error is the API server's, the applied generation stays, and others go

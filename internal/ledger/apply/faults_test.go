@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // shortLease is a lease that ends soon after its worker.

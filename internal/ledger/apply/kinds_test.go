@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // manyKinds are objects that API servers complete in many ways: defaults, allocated values, keys of lists that nobody

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/kube"
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/cluster"
 )
 
 // line is a TCP proxy to the API server, which can be cut, or held up.
@@ -53,7 +53,7 @@ func newLine(t testing.TB, config *rest.Config) (*line, *rest.Config) {
 	})
 	config = rest.CopyConfig(config)
 	config.Host = "https://" + listener.Addr().String()
-	config.TLSClientConfig.ServerName = testcluster.NodeAddress.String()
+	config.TLSClientConfig.ServerName = cluster.NodeAddress.String()
 	return l, kube.Once(config)
 }
 

@@ -21,25 +21,25 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/kube"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/test/cluster"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(child())
 	}
-	testcluster.Main(m)
+	cluster.Main(m)
 }
 
 // patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
 const patience = time.Minute
 
 // shared is the cluster of all tests. It ends with the process.
-var shared = sync.OnceValues(func() (*testcluster.Cluster, error) {
-	c, err := testcluster.Up(context.Background(), testcluster.Options{})
+var shared = sync.OnceValues(func() (*cluster.Cluster, error) {
+	c, err := cluster.Up(context.Background(), cluster.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ var shared = sync.OnceValues(func() (*testcluster.Cluster, error) {
 type stage struct {
 	*store.Store
 	t         testing.TB
-	cluster   *testcluster.Cluster
+	cluster   *cluster.Cluster
 	objects   dynamic.Interface
 	namespace string
 	path      string // of the ledger
@@ -63,7 +63,7 @@ const clusterName = "east"
 
 func newStage(t testing.TB, changes ...func(*ledger.Target)) *stage {
 	t.Helper()
-	testcluster.Require(t)
+	cluster.Require(t)
 	c, err := shared()
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/rest"
 )
@@ -44,9 +44,9 @@ func TestPulledWork(t *testing.T) {
 // pulls has a worker ask the ledger over HTTP, with the token of its cluster.
 func (s *stage) pulls() func(*Config) {
 	s.t.Helper()
-	token, hash := caller.Mint()
+	token, hash := auth.Mint()
 	s.must(s.SetToken(s.t.Context(), ledger.Token{Name: "east", Cluster: clusterName, Hash: hash}, "test"))
-	handler, err := rest.New(rest.Config{Ledger: s.Store, Callers: caller.New(caller.Config{Access: s.Store})})
+	handler, err := rest.New(rest.Config{Ledger: s.Store, Callers: auth.New(auth.Config{Access: s.Store})})
 	s.must(err)
 	server := httptest.NewServer(handler)
 	s.t.Cleanup(server.Close)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
 )
 

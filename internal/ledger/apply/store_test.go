@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/watches"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
 // TestStoreRestored: the API server's store is restored to an older state. What the ledger had applied since is seen to
 // be missing and applied again: an edit, a creation, and a deletion. What was as it is stays unwritten.
 func TestStoreRestored(t *testing.T) {
 	s := newStage(t)
-	var told []watches.Restored
-	guard := watches.New(func(r watches.Restored) { told = append(told, r) })
+	var told []kubeclient.Restored
+	guard := kubeclient.New(func(r kubeclient.Restored) { told = append(told, r) })
 	s.run(func(c *Config) {
 		c.REST = rest.CopyConfig(c.REST)
 		c.REST.Wrap(guard.Wrap)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // targetsNow are the targets by name, as they were at most two seconds ago.

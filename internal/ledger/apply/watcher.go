@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // watcher sees what becomes of the objects that were applied. It watches the kinds that have such objects, and no

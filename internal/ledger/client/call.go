@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/rest"
 )

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/client"
-	"cardea.dev/cardea/internal/ledger/ledgertest"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
-	"cardea.dev/cardea/internal/ledger/preview"
+	"cardea.dev/cardea/internal/test/ledgertest"
+	"cardea.dev/cardea/internal/test/postgrestest"
+	"cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
 )
@@ -64,8 +64,8 @@ func serveAt(t *testing.T, at store.Config) (*store.Store, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	previews := &preview.Previewer{Ledger: s, Reads: func(ledger.Key) bool { return true },
-		Of: func(context.Context, string) ([]preview.Asked, error) { return nil, nil }}
+	previews := &ledgerpreview.Previewer{Ledger: s, Reads: func(ledger.Key) bool { return true },
+		Of: func(context.Context, string) ([]ledgerpreview.Asked, error) { return nil, nil }}
 	h, err := rest.New(rest.Config{Ledger: s, Callers: named{}, Version: "test", Proposer: previews})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 func (e everybody) Head(ctx context.Context) (ledger.Head, error) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
@@ -89,7 +89,7 @@ func (s *server) putToken(ctx context.Context, in *struct {
 			Message: "a token has either a subject or a cluster", Fix: "state one of them"}
 	}
 	if b.Hash == "" {
-		out.Body.Token, b.Hash = caller.Mint()
+		out.Body.Token, b.Hash = auth.Mint()
 	}
 	err := s.Ledger.SetToken(ctx, ledger.Token{Name: in.Name, Subject: b.Subject, Groups: b.Groups, Cluster: b.Cluster,
 		Hash: b.Hash, Expires: b.Expires}, askedOf(ctx).caller.Subject)
@@ -148,7 +148,7 @@ func (s *server) putGrant(ctx context.Context, in *struct {
 	if in.Body.Name != in.Name {
 		return nil, otherName("grant")
 	}
-	if err := caller.CheckGrant(in.Body, s.Groups); err != nil {
+	if err := auth.CheckGrant(in.Body, s.Groups); err != nil {
 		return nil, err
 	}
 	defer s.forget()

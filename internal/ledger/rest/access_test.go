@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
@@ -14,26 +14,26 @@ func TestTokensAreMadeShownOnceAndTakenBack(t *testing.T) {
 	var made struct{ Token string }
 	a := r.do(call{who: "root", method: "PUT", path: "/tokens/dave", body: `{"subject": "dave", "groups": ["platform"]}`}).
 		is(200, &made)
-	if !strings.HasPrefix(made.Token, caller.Prefix) || a.Header.Get("Cache-Control") != "no-store" {
+	if !strings.HasPrefix(made.Token, auth.Prefix) || a.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("%s %v", a.body, a.Header)
 	}
 	r.tokens["dave"] = made.Token
 	r.do(call{who: "dave", method: "PUT", path: path("web"), body: web("web", "a"),
 		header: map[string]string{"If-None-Match": "*"}}).is(201, nil)
 	list := r.do(call{who: "root", method: "GET", path: "/tokens"}).is(200, nil)
-	if text := string(list.body); strings.Contains(text, made.Token) || strings.Contains(text, caller.Hash(made.Token)) ||
+	if text := string(list.body); strings.Contains(text, made.Token) || strings.Contains(text, auth.Hash(made.Token)) ||
 		!strings.Contains(text, `"dave"`) {
 		t.Fatal(text)
 	}
 	var found wire.Token
-	r.do(call{who: "root", method: "GET", path: "/tokens/by-hash/" + caller.Hash(made.Token)}).is(200, &found)
+	r.do(call{who: "root", method: "GET", path: "/tokens/by-hash/" + auth.Hash(made.Token)}).is(200, &found)
 	if found.Subject != "dave" {
 		t.Fatalf("%+v", found)
 	}
-	token, hash := caller.Mint()
+	token, hash := auth.Mint()
 	a = r.do(call{who: "root", method: "PUT", path: "/tokens/own", body: `{"subject": "dave", "hash": "` + hash + `"}`}).
 		is(200, &made)
-	if strings.Contains(string(a.body), caller.Prefix) {
+	if strings.Contains(string(a.body), auth.Prefix) {
 		t.Fatalf("%s", a.body)
 	}
 	r.tokens["own"] = token

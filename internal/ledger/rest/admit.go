@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/closure"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/scope"
 )
 
 // mayStated has may decide about a draft as it was stated, before anything is told of its objects: of those that it
@@ -41,7 +41,7 @@ func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context
 func (s *server) drafted(
 	ctx context.Context, stated ledger.Draft, may func(context.Context, ledger.Draft) error,
 ) (ledger.Draft, error) {
-	d, err := closure.Draft(ctx, s.Ledger, stated)
+	d, err := scope.Draft(ctx, s.Ledger, stated)
 	if err != nil {
 		return d, err
 	}

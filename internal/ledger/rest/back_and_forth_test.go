@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // What GET answers can be sent back by PUT: an object with everything that is told of it, an entry of a list.

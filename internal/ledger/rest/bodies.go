@@ -6,7 +6,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // first is the key, in an operation's metadata, of the check that is made before the body is read. An operation without

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/bodytest"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/test/bodytest"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
 )

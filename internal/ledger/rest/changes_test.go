@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/diff"
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/preview"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
@@ -378,13 +378,13 @@ type asked struct {
 	before func() // called before each answer
 }
 
-func (a *asked) previews(l ledger.Ledger) *preview.Previewer {
-	return &preview.Previewer{Ledger: l, Reads: func(k ledger.Key) bool { return k.Kind == "HTTPRoute" },
-		Of: func(context.Context, string) ([]preview.Asked, error) {
+func (a *asked) previews(l ledger.Ledger) *ledgerpreview.Previewer {
+	return &ledgerpreview.Previewer{Ledger: l, Reads: func(k ledger.Key) bool { return k.Kind == "HTTPRoute" },
+		Of: func(context.Context, string) ([]ledgerpreview.Asked, error) {
 			if a.silent != "" {
-				return []preview.Asked{{Cluster: "east", Why: a.silent}}, nil
+				return []ledgerpreview.Asked{{Cluster: "east", Why: a.silent}}, nil
 			}
-			return []preview.Asked{{Cluster: "east", Diff: func(_ context.Context, e diff.Edit) (r diff.Report, err error) {
+			return []ledgerpreview.Asked{{Cluster: "east", Diff: func(_ context.Context, e diff.Edit) (r diff.Report, err error) {
 				if a.before != nil {
 					a.before()
 				}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/ledger/wire"
 )

@@ -10,8 +10,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
@@ -84,7 +84,7 @@ func New(c Config) (http.Handler, error) {
 		s.Limits = NewLimits(0)
 	}
 	if s.Groups == nil {
-		s.Groups = caller.Groups
+		s.Groups = auth.Groups
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)

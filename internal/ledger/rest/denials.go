@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // How many denials are noted.

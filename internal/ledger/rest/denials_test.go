@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestDenialsOfATime: when the time of a caller is over, what was noted is noted again, with how many were missed. How

@@ -8,7 +8,7 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // unmarshal reads a body of one JSON value. An error says where it is. A member that comes twice is an error, too:

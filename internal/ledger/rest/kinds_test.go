@@ -3,8 +3,8 @@ package rest_test
 import (
 	"testing"
 
-	"cardea.dev/cardea/internal/kinds"
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // working is what a denial calls the work of a cluster's worker.

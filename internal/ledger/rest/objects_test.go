@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 

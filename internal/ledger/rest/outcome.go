@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // refusedBefore tells of a change that others took the place of that it was refused, what undid it, and in which words

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"cardea.dev/cardea/internal/diff"
-	"cardea.dev/cardea/internal/ledger"
-	previews "cardea.dev/cardea/internal/ledger/preview"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/core/ledger"
+	previews "cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
 )

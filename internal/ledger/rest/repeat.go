@@ -5,7 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // repeated finds the change that a request made when it came first; false: it comes for the first time. A ledger knows

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/rest"
 )
 
@@ -170,7 +170,7 @@ func TestNoSuchPathIs404AndNoSuchMethod405(t *testing.T) {
 func TestUnavailableIs503WithRetryAfter(t *testing.T) {
 	const issuer = "http://127.0.0.1:1" // nobody listens there
 	r := newRig(t, func(c *rest.Config) {
-		c.Callers = caller.New(caller.Config{Access: c.Ledger, OIDC: &caller.OIDC{Issuer: issuer, Audience: "ledger"}})
+		c.Callers = auth.New(auth.Config{Access: c.Ledger, OIDC: &auth.OIDC{Issuer: issuer, Audience: "ledger"}})
 	})
 	r.tokens["dave"] = "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss": "`+issuer+`"}`)) + ".x"
 	a := r.do(call{who: "dave", method: "GET", path: "/head"})

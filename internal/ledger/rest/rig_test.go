@@ -19,9 +19,9 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"go.uber.org/goleak"
 
-	"cardea.dev/cardea/internal/kinds"
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/ledger/wire"
@@ -54,7 +54,7 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	for _, token := range []ledger.Token{{Name: "root", Subject: "root"}, {Name: "alice", Subject: "alice",
 		Groups: []string{"platform"}}, {Name: "bob", Subject: "bob"}, {Name: "carol", Subject: "carol"},
 		{Name: "east", Cluster: "east"}} {
-		r.tokens[token.Name], token.Hash = caller.Mint()
+		r.tokens[token.Name], token.Hash = auth.Mint()
 		r.ok(s.SetToken(ctx, token, "test"))
 	}
 	for _, g := range []ledger.Grant{
@@ -66,8 +66,8 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	} {
 		r.ok(s.SetGrant(ctx, g, "test"))
 	}
-	groups := caller.GroupsOf(kinds.Catalog())
-	c := rest.Config{Ledger: s, Callers: caller.New(caller.Config{Access: s, Groups: groups}), Version: "test",
+	groups := auth.GroupsOf(kinds.Catalog())
+	c := rest.Config{Ledger: s, Callers: auth.New(auth.Config{Access: s, Groups: groups}), Version: "test",
 		Groups: groups, Unknown: func() { r.unknown.Add(1) }}
 	for _, f := range change {
 		f(&c)

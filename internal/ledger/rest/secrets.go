@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // redaction is what stands in place of a Secret's value. It is no valid base64, so nobody takes it for data.

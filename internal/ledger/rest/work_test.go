@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
 // newClusters is a rig with a target "apps" that cluster east serves, and "banking" that only west does.
 func newClusters(t *testing.T) *rig {
 	r := newRig(t)
-	token, hash := caller.Mint()
+	token, hash := auth.Mint()
 	r.tokens["west"] = token
 	r.ok(r.store.SetToken(context.Background(), ledger.Token{Name: "west", Cluster: "west", Hash: hash}, "test"))
 	for path, body := range map[string]string{
@@ -201,7 +201,7 @@ func TestHowClustersAreReachedIsForAdministrators(t *testing.T) {
 
 // standalone is a token of a Cardea that reads the ledger itself.
 func (r *rig) standalone() {
-	token, hash := caller.Mint()
+	token, hash := auth.Mint()
 	r.tokens["alone"] = token
 	r.ok(r.store.SetToken(context.Background(), ledger.Token{Name: "alone", Cluster: "alone", Hash: hash}, "test"))
 }

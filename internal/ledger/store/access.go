@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Tokens lists the tokens, by name.

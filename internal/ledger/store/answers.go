@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"slices"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // fillProxies adds what proxies said, and who reads the objects' targets.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // batch is the transaction of some drafts. A draft that is refused changes nothing, and the others go on.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // onDatabases runs a benchmark on both.

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Questions whose caller goes away while rows are read end with an error.

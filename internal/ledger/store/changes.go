@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 const changeColumns = `c.number, c.at, c.author, c.via, c.message, c.verb, c.about, c.digest, c.edits`

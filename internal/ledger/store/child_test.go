@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // childVariable has the test binary be another process of a ledger: what it says is a job, and the ledger's URL.

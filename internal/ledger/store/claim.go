@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 const (

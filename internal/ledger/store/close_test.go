@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestClose: a ledger that is closed leaves no goroutine, and ends its watches.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // maxDrafts is how many drafts share a transaction at most.

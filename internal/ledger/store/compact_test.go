@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestCompactProposals: proposals that ended long ago go, with their contents, but not before the change that one

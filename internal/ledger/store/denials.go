@@ -6,7 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Deny notes that somebody was not let do something.

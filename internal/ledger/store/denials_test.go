@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // TestDenialsThatAreKept: the newest denials are kept, and what is kept can be verified.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // SetTarget makes or changes a target.

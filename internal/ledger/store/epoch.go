@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // NewEpoch says that the ledger was restored from a backup and counts as it is: who has seen numbers above its newest

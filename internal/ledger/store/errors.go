@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // explain makes an error of a database one that its user understands. Errors of contexts stay what they are.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestTwoProcesses: a watch sees at once what another process commits to the file.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // TestDiskFull: on a full disk a change is refused with words, nothing of it is kept, and the ledger goes on when there

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // History lists the generations of an object, the newest first.

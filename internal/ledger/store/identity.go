@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // identified does something with the file that was opened. If the path names another file by then, or none, it answers

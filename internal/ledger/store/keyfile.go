@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 const keySize = 32

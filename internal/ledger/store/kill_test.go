@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestKilledWhileCommitting kills a process at each step of a commit: what it acknowledged is kept, otherwise all of it

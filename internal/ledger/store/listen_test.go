@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Who watches a file sees what another process commits at once. If it only looked every second, so many changes would

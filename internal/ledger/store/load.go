@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // standings loads what the drafts' objects are, in at most three statements.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Sizes of pages.

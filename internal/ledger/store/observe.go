@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Observe takes what is seen in a cluster. Objects that the ledger does not know, or that the cluster does not serve,

@@ -3,7 +3,7 @@ package store
 import (
 	"database/sql"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Conditions on an object o whose newest generation is e.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // prepared is a draft as far as it can be looked at without the database.

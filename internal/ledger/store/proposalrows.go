@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // A proposal is a row of proposals, with its draft but for the contents. Those are rows of proposal_contents, sealed as

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Propose keeps a draft that others are to approve.

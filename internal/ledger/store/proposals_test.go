@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // propose has alice propose edits, which bob approves.

@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // proposals are those that drafts of a batch commit.

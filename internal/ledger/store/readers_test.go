@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // A Cardea that died keeps its name for a while, is waited for a while longer, is named as gone then, and forgotten in

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Between two tries of what fails.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // registry is what targets and clusters there are. Each edit of them gives head another number of it.

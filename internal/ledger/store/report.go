@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // report is what proxies said, as rows for statements: the columns of a key, and then those that a statement names. No

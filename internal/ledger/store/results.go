@@ -8,7 +8,7 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // A result is a hash of what an API server answered; workers compare by it. With that of a Secret, whoever reads the

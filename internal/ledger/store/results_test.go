@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // results are what the rows of a ledger have as results, by the kind of their object.

@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Contents of Secrets are sealed with AES-256-GCM under a key of the key file; the row says which one. Their hash is an

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 var tls = ledger.Key{Target: ledger.DefaultTarget, Kind: "Secret", Namespace: "shop", Name: "tls"}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // TestServerKilled kills PostgreSQL while changes are committed: what was acknowledged is kept, what was not is there

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Status lists what became of objects, by key.

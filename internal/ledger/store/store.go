@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Config says where a ledger is kept.

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/ledgertest"
-	"cardea.dev/cardea/internal/ledger/postgrestest"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/test/ledgertest"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // TestFile runs the contract on a file.

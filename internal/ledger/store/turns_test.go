@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestClaimPassesOver: what waits costs a claim nothing: it asks the same of the database behind 200 routes that wait

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // upkeepEvery is between two upkeeps; the first one comes soon, but not with the start.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // compactBefore compacts all that is older than a change.

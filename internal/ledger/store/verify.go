@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // mostWrong is how many sentences a verification has at most.

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // watchPage is how many changes a watch reads at once.

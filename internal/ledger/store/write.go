@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // write writes all changes of the batch: one statement for each table. empty are drafts with a request that changed

@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Draft is the body of POST /changes and POST /preview.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // ProblemType is the media type of errors (RFC 9457).

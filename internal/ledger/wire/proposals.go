@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // Proposal is a proposal as its reader may see it.

@@ -1,0 +1,35 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/translate/conditions"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/policycrd"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// TestConditionsAreDeclared: each kind of policies declares the conditions that are written for it; a status with any
+// other one is not written at all.
+func TestConditionsAreDeclared(t *testing.T) {
+	declared, err := policycrd.Of(Plugins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge := conditions.PolicyAncestor{
+		Object: model.Ref(model.KindGateway, "infra", "edge"), Standing: resource.Standing{Acknowledged: true},
+	}
+	for _, kind := range declared {
+		status := conditions.Policy(conditions.PolicyFacts{
+			Foreign: kind.As != nil, Ancestors: []conditions.PolicyAncestor{edge},
+		})
+		for _, c := range status.Ancestors[0].Conditions {
+			own := strings.HasPrefix(c.Type, "cardea.dev/")
+			if !own && !slices.Contains(kind.Declaration.Status.InEntry, c.Type) {
+				t.Errorf("%s does not declare its condition %s", kind.Name, c.Type)
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+// Package ledgerlive tells a ledger what became of its changes in the proxies of this Cardea: which generation of an object
+// they acknowledged, or refused, and in which words.
+//
+//	feed --Fed--> pending --(each turn of the graph)--> acknowledged or refused --Report--> ledger
+//
+// A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
+// when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
+// object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one whose change
+// brought errors of others (brought.go), and one of which a proxy refused a part. What a proxy refused of another
+// object is an answer, too. A Gateway without proxies is waited for, and the ledger is told so. What was refused, or
+// waits for proxies, is looked at again in each turn: when what was in its way is gone, it is live.
+//
+// It owns which generations are pending, and that this Cardea has its name in the ledger: nothing is told before that.
+// It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
+// Fed may be called from any goroutine; Run is the one that looks. Start reading at Tracker.look.
+package ledgerlive
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/app/world"
+)
+
+// Proxies is what knows how far proxies are: xds.Server.
+type Proxies interface {
+	Seen() flow.Rev
+	Unanswered() map[model.ObjectRef]int
+}
+
+// Config of a Tracker.
+type Config struct {
+	World   *world.World
+	Ledger  ledger.Work
+	Target  string // which this Cardea reads
+	Cluster string // the name by which it reports
+	Proxies Proxies
+	// Untaken says why an object's newest version did not go into the graph; "" if it did, or is about to.
+	Untaken func(model.ObjectRef) string
+	Log     *slog.Logger
+}
+
+// Tracker follows what is pending.
+type Tracker struct {
+	Config
+
+	mu      sync.Mutex
+	pending map[model.ObjectRef]ledger.Object
+	held    map[model.ObjectRef]holdUp // are looked at again in each turn: what was in their way may be gone
+	fresh   chan struct{}              // capacity 1: something is pending that was not
+	began   time.Time                  // when Run did
+
+	looked
+}
+
+// holdUp is an object of which something was refused, or that waits for proxies, and what the ledger was told of it.
+type holdUp struct {
+	ledger.Object
+	rows []ledger.Live
+}
+
+// waits tells whether it waits for proxies that are not there.
+func (h holdUp) waits() bool {
+	return slices.ContainsFunc(h.rows, func(l ledger.Live) bool { return l.Waits != "" })
+}
+
+// New makes a Tracker.
+func New(c Config) *Tracker {
+	return &Tracker{Config: c, pending: map[model.ObjectRef]ledger.Object{}, held: map[model.ObjectRef]holdUp{},
+		fresh: make(chan struct{}, 1), looked: looked{errors: c.World.FollowFindings(), brought: map[int64][]model.Finding{}}}
+}
+
+// Fed takes that objects went into the graph.
+func (t *Tracker) Fed(list []ledger.Object) {
+	t.mu.Lock()
+	for _, o := range list {
+		ref := model.Ref(model.KindOf(o.Group, o.Kind), o.Namespace, o.Name)
+		t.pending[ref] = o
+		delete(t.held, ref)
+	}
+	t.mu.Unlock()
+	select {
+	case t.fresh <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	// settling is how soon a look is repeated while something is pending and the graph has no turn: proxies that
+	// acknowledge what changes nothing in the graph make none.
+	settling = 20 * time.Millisecond
+	// many are pending after a start. Then looks have a pause between them, however many turns the graph has.
+	many = 100
+	// reported is how many rows are reported at once: others write, too.
+	reported = 1000
+	// arriving is how long after a start it is not told that proxies are missing: they are about to connect.
+	arriving = 3 * time.Second
+)
+
+// Run looks after each turn until ctx is done. The error says that another Cardea has its name.
+func (t *Tracker) Run(ctx context.Context) error {
+	end, err := t.read(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	defer end()
+	defer t.errors.Stop()
+	t.began = time.Now()
+	turns := t.World.Graph.Notify(ctx)
+	var again <-chan time.Time
+	var next time.Time // no look before that
+	for {
+		select {
+		case _, open := <-turns:
+			if !open {
+				return nil
+			}
+		case <-t.fresh:
+		case <-again:
+		}
+		if wait := time.Until(next); wait > 0 {
+			again = time.After(wait)
+			continue
+		}
+		again = nil
+		left, all := t.round(ctx)
+		pause := min(settling*time.Duration(all/many), time.Second)
+		next = time.Now().Add(pause)
+		if left > 0 {
+			again = time.After(max(pause, settling))
+		}
+	}
+}
+
+// round looks at what is pending, and at what is held up, and reports what is news. It returns how many objects are
+// pending then, and how many it looked at.
+func (t *Tracker) round(ctx context.Context) (left, all int) {
+	t.mu.Lock()
+	asked := maps.Clone(t.pending)
+	for ref, h := range t.held {
+		asked[ref] = h.Object
+	}
+	told := maps.Clone(t.held)
+	t.mu.Unlock()
+	decided := t.look(asked)
+	if len(asked) == 0 {
+		return 0, 0
+	}
+	var list []ledger.Live
+	for ref, rows := range decided {
+		if slices.Equal(rows, told[ref].rows) {
+			continue
+		}
+		// All of an object is told at once: what is told of it later counts instead.
+		if len(list)+len(rows) > reported && !t.tell(ctx, list) {
+			return len(asked), len(asked)
+		} else if len(list)+len(rows) > reported {
+			list = nil
+		}
+		list = append(list, rows...)
+	}
+	for ref, h := range told {
+		if _, is := decided[ref]; !is && h.waits() {
+			list = append(list, ledger.Live{Key: h.Key, Cluster: t.Cluster, Generation: h.Generation,
+				Waits: "proxies have not answered"})
+		}
+	}
+	if !t.tell(ctx, list) {
+		return len(asked), len(asked)
+	}
+	return t.note(asked, decided), len(asked)
+}
+
+// tell tells the ledger. false: it does not answer.
+func (t *Tracker) tell(ctx context.Context, list []ledger.Live) bool {
+	if len(list) == 0 {
+		return true
+	}
+	err := t.Ledger.Report(ctx, list)
+	if err != nil && ctx.Err() == nil {
+		t.Log.Warn("what is live can't be told the ledger; it is tried again", "error", err)
+	}
+	return err == nil
+}
+
+// note takes what was decided, and reported.
+func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[model.ObjectRef][]ledger.Live) (left int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ref, rows := range decided {
+		o := asked[ref]
+		if p, pending := t.pending[ref]; pending && p.Generation != o.Generation {
+			continue // a newer one came meanwhile
+		}
+		delete(t.pending, ref)
+		delete(t.held, ref)
+		h := holdUp{o, rows}
+		if h.waits() || slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Refused != "" }) {
+			t.held[ref] = h
+		}
+	}
+	for ref, h := range t.held {
+		if _, is := decided[ref]; !is && asked[ref].Generation == h.Generation {
+			delete(t.held, ref)
+			t.pending[ref] = h.Object // proxies are about to answer, which need not make a turn
+		}
+	}
+	if len(decided) > many {
+		t.pending = maps.Collect(maps.All(t.pending)) // a map that was large stays so, and each round copies it
+	}
+	return len(t.pending)
+}
+
+// look decides about objects in one View: what is to be reported of those that are live, refused or wait for proxies.
+func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.ObjectRef][]ledger.Live {
+	for {
+		decided := map[model.ObjectRef][]ledger.Live{}
+		var news []model.Finding
+		var from flow.Rev
+		t.World.Graph.View(func(v flow.View) {
+			if news, from = t.news(v); len(news) == 0 && len(asked) > 0 {
+				t.decide(v, asked, decided)
+			}
+		})
+		if len(news) == 0 {
+			return decided
+		}
+		t.attribute(t.World.Graph, news, from)
+	}
+}
+
+func (t *Tracker) decide(v flow.View, asked map[model.ObjectRef]ledger.Object,
+	decided map[model.ObjectRef][]ledger.Live) {
+	l := &look{Tracker: t, View: v, objects: asked}
+	l.gather()
+	l.forget()
+	for ref, o := range asked {
+		rows, done := l.of(ref, o)
+		if !done || (holdUp{o, rows}).waits() && time.Since(t.began) < arriving {
+			continue
+		}
+		for i := range rows {
+			rows[i].Key, rows[i].Cluster, rows[i].Generation = o.Key, t.Cluster, o.Generation
+		}
+		decided[ref] = rows
+	}
+}

@@ -1,0 +1,136 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/source/machine"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/app/world"
+)
+
+// load reads a folder once into a new world, without proxies.
+func load(o Options) (*world.World, *files.Folder, error) {
+	w := newWorld(o, "", false)                            // the folder may be for a cluster
+	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller reports them
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := folder.Load(); err != nil {
+		return nil, nil, err
+	}
+	w.Graph.Settle()
+	for looker := newLooker(w); looker.Step(); {
+		w.Graph.Settle()
+	}
+	return w, folder, nil
+}
+
+// newLooker makes what looks at files of this machine.
+func newLooker(w *world.World) *machine.Looker {
+	return machine.New(machine.Config{Graph: w.Graph, Wanted: w.Plan.Files, Files: w.Sources.Files})
+}
+
+func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files.Folder, error) {
+	return files.New(files.Config{
+		Dir: o.Dir, Sources: w.Sources.Sources, Graph: w.Graph, Log: o.logger(), CacheDir: o.CacheDir,
+		Schema: schema.New(w.Sources.Catalog).In(o.Namespace), OnProblem: onProblem,
+	})
+}
+
+// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors. With
+// Options.Beside, the objects are looked at where others are, too.
+// Nothing is started.
+func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error) {
+	o.machine = o.Beside == nil
+	w, folder, err := load(o)
+	if err != nil {
+		return 0, err
+	}
+	place := folder.Locator().Where
+	var found []model.Finding
+	if o.Beside != nil {
+		if found, err = o.Beside(ctx, declaredBy(w, place)); err != nil {
+			return 0, err
+		}
+	} else {
+		found = append(w.FindingsAt(time.Now()), clashes(w)...)
+	}
+	list := allFindings(folder.Problems(), found, place)
+	for _, f := range list {
+		if f.Severity == "error" {
+			errors++
+		}
+		parts := make([]string, 0, 4)
+		for _, part := range []string{f.Where, f.Object, f.Field, f.Message} {
+			if part != "" {
+				parts = append(parts, model.Plain(part))
+			}
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Severity, strings.Join(parts, ": ")); err != nil {
+			return errors, err
+		}
+	}
+	if len(list) == 0 {
+		_, err = fmt.Fprintln(out, "no findings")
+	}
+	return errors, err
+}
+
+// readable returns an error if something of a folder can't be read, or has a mistake because of which it is left out: a
+// policy that is left out protects nothing.
+func readable(o Options) error {
+	_, folder, err := load(o)
+	if err != nil {
+		return err
+	}
+	var list []string
+	for _, p := range unread(folder) {
+		list = append(list, model.Plain(p.String()))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the folder has mistakes, and with --strict nothing starts:\n%s", strings.Join(list, "\n"))
+}
+
+// unread are the problems of a folder because of which what it states is not known, or is left out.
+func unread(folder *files.Folder) []files.Problem {
+	return slices.Concat(mistakes(folder.Problems()), lost(folder))
+}
+
+// lost are links to what does not exist that may be of folders. Who serves a folder is only warned of them.
+func lost(folder *files.Folder) (list []files.Problem) {
+	for _, link := range folder.Lost() {
+		list = append(list, files.Problem{File: link, Message: files.LostLink})
+	}
+	return list
+}
+
+// mistakes are those problems because of which something is left out, or is not as it was written last.
+func mistakes(problems []files.Problem) []files.Problem {
+	return slices.DeleteFunc(problems, func(p files.Problem) bool { return p.Severity != model.Error || p.Closes })
+}
+
+// declaredBy are the objects that a folder declares, but for those that are there without a file.
+func declaredBy(w *world.World, place where) (list []input.Content) {
+	w.Graph.View(func(v flow.View) {
+		for _, k := range w.Sources.Catalog.All() {
+			source := w.Sources.Of(k.Kind)
+			for _, ref := range source.Refs(v) {
+				if o, _ := source.Get(v, ref); place(ref, "").File != "" {
+					list = append(list, input.Content{Ref: ref, Labels: o.Meta.Labels, Spec: o.Spec})
+				}
+			}
+		}
+	})
+	return list
+}

@@ -1,0 +1,41 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+
+	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/app/ledgerlive"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// source is where the objects come from: a folder, or a ledger.
+type source interface {
+	// Run reads and follows until ctx is done.
+	Run(ctx context.Context) error
+	// Loaded says whether everything was read once.
+	Loaded() bool
+	// Problems are what is wrong now, the weightiest first if nothing is loaded.
+	Problems() []files.Problem
+	// Older tells of which objects an older version serves, and why.
+	Older() map[model.ObjectRef]string
+	// locate makes what finds objects, for one question.
+	locate() where
+	// track tells the source what becomes of its objects in the proxies, until ctx is done.
+	track(proxies ledgerlive.Proxies) func(ctx context.Context) error
+	// leftOut says that n objects are left out of an answer.
+	leftOut(n int) string
+}
+
+// folderSource is a folder as a source.
+type folderSource struct{ *files.Folder }
+
+func (s folderSource) locate() where { return s.Locator().Where }
+
+func (s folderSource) track(ledgerlive.Proxies) func(context.Context) error {
+	return func(context.Context) error { return nil } // a folder does not remember
+}
+
+func (s folderSource) leftOut(n int) string {
+	return fmt.Sprintf("mistakes in files are left out of this answer (%d); `cardea check` shows them", n)
+}

@@ -1,6 +1,0 @@
-package cli
-
-import "cardea.dev/cardea/internal/kind"
-
-// object is a Kubernetes object, or a part of one, decoded from JSON.
-type object = kind.Shown

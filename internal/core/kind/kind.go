@@ -1,0 +1,150 @@
+package kind
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// Kind declares a kind of object.
+type Kind struct {
+	model.Kind
+	Plural   string   // as in a path of the API: "httproutes"
+	Short    []string // short names, as kubectl has them
+	Versions []string // without the group; the first is the one that is shown, and that is tried first in a cluster
+	Cluster  bool     // objects have no namespace
+	// Definition is its CustomResourceDefinition; nil for a kind that is built into Kubernetes.
+	Definition *Definition
+	Content    Content
+
+	// Route: an object attaches to Gateways by its parentRefs.
+	Route bool
+	// Foreign is what is kept of the spec of an object that only other controllers serve; nil: all of it.
+	Foreign func(spec any) any
+
+	// CountsAs is another kind of policies, whose policies those of this kind are, too; zero: none.
+	CountsAs model.Kind
+
+	// Older are versions in which objects of a folder may be written, too, with what makes a spec of the first version of
+	// theirs. An API server converts for itself.
+	Older map[string]func(spec map[string]any) (map[string]any, error)
+	// Protects says what is closed while an object can't be read; nil: nothing is.
+	Protects *Protection
+
+	Reading  Reading
+	Optional bool // a cluster may be without this kind: Cardea does all but what it is for
+	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.
+	After model.Kind
+	// Owner says which controller an object is for; nil: nothing in an object says it.
+	Owner *Owner
+	// Fades: an object that was deleted stays published for a moment (lifecycle.Fading), since what names it is about to
+	// change, or it is about to come back. In a cluster, a permission that is taken back must not.
+	Fades bool
+	// Many objects may be in one folder: what was read of them is remembered from one run to the next. Not for kinds whose
+	// content must not be written anywhere else.
+	Many bool
+
+	// References lists what an object names, by its spec; nil: nothing. What is not listed is not read in a cluster.
+	References func(from model.ObjectRef, spec any) []Reference
+	// Refers lists the kinds of what References may name.
+	Refers []model.Kind
+	// Parts lists the parts of an object that references can name; nil: objects are named as a whole.
+	Parts func(spec any) []Part
+	// Sliced tells whether an object has its endpoints in EndpointSlices of its own; nil: it has not.
+	Sliced func(spec any) bool
+	// Selects tells whether a cluster makes these slices, of the pods that the object selects; nil: it does not.
+	Selects func(spec any) bool
+	// Owners lists the objects whose endpoints an object has, by its labels; nil: objects of this kind have none. Names
+	// are as labels can hold them (model.LabelValue).
+	Owners func(ref model.ObjectRef, labels model.Labels, spec any) []model.ObjectRef
+
+	// Annotations are those that count. They are kept beside the labels (Noted).
+	Annotations []string
+
+	// Hidden are fields, each a map, whose values are shown to nobody.
+	Hidden  []string
+	Status  *Status // nil: nothing is written to it
+	Columns []Column
+	Page    *Page // nil: no page lists its fields
+}
+
+// Owner is how an object names the one that says which controller it is for: a Gateway its class.
+type Owner struct {
+	Field string // that names it
+	Of    func(spec any) model.ObjectRef
+}
+
+// Reading is how much of a kind is read from a cluster.
+type Reading uint8
+
+const (
+	// Everything: all objects, whole.
+	Everything Reading = iota
+	// OnDemand: each object by itself, when an object refers to it that may.
+	OnDemand
+	// MetadataOnly: of all objects the metadata.
+	MetadataOnly
+)
+
+// APIVersion is the version of the API in which objects are shown, e.g. "gateway.networking.k8s.io/v1".
+func (k *Kind) APIVersion() string { return k.GroupVersion(0).String() }
+
+// GroupVersion is one of the Versions with the group.
+func (k *Kind) GroupVersion(i int) schema.GroupVersion {
+	return schema.GroupVersion{Group: k.Group(), Version: k.Versions[i]}
+}
+
+// Resource is the plural with the group: "httproutes.gateway.networking.k8s.io", the name of its definition.
+func (k *Kind) Resource() string {
+	return schema.GroupResource{Group: k.Group(), Resource: k.Plural}.String()
+}
+
+// Names lists what an object names.
+func (k *Kind) Names(from model.ObjectRef, spec any) []Reference {
+	if k.References == nil {
+		return nil
+	}
+	return k.References(from, spec)
+}
+
+// PartsOf lists the parts of an object; divided is false if it is named as a whole.
+func (k *Kind) PartsOf(spec any) (parts []Part, divided bool) {
+	if k.Parts == nil {
+		return nil, false
+	}
+	return k.Parts(spec), true
+}
+
+// Noted are labels and, beside them, the annotations that count. A label by the name of one is none.
+func (k *Kind) Noted(labels, annotations map[string]string) map[string]string {
+	for _, name := range k.Annotations {
+		value, stated := annotations[name]
+		if _, is := labels[name]; !is && !stated {
+			continue
+		}
+		labels = maps.Clone(labels)
+		if delete(labels, name); stated {
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// Apart takes the annotations out again of what Noted made.
+func (k *Kind) Apart(noted map[string]string) (labels, annotations map[string]string) {
+	for _, name := range k.Annotations {
+		if value, stated := noted[name]; stated {
+			if annotations == nil {
+				annotations, noted = map[string]string{}, maps.Clone(noted)
+			}
+			annotations[name] = value
+			delete(noted, name)
+		}
+	}
+	return noted, annotations
+}

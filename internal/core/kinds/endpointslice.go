@@ -1,0 +1,191 @@
+package kinds
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+func endpointSlice() *kind.Kind {
+	k := kind.Kind{
+		Kind: model.KindEndpointSlice, Plural: "endpointslices", Short: []string{"eps"}, Versions: []string{"v1"},
+		Fades: true, Many: true,
+		Owners: sliceOwners,
+	}
+	k.Content = kind.BuiltIn(kind.Native[discoveryv1.EndpointSlice, input.EndpointSliceSpec]{
+		Install: discoveryv1.AddToScheme, Edited: "endpoints",
+		Of: func(s *discoveryv1.EndpointSlice) *input.EndpointSliceSpec {
+			return &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
+		},
+		Default: defaultEndpointSlice, Validate: validateEndpointSlice,
+		Trim: trimEndpointSlice,
+		Print: func(s *input.EndpointSliceSpec) kind.Marshaler {
+			return &discoveryv1.EndpointSlice{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
+		},
+		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, s *input.EndpointSliceSpec) any {
+			return discoveryv1.EndpointSlice{
+				TypeMeta: t, ObjectMeta: m, AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports,
+			}
+		},
+	})
+	k.Columns = []kind.Column{
+		column("ADDRESSTYPE", "addressType"),
+		{Title: "PORTS", Of: func(o kind.Shown) string { return either(eachOf(o.List("ports"), "port"), "<unset>") }},
+		{Title: "ENDPOINTS", Of: func(o kind.Shown) string {
+			var all []string
+			for _, e := range o.List("endpoints") {
+				all = append(all, e.Texts("addresses")...)
+			}
+			return words(all)
+		}},
+	}
+	return &k
+}
+
+// sliceOwners is whose endpoints a slice has, if it has any: a Service's, another backend's, or those of both.
+func sliceOwners(ref model.ObjectRef, labels model.Labels, spec any) (owners []model.ObjectRef) {
+	if len(spec.(*input.EndpointSliceSpec).Endpoints) == 0 {
+		return nil
+	}
+	for _, l := range sliceLabels {
+		if name := labels.Get(l.key); name != "" {
+			owners = append(owners, model.Ref(l.kind, ref.Namespace(), name))
+		}
+	}
+	return owners
+}
+
+// sliceLabels say whose endpoints a slice has.
+var sliceLabels = []struct {
+	key  string
+	kind model.Kind
+}{
+	{discoveryv1.LabelServiceName, model.KindService},
+	{model.XBackendLabel, model.KindXBackend},
+	{model.InferencePoolLabel, model.KindInferencePool},
+}
+
+// trimEndpointSlice keeps addresses and whether they are to be used; of the labels, those that say whose they are.
+func trimEndpointSlice(
+	labels map[string]string, s *input.EndpointSliceSpec,
+) (map[string]string, *input.EndpointSliceSpec) {
+	var own map[string]string
+	for _, l := range sliceLabels {
+		if value := labels[l.key]; value != "" {
+			if own == nil {
+				own = make(map[string]string, 1)
+			}
+			own[l.key] = value
+		}
+	}
+	endpoints := exact(s.Endpoints)
+	for i, e := range endpoints {
+		endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: discoveryv1.EndpointConditions{
+			Ready: pooled(e.Conditions.Ready), Serving: pooled(e.Conditions.Serving),
+			Terminating: pooled(e.Conditions.Terminating),
+		}}
+	}
+	return own, &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: endpoints, Ports: exact(s.Ports)}
+}
+
+const (
+	maxEndpoints = 1000
+	maxAddresses = 100
+	maxPorts     = 20000
+)
+
+func defaultEndpointSlice(e *discoveryv1.EndpointSlice) {
+	for i := range e.Ports {
+		p := &e.Ports[i]
+		if p.Name == nil {
+			p.Name = new(string)
+		}
+		if p.Protocol == nil {
+			p.Protocol = new(corev1.ProtocolTCP)
+		}
+	}
+}
+
+// validateEndpointSlice differs from an API server in one rule: loopback addresses are welcome, since with a folder the
+// backends often run beside the proxy.
+func validateEndpointSlice(e *discoveryv1.EndpointSlice) field.ErrorList {
+	var errs field.ErrorList
+	types := sets.New(discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN)
+	switch {
+	case e.AddressType == "":
+		return field.ErrorList{field.Required(field.NewPath("addressType"), "IPv4, IPv6 or FQDN")}
+	case !types.Has(e.AddressType):
+		return field.ErrorList{field.NotSupported(field.NewPath("addressType"), e.AddressType, sets.List(types))}
+	}
+	endpoints := field.NewPath("endpoints")
+	if len(e.Endpoints) > maxEndpoints {
+		errs = append(errs, field.TooMany(endpoints, len(e.Endpoints), maxEndpoints))
+	}
+	for i, endpoint := range e.Endpoints {
+		errs = append(errs, validateAddresses(e.AddressType, endpoint.Addresses, endpoints.Index(i).Child("addresses"))...)
+	}
+	return append(errs, validateEndpointPorts(e.Ports)...)
+}
+
+func validateAddresses(kind discoveryv1.AddressType, addresses []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case len(addresses) == 0:
+		return field.ErrorList{field.Required(path, "at least one address")}
+	case len(addresses) > maxAddresses:
+		return field.ErrorList{field.TooMany(path, len(addresses), maxAddresses)}
+	}
+	for i, address := range addresses {
+		at := path.Index(i)
+		switch kind {
+		case discoveryv1.AddressTypeIPv4:
+			if ip, err := netip.ParseAddr(address); err != nil || !ip.Is4() {
+				errs = append(errs, field.Invalid(at, address, "must be an IPv4 address"))
+			}
+		case discoveryv1.AddressTypeIPv6:
+			if ip, err := netip.ParseAddr(address); err != nil || !ip.Is6() || ip.Zone() != "" {
+				errs = append(errs, field.Invalid(at, address, "must be an IPv6 address"))
+			}
+		case discoveryv1.AddressTypeFQDN:
+			errs = append(errs, validation.IsFullyQualifiedDomainName(at, address)...)
+		}
+	}
+	return errs
+}
+
+func validateEndpointPorts(ports []discoveryv1.EndpointPort) field.ErrorList {
+	var errs field.ErrorList
+	path := field.NewPath("ports")
+	if len(ports) > maxPorts {
+		errs = append(errs, field.TooMany(path, len(ports), maxPorts))
+	}
+	names := sets.New[string]()
+	for i, p := range ports {
+		at := path.Index(i)
+		if names.Has(*p.Name) {
+			errs = append(errs, field.Duplicate(at, map[string]any{"name": *p.Name}))
+		}
+		names.Insert(*p.Name)
+		if *p.Name != "" {
+			for _, m := range validation.IsDNS1123Label(*p.Name) {
+				errs = append(errs, field.Invalid(at.Child("name"), *p.Name, m))
+			}
+		}
+		errs = append(errs, validateProtocol(*p.Protocol, at.Child("protocol"))...)
+		if p.Port != nil {
+			for _, m := range validation.IsValidPortNum(int(*p.Port)) {
+				errs = append(errs, field.Invalid(at.Child("port"), *p.Port, m))
+			}
+		}
+	}
+	return errs
+}

@@ -1,0 +1,69 @@
+package kinds
+
+import (
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/core/kind"
+)
+
+// What objects of a cluster have in common is kept once: there are tens of thousands of them.
+
+// shared is a text that all objects share.
+func shared(s string) string { return unique.Make(s).Value() }
+
+func sharedKeys(labels map[string]string) map[string]string {
+	if labels == nil {
+		return nil
+	}
+	m := make(map[string]string, len(labels))
+	for k, v := range labels {
+		m[shared(k)] = v
+	}
+	return m
+}
+
+// selected is content of which the labels are kept, since policies select objects by them.
+func selected(c kind.Content) kind.Content {
+	read, trim := c.Read, c.Trim
+	c.Read = func(object metav1.Object) (kind.Kept, error) {
+		kept, err := read(object)
+		kept.Labels = sharedLabels(object.GetLabels())
+		return kept, err
+	}
+	c.Trim = func(labels map[string]string, spec any) (map[string]string, any) {
+		_, spec = trim(labels, spec)
+		return sharedLabels(labels), spec
+	}
+	return c
+}
+
+func sharedLabels(labels map[string]string) map[string]string {
+	labels = sharedKeys(labels)
+	for k, v := range labels {
+		labels[k] = shared(v)
+	}
+	return labels
+}
+
+// exact is a slice without room for more.
+func exact[T any](s []T) []T {
+	if s == nil || cap(s) == len(s) {
+		return s
+	}
+	return append(make([]T, 0, len(s)), s...)
+}
+
+var yes, no = true, false
+
+// pooled is a bool that all objects share.
+func pooled(b *bool) *bool {
+	switch {
+	case b == nil:
+		return nil
+	case *b:
+		return &yes
+	}
+	return &no
+}

@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"iter"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// Report is an object's status, without times, and everything that the user should be told about the object.
+type Report[S any] struct {
+	UID      string // of the object that it is about; "": it has none
+	Status   S
+	Findings []model.Finding
+	// Tentative: what is deployed for the object was not looked at yet, as at a start. A status that stands is likely to
+	// be truer.
+	Tentative bool
+}
+
+// Reports has a report for every object of ours. Other controllers' objects have none.
+type Reports struct {
+	// Kinds has those of each kind with a status, in the order in which they are made.
+	Kinds []Reporter
+	// Beside are findings that no report has, since they change no status: Gateways that are nobody's, and rules that
+	// other rules hide.
+	Beside *flow.Collection[model.ObjectRef, []model.Finding]
+}
+
+// Of are the reports on a kind; nil if there are none.
+func (r Reports) Of(kind model.Kind) Reporter {
+	for _, k := range r.Kinds {
+		if k.Kind() == kind {
+			return k
+		}
+	}
+	return nil
+}
+
+// Reporter is the reports on the objects of one kind, for those who have the kind as a value. The Status of its Reports
+// is of the type that the kind's declaration knows (kind.Status.Stamp).
+type Reporter interface {
+	Kind() model.Kind
+	Get(v flow.View, ref model.ObjectRef) (Report[any], bool)
+	All(v flow.View) iter.Seq2[model.ObjectRef, Report[any]]
+	// Staged are those that the edits of a Try change; v is its View.
+	Staged(v flow.View) iter.Seq[StagedReport]
+	// Follow begins to tell which reports change. It must not be called in a View.
+	Follow() ReportFollower
+}
+
+// StagedReport is a report that a Try changes. One that is not there without the edits, or with them, is zero.
+type StagedReport struct {
+	Ref           model.ObjectRef
+	Before, After Report[any]
+}
+
+// ReportFollower tells one reader which reports changed, as [flow.Follower] does.
+type ReportFollower interface {
+	// Changes are those that changed from the View of the last call up to v; found is false for one that left.
+	Changes(v flow.View) iter.Seq2[model.ObjectRef, ChangedReport]
+	Stop()
+}
+
+// ChangedReport is a report as it is now.
+type ChangedReport struct {
+	Report[any]
+	Deleted bool
+}
+
+// Reported are the reports on a kind, as a collection has them.
+func Reported[S any](kind model.Kind, c *flow.Collection[model.ObjectRef, Report[S]]) Reporter {
+	return reporter[S]{kind, c}
+}
+
+type reporter[S any] struct {
+	kind model.Kind
+	c    *flow.Collection[model.ObjectRef, Report[S]]
+}
+
+func untyped[S any](r Report[S]) Report[any] {
+	return Report[any]{UID: r.UID, Status: r.Status, Findings: r.Findings, Tentative: r.Tentative}
+}
+
+func (r reporter[S]) Kind() model.Kind { return r.kind }
+
+func (r reporter[S]) Get(v flow.View, ref model.ObjectRef) (Report[any], bool) {
+	report, found := flow.Get(v, r.c, ref)
+	return untyped(report), found
+}
+
+func (r reporter[S]) All(v flow.View) iter.Seq2[model.ObjectRef, Report[any]] {
+	return func(yield func(model.ObjectRef, Report[any]) bool) {
+		for ref, report := range flow.All(v, r.c) {
+			if !yield(ref, untyped(report)) {
+				return
+			}
+		}
+	}
+}
+
+func (r reporter[S]) Staged(v flow.View) iter.Seq[StagedReport] {
+	return func(yield func(StagedReport) bool) {
+		for change := range flow.Staged(v, r.c) {
+			staged := StagedReport{Ref: change.Key}
+			if was, found := flow.Before(v, r.c, change.Key); found {
+				staged.Before = untyped(was)
+			}
+			if !change.Deleted {
+				staged.After = untyped(change.Value)
+			}
+			if !yield(staged) {
+				return
+			}
+		}
+	}
+}
+
+func (r reporter[S]) Follow() ReportFollower { return reportFollower[S]{flow.Follow(r.c)} }
+
+type reportFollower[S any] struct {
+	*flow.Follower[model.ObjectRef, Report[S]]
+}
+
+func (f reportFollower[S]) Changes(v flow.View) iter.Seq2[model.ObjectRef, ChangedReport] {
+	return func(yield func(model.ObjectRef, ChangedReport) bool) {
+		for change := range f.Follower.Changes(v) {
+			if !yield(change.Key, ChangedReport{untyped(change.Value), change.Deleted}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package request
+
+import (
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// Result is what happens to a request at the proxies of one Gateway. What it did not come to is zero.
+type Result struct {
+	// Listener whose connection it is; zero: of no single one, as all HTTP listeners of a port share one.
+	Listener     model.ListenerKey
+	Certificates []model.ObjectRef // Secrets: that the client is shown
+	Table        resource.Name     // the route table that the request is looked up in
+	// Domain is that of the table that has the request's host, and the ID of the table's part; "": none has it.
+	Domain string
+
+	// Closed says why the connection ends without an answer; "" if it doesn't.
+	Closed string
+	// Refused says why the proxy answers before it looks for a route; "" if it looks.
+	Refused string
+	// Outcomes share the requests, in the order of the configuration. There is none if the connection is closed.
+	Outcomes []Outcome
+
+	// NotSimulated names what is configured and could not be evaluated, sorted.
+	NotSimulated []string
+	// Undecided: because of it, nothing can be said but what stands above.
+	Undecided bool
+}
+
+// Outcome is what happens to a share of the requests: a backend gets them, or the proxy answers itself.
+type Outcome struct {
+	Rule    model.RuleKey    // zero: none took the request
+	Match   Match            // of the route that took it; nil: none
+	Backend model.BackendKey // zero: none gets it
+	// Unresolved: it is the share of backends whose references don't resolve.
+	Unresolved bool
+	Mirrors    []Mirror // where copies go
+	Effect
+}
+
+// Mirror is a backend that gets copies of requests.
+type Mirror struct {
+	Backend model.BackendKey
+	Share   float64 // of the outcome's requests, at most 1
+}
+
+// Tried is a route that was compared with a request.
+type Tried struct {
+	Rule   model.RuleKey
+	Match  Match
+	Misses []string // why it doesn't take the request; none: it would
+}

@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// kindOf finds the kind of a document, or says why it can't be read.
+func (s *Schema) kindOf(doc map[string]any) (*kind.Kind, []Problem) {
+	apiVersion, problem := text(doc, "apiVersion")
+	if problem != nil {
+		return nil, problem
+	}
+	name, problem := text(doc, "kind")
+	if problem != nil {
+		return nil, problem
+	}
+	group, version := splitVersion(apiVersion)
+	k := s.catalog.Of(model.KindOf(group, name))
+	if k == nil {
+		problem, _ := s.unread(apiVersion, group, name)
+		return nil, []Problem{problem}
+	}
+	if older := k.Older[version]; older != nil {
+		return k, convert(doc, k, version, older)
+	}
+	if served := versions(k); !slices.Contains(served, apiVersion) {
+		return nil, []Problem{{Field: "apiVersion", Message: fmt.Sprintf("%s has no version %q; expected %s", name, version,
+			strings.Join(served, " or "))}}
+	}
+	return k, nil
+}
+
+// convert makes a document of an older version one of the first.
+func convert(
+	doc map[string]any, k *kind.Kind, version string, from func(map[string]any) (map[string]any, error),
+) []Problem {
+	spec, _ := doc["spec"].(map[string]any)
+	spec, err := from(spec)
+	if err != nil {
+		return []Problem{{Field: "spec", Message: fmt.Sprintf("it can't be converted from %s to %s: %v", version,
+			k.Versions[0], err)}}
+	}
+	doc["apiVersion"], doc["spec"] = k.APIVersion(), spec
+	return nil
+}
+
+// converted is the spec of a document that may be of an older version, as one of the first; as it is if that can't be.
+func converted(doc map[string]any, k *kind.Kind, spec map[string]any) map[string]any {
+	apiVersion, _ := doc["apiVersion"].(string)
+	_, version := splitVersion(apiVersion)
+	if older := k.Older[version]; older != nil && spec != nil {
+		if first, err := older(spec); err == nil {
+			return first
+		}
+	}
+	return spec
+}
+
+// versions are those in which objects of a kind may be written, with the group.
+func versions(k *kind.Kind) []string {
+	var list []string
+	for i := range k.Versions {
+		list = append(list, k.GroupVersion(i).String())
+	}
+	return list
+}
+
+func text(doc map[string]any, field string) (string, []Problem) {
+	switch v := doc[field].(type) {
+	case string:
+		if v != "" {
+			return v, nil
+		}
+	case nil:
+	default:
+		return "", []Problem{{Field: field, Message: "must be of type string, got " + shown(v)}}
+	}
+	return "", []Problem{{Field: field, Message: "is required"}}
+}
+
+// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that
+// is nearly that of a kind of its group: then meant is the kind.
+func (s *Schema) unread(apiVersion, group, name string) (_ Problem, meant *kind.Kind) {
+	var known []string
+	if group == "" {
+		known = append(known, "List")
+	}
+	for _, k := range s.catalog.All() {
+		if k.String() == name {
+			return Problem{Field: "apiVersion", Message: fmt.Sprintf("expected %q for kind %s, got %q", k.APIVersion(), name,
+				apiVersion)}, k
+		}
+		if k.Group() == group {
+			known = append(known, k.String())
+		}
+	}
+	if slices.Contains(s.catalog.NotYet, model.KindOf(group, name)) {
+		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet; this object has no effect", name),
+			Severity: model.Error}, nil
+	}
+	if near := model.Nearest(name, known); near != "" {
+		return Problem{Field: "kind", Message: fmt.Sprintf("unknown kind %q; did you mean %s?", name, near),
+			Severity: model.Error}, s.catalog.Of(model.KindOf(group, near))
+	}
+	return Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not one that Cardea reads; this object has no "+
+		"effect",
+		name, apiVersion), Severity: model.Warning}, nil
+}

@@ -1,0 +1,156 @@
+package envoy
+
+import (
+	"fmt"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// overlayFields puts what is stated, encoded, in place of what is there.
+func overlayFields(in, fields proto.Message, stated []byte) {
+	if len(stated) == 0 {
+		return
+	}
+	mustUnmarshal(stated, fields)
+	mergeFields(in.ProtoReflect(), fields.ProtoReflect())
+}
+
+// clearFields puts the zero value into fields.
+func clearFields(in proto.Message, names []string) {
+	m := in.ProtoReflect()
+	for _, name := range names {
+		m.Clear(m.Descriptor().Fields().ByName(protoreflect.Name(name)))
+	}
+}
+
+// overlayListener puts what is stated for a port into its Listener.
+func overlayListener(l *listenerv3.Listener, stated plan.ListenerFields) {
+	overlayFields(l, new(listenerv3.Listener), stated.Listener)
+	var before []*listenerv3.ListenerFilter
+	for _, f := range stated.ListenerFilters {
+		before = append(before, &listenerv3.ListenerFilter{
+			Name: f.Name, ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: unpacked(f.Config)},
+		})
+	}
+	l.ListenerFilters = append(before, l.ListenerFilters...)
+}
+
+// overlayChain puts what is stated into a filter chain.
+func overlayChain(chain *listenerv3.FilterChain, stated plan.ListenerFields) {
+	overlayFields(chain, new(listenerv3.FilterChain), stated.Chain)
+	var before []*listenerv3.Filter
+	for _, f := range stated.NetworkFilters {
+		before = append(before, &listenerv3.Filter{
+			Name: f.Name, ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: unpacked(f.Config)},
+		})
+	}
+	chain.Filters = append(before, chain.Filters...)
+	if stated.Closed {
+		chain.Filters = nil // which closes connections
+	}
+}
+
+// overlayManager puts what is stated into a connection manager.
+func overlayManager(m *hcmv3.HttpConnectionManager, stated plan.ListenerFields) {
+	overlayFields(m, new(hcmv3.HttpConnectionManager), stated.Connections)
+	clearFields(m, stated.Zero)
+	var before []*hcmv3.HttpFilter
+	for _, f := range stated.HTTPFilters {
+		before = append(before, &hcmv3.HttpFilter{
+			Name: f.Name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: unpacked(f.Config)},
+		})
+	}
+	m.HttpFilters = append(before, m.HttpFilters...)
+}
+
+// overlayTLS puts what is stated into how TLS is spoken.
+func overlayTLS(context *tlsv3.DownstreamTlsContext, stated plan.ListenerFields) {
+	overlayFields(context, new(tlsv3.DownstreamTlsContext), stated.TLS)
+}
+
+func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
+
+// statingKey names what states something for proxies apart from tables: a backend, a port or a filter chain (the others
+// are zero).
+type statingKey struct {
+	Backend  plan.BackendKey
+	Port     model.PortKey
+	Listener model.ListenerKey
+}
+
+// gateway is whose proxies they are.
+func (k statingKey) gateway() model.ObjectRef {
+	switch {
+	case k.Port != model.PortKey{}:
+		return k.Port.Gateway
+	case k.Listener != model.ListenerKey{}:
+		return k.Listener.Parent
+	}
+	return k.Backend.Gateway
+}
+
+// portPending tells of what is stated for ports what is not acknowledged, or refused.
+func (s stages) portPending(
+	p plan.Plan, lds *flow.Collection[resource.Key, resource.Resource],
+) *flow.Collection[statingKey, pending] {
+	return flow.Rename(p.Settings.Ports, "envoy/port-pending",
+		func(k model.PortKey) statingKey { return statingKey{Port: k} },
+		func(c *flow.Ctx, k model.PortKey, stated plan.ListenerSettings) (of pending, some bool) {
+			port, _ := flow.Fetch(c, p.Ports, k)
+			return s.pendingIn(c, lds, port, resource.Origin{Object: k.Gateway}, stated.From)
+		})
+}
+
+// chainPending tells the same of what is stated for filter chains.
+func (s stages) chainPending(
+	p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource],
+) *flow.Collection[statingKey, pending] {
+	return flow.Rename(p.Settings.Chains, "envoy/chain-pending",
+		func(k model.ListenerKey) statingKey { return statingKey{Listener: k} },
+		func(c *flow.Ctx, k model.ListenerKey, stated plan.ListenerSettings) (of pending, some bool) {
+			l, _ := flow.Fetch(c, p.Listeners, k)
+			port, _ := flow.Fetch(c, p.Ports, l.Port)
+			of, _ = s.pendingIn(c, lds, port, listenerOrigin(k), stated.From)
+			if stated.AsksClients() {
+				s.judge(c, l.DataPlane).secret(&of.Standing, sds, validationKey(l, stated.ListenerFields))
+			}
+			return of, !of.Standing.Acknowledged
+		})
+}
+
+// pendingIn is the standing of what an origin has in the Listeners of a port; false: all of it is acknowledged.
+func (s stages) pendingIn(
+	c *flow.Ctx, lds *flow.Collection[resource.Key, resource.Resource], port model.Port, origin resource.Origin,
+	from []model.ObjectRef,
+) (of pending, some bool) {
+	of.From, of.Standing = from, resource.Standing{Acknowledged: true}
+	judge := s.judge(c, port.DataPlane)
+	for _, in := range listenerKeys(port) {
+		r, _ := flow.Fetch(c, lds, in)
+		for _, part := range r.Parts {
+			for _, content := range part.Fragments {
+				if content.Origin == origin {
+					judge.content(&of.Standing, in, content)
+				}
+			}
+		}
+	}
+	if of.Standing.Refused != "" {
+		where := "listener " + origin.Section
+		if origin.Section == "" {
+			where = fmt.Sprintf("port %d", port.Key.Number)
+		}
+		of.Standing.Refused = where + ": " + of.Standing.Refused
+	}
+	return of, !of.Standing.Acknowledged
+}

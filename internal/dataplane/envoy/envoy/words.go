@@ -1,0 +1,87 @@
+package envoy
+
+import (
+	"regexp"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// debugText is a message that Envoy prints whole, with all that is in it, ahead of the field that it refuses.
+var debugText = regexp.MustCompile(`(?s)goo\.gle/debug.*?: (Proto constraint validation failed)`)
+
+// Words implements resource.Refusals. Envoy quotes what it refuses: a key that is there twice, the beginning of a
+// script, a whole message with an invalid field.
+func (refusals) Words(t resource.Type, was, is []*resource.Part, message string) string {
+	message = debugText.ReplaceAllString(message, "$1")
+	return withoutQuotes(message, secretsIn(t, was, is))
+}
+
+// secretsIn are the texts in a resource that must not be shown; of those types whose parts stand for themselves, in the
+// parts that differ from what was there.
+func secretsIn(t resource.Type, was, is []*resource.Part) (texts []string) {
+	collect := func(parts ...*resource.Part) {
+		m, err := Message(t)
+		if err != nil || proto.Unmarshal(resource.Resource{Parts: parts}.Flatten(nil), m) != nil {
+			return
+		}
+		tell := func(text string) { texts = append(texts, text) }
+		if table, ok := m.(*routev3.RouteConfiguration); ok {
+			hideHeaders(table, tell)
+		}
+		redact(m.ProtoReflect(), tell)
+	}
+	if t == resource.Extension {
+		collect(is...)
+		return texts
+	}
+	for c := range resource.Changes(was, is) {
+		if c.New != nil {
+			collect(c.New)
+		}
+	}
+	return texts
+}
+
+const (
+	// quote is how many bytes of a secret make a quotation. Shorter runs stand in any text.
+	quote = 8
+	// leastSecret is the length of the shortest secret that is looked for.
+	leastSecret = 4
+)
+
+// withoutQuotes replaces what of a message is quoted from secrets.
+func withoutQuotes(message string, secrets []string) string {
+	hidden := make([]bool, len(message))
+	for size := leastSecret; size <= quote; size++ { // a shorter secret counts whole
+		at := map[string][]int{} // where each run of that size begins
+		for i := range max(0, len(message)-size+1) {
+			at[message[i:i+size]] = append(at[message[i:i+size]], i)
+		}
+		for _, secret := range secrets {
+			if len(secret) < size || size < quote && len(secret) > size {
+				continue
+			}
+			for i := range len(secret) - size + 1 {
+				for _, begin := range at[secret[i:i+size]] {
+					for j := begin; j < begin+size; j++ {
+						hidden[j] = true
+					}
+				}
+			}
+		}
+	}
+	var out strings.Builder
+	for i := range len(message) {
+		switch {
+		case !hidden[i]:
+			out.WriteByte(message[i])
+		case i == 0 || !hidden[i-1]:
+			out.WriteString(redacted)
+		}
+	}
+	return strings.ToValidUTF8(out.String(), "")
+}

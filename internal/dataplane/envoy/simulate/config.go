@@ -1,0 +1,71 @@
+package simulate
+
+import (
+	"fmt"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/internal/core/request"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// Config is all resources of one proxy.
+type Config struct {
+	// Gates finds what a filter belongs to that is not simulated, by the route that it has settings for and its key; nil:
+	// nothing is known of such filters.
+	Gates func(route string, filter request.GateKey) (request.Gate, bool)
+
+	listeners map[string]*listenerv3.Listener
+	tables    map[string]*table
+	clusters  map[string]*clusterv3.Cluster
+	endpoints map[string]*endpointv3.ClusterLoadAssignment
+	secrets   map[string]bool // whether clients' certificates have to be valid by it
+
+	expressions map[string]*expression // compiled once
+}
+
+// New makes a Config without resources.
+func New() *Config {
+	return &Config{
+		listeners: map[string]*listenerv3.Listener{}, tables: map[string]*table{}, clusters: map[string]*clusterv3.Cluster{},
+		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{},
+		expressions: map[string]*expression{},
+	}
+}
+
+// Add adds a resource, or replaces it. b is the resource's message. Of an Extension only the name counts.
+func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
+	switch t {
+	case resource.Listener:
+		err = add(c.listeners, name, b, new(listenerv3.Listener))
+	case resource.Cluster:
+		err = add(c.clusters, name, b, new(clusterv3.Cluster))
+	case resource.Endpoints:
+		err = add(c.endpoints, name, b, new(endpointv3.ClusterLoadAssignment))
+	case resource.Routes:
+		c.tables[name], err = readTable(b)
+	case resource.Secret:
+		secret := new(tlsv3.Secret)
+		if err = proto.Unmarshal(b, secret); err == nil {
+			judges := secret.GetValidationContext()
+			c.secrets[name] = judges != nil &&
+				judges.GetTrustChainVerification() != tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+		}
+	case resource.Extension: // the filter is named where it is turned on
+	default:
+		err = fmt.Errorf("resources of type %s are not known", t)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", t, name, err)
+	}
+	return nil
+}
+
+func add[M proto.Message](all map[string]M, name string, b []byte, m M) error {
+	all[name] = m
+	return proto.Unmarshal(b, m)
+}

@@ -1,0 +1,118 @@
+package simulate
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"cardea.dev/cardea/internal/core/request"
+)
+
+// The bounds of what HTTP/1.1 of Envoy takes off a request because its Connection header says so.
+const (
+	mostNominated = 9
+	longestTE     = 255
+)
+
+// spread are headers that a Connection header may not name: without them a request would seem to come from elsewhere.
+var spread = []string{"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
+
+// tokens are the parts of a list, in lower case; what is empty is none.
+func tokens(list string) (parts []string) {
+	for part := range strings.SplitSeq(strings.ToLower(list), ",") {
+		if part != "" {
+			parts = append(parts, strings.TrimSpace(part))
+		}
+	}
+	return parts
+}
+
+// nomination tells why a Connection header is refused; "" if it isn't.
+func nomination(r request.Request) string {
+	connection, _ := r.Value("Connection")
+	list := tokens(connection)
+	if len(list) > mostNominated {
+		return "its Connection header names too much"
+	}
+	for _, name := range list {
+		te, _ := r.Value("Te")
+		if strings.HasPrefix(name, ":") || slices.Contains(spread, name) || name == "te" && len(te) > longestTE {
+			return "its Connection header may not name " + name
+		}
+	}
+	return ""
+}
+
+// upgrades tells whether a request asks for another protocol than HTTP.
+func upgrades(h http.Header) bool {
+	return h.Get("Upgrade") != "" && slices.Contains(tokens(h.Get("Connection")), "upgrade")
+}
+
+// hopByHop takes off what ends at the proxy: what is between it and its client, and what the client says to be so.
+func (s *simulation) hopByHop(m *hcmv3.HttpConnectionManager) {
+	h := s.request.Header
+	if upgrades(h) && strings.EqualFold(h.Get("Upgrade"), "h2c") {
+		h.Del("Upgrade")
+		h.Del("Http2-Settings")
+	}
+	for _, name := range tokens(h.Get("Connection")) {
+		switch name {
+		case "close", "connection", "http2-settings", "keep-alive", "upgrade":
+		case "te":
+			keepTrailers(h, strings.EqualFold)
+		default:
+			h.Del(name)
+		}
+	}
+	if !upgrades(h) {
+		h.Del("Connection")
+		h.Del("Upgrade")
+	}
+	if h.Get("Transfer-Encoding") != "" {
+		s.missing("transfer-encoding")
+	}
+	if strings.EqualFold(h.Get("Expect"), "100-continue") && !m.GetProxy_100Continue() {
+		h.Del("Expect")
+	}
+	for _, name := range []string{"Keep-Alive", "Proxy-Connection", "Transfer-Encoding"} {
+		h.Del(name)
+	}
+	if h.Get("Te") != "" {
+		keepTrailers(h, func(a, b string) bool { return a == b })
+	}
+	if _, found := h["Referer"]; found && !plainURL.MatchString(h.Get("Referer")) {
+		h.Set("Referer", request.MaybeReferer)
+	}
+}
+
+// keepTrailers leaves of a TE header that the client takes trailers, or nothing.
+func keepTrailers(h http.Header, same func(a, b string) bool) {
+	takes := slices.ContainsFunc(strings.Split(h.Get("Te"), ","),
+		func(t string) bool { return same(strings.TrimSpace(t), "trailers") })
+	if h.Del("Te"); takes {
+		h.Set("Te", "trailers")
+	}
+}
+
+// plainURL are URLs as they stand in a Referer, which Envoy leaves there. Of others it depends.
+var plainURL = regexp.MustCompile(`^(?i:https?)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,4})?(/[!"$-~]*)?$`)
+
+// upgrade tells whether a request goes on that may ask for another protocol.
+func (s *simulation) upgrade(m *hcmv3.HttpConnectionManager) bool {
+	if !upgrades(s.request.Header) {
+		return true
+	}
+	to := s.request.Header.Get("Upgrade")
+	allowed := slices.ContainsFunc(m.GetUpgradeConfigs(), func(c *hcmv3.HttpConnectionManager_UpgradeConfig) bool {
+		return strings.EqualFold(c.GetUpgradeType(), to) && (c.GetEnabled() == nil || c.GetEnabled().GetValue())
+	})
+	if allowed {
+		s.missing("upgrade")
+	} else {
+		s.refuse(http.StatusForbidden, "there is no upgrade to %s", to)
+	}
+	return allowed
+}

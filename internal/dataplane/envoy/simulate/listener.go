@@ -1,0 +1,155 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+
+	"cardea.dev/cardea/internal/core/request"
+)
+
+// listener finds who has the address; one for all addresses comes last.
+func (s *simulation) listener() *listenerv3.Listener {
+	var found *listenerv3.Listener
+	for _, name := range slices.Sorted(maps.Keys(s.config.listeners)) {
+		l := s.config.listeners[name]
+		socket := l.GetAddress().GetSocketAddress()
+		if socket.GetPortValue() != s.request.Port {
+			continue
+		}
+		if s.request.Address == "" || socket.GetAddress() == s.request.Address {
+			found = l
+			break
+		}
+		if ip, err := netip.ParseAddr(socket.GetAddress()); err == nil && ip.IsUnspecified() {
+			found = l
+		}
+	}
+	if found == nil {
+		s.result.Closed = fmt.Sprintf("no listener has port %d", s.request.Port)
+		return nil
+	}
+	s.result.Listener = found.GetName()
+	s.survey(found, "name", "address", "stat_prefix", "filter_chains", "default_filter_chain", "listener_filters",
+		"enable_reuse_port",
+		"per_connection_buffer_limit_bytes", "access_log", "traffic_direction", "tcp_backlog_size", "tcp_keepalive",
+		"listener_filters_timeout")
+	s.ofPeer = true
+	for _, f := range found.GetListenerFilters() {
+		proxied := new(proxyprotocolv3.ProxyProtocol)
+		switch {
+		case shortType(f.GetTypedConfig().GetTypeUrl()) == "TlsInspector":
+		case f.GetTypedConfig().UnmarshalTo(proxied) != nil:
+			s.missing(f.GetName())
+		case !proxied.GetAllowRequestsWithoutProxyProtocol(): // whether a load balancer sends a header before it
+			s.missing(f.GetName() + ".required")
+		default:
+			s.ofPeer = false
+		}
+	}
+	return found
+}
+
+// filterChain finds the chain of the connection's SNI: an exact name before a wildcard, the longest first, before none.
+func (s *simulation) filterChain(l *listenerv3.Listener) *listenerv3.FilterChain {
+	byName := map[string]*listenerv3.FilterChain{}
+	for _, chain := range l.GetFilterChains() {
+		match := chain.GetFilterChainMatch()
+		s.survey(match, "server_names")
+		if len(match.GetServerNames()) == 0 {
+			byName[""] = chain
+		}
+		for _, name := range match.GetServerNames() {
+			byName[strings.ToLower(name)] = chain
+		}
+	}
+	chain := l.GetDefaultFilterChain()
+	for _, name := range serverNames(s.request) {
+		if c, ok := byName[name]; ok {
+			chain = c
+			break
+		}
+	}
+	switch {
+	case chain != nil:
+	case !s.request.TLS:
+		s.result.Closed = "the listener speaks TLS" // by names alone, so each of its chains does
+		return nil
+	case s.request.SNI == "":
+		s.result.Closed = "no filter chain takes a connection without SNI"
+		return nil
+	default:
+		s.result.Closed = "no filter chain takes its SNI"
+		return nil
+	}
+	s.result.Chain = chain.GetName()
+	s.survey(chain, "name", "filters", "filter_chain_match", "transport_socket", "transport_socket_connect_timeout")
+	switch isTLS := chain.GetTransportSocket() != nil; {
+	case len(chain.GetFilters()) == 0:
+		s.result.Closed = "its filter chain has no filters"
+	case isTLS && !s.request.TLS:
+		s.result.Closed = "the listener speaks TLS"
+	case !isTLS && s.request.TLS:
+		s.result.Closed = "the listener doesn't speak TLS"
+	case isTLS && !s.terminates(chain):
+	default:
+		return chain
+	}
+	return nil
+}
+
+// serverNames are the names under which a chain may be found, the best first.
+func serverNames(r request.Request) []string {
+	names := []string{""}
+	if !r.TLS || r.SNI == "" {
+		return names
+	}
+	name := strings.ToLower(r.SNI)
+	names = []string{name}
+	for rest := name; ; {
+		dot := strings.IndexByte(rest, '.')
+		if dot < 0 {
+			return append(names, "")
+		}
+		names = append(names, "*"+rest[dot:])
+		rest = rest[dot+1:]
+	}
+}
+
+// terminates tells whether a TLS handshake can come about: a certificate is there.
+func (s *simulation) terminates(chain *listenerv3.FilterChain) bool {
+	context := new(tlsv3.DownstreamTlsContext)
+	if err := chain.GetTransportSocket().GetTypedConfig().UnmarshalTo(context); err != nil {
+		s.undecided(chain.GetTransportSocket().GetName())
+		return false
+	}
+	const required = "require_client_certificate"
+	s.survey(context, "common_tls_context", required, "disable_stateless_session_resumption",
+		"disable_stateful_session_resumption")
+	common := context.GetCommonTlsContext()
+	clients := common.GetValidationContextSdsSecretConfig()
+	judges, known := s.config.secrets[clients.GetName()]
+	if context.GetRequireClientCertificate().GetValue() || judges {
+		s.missing("DownstreamTlsContext." + required) // whether the client has a valid one is not known
+	}
+	s.survey(common, "tls_params", "alpn_protocols", "tls_certificate_sds_secret_configs", "tls_certificates",
+		"validation_context_sds_secret_config")
+	present := len(common.GetTlsCertificates()) > 0
+	for _, secret := range common.GetTlsCertificateSdsSecretConfigs() {
+		_, there := s.config.secrets[secret.GetName()]
+		present = present || there
+	}
+	switch {
+	case !present:
+		s.result.Closed = "the listener has no certificate"
+	case clients != nil && !known:
+		s.result.Closed = "the listener does not know who signs its clients' certificates"
+	}
+	return s.result.Closed == ""
+}

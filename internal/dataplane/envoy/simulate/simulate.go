@@ -1,0 +1,128 @@
+package simulate
+
+import (
+	"net/http"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"cardea.dev/cardea/internal/core/request"
+)
+
+// simulation is one request on its way.
+type simulation struct {
+	config  *Config
+	sent    request.Request // as the client sends it
+	request request.Request // as it is at this point
+	share   float64         // of the requests like it, that get here
+	manager *hcmv3.HttpConnectionManager
+	filters []*hcmv3.HttpFilter // of the connection manager, without the router
+	ofPeer  bool                // the client's address is the connection's
+	gates   []request.Verdict   // that the request has passed, if what they say is so
+	result  Result
+}
+
+func newSimulation(c *Config, r request.Request) *simulation {
+	return &simulation{config: c, sent: r, request: r.Clone(), share: 1}
+}
+
+// Do tells what would happen to a request.
+func (c *Config) Do(r request.Request) Result {
+	s := newSimulation(c, r)
+	if host, v := s.virtualHost(); v != nil {
+		s.route(host, v)
+	}
+	return s.result
+}
+
+// virtualHost follows a request up to its virtual host; nil if it ends before.
+func (s *simulation) virtualHost() (*table, *routev3.VirtualHost) {
+	l := s.listener()
+	if l == nil {
+		return nil, nil
+	}
+	chain := s.filterChain(l)
+	if chain == nil {
+		return nil, nil
+	}
+	manager := s.connectionManager(chain)
+	if manager == nil || !s.manage(manager) {
+		return nil, nil
+	}
+	t := s.table(manager)
+	if t == nil {
+		return nil, nil
+	}
+	h := t.find(s.request.Host)
+	if h == nil {
+		s.answer(http.StatusNotFound)
+		return nil, nil
+	}
+	v, err := h.virtualHost()
+	if err != nil {
+		s.undecided("VirtualHost")
+		return nil, nil
+	}
+	s.result.VirtualHost = v.GetName()
+	s.survey(v, "name", "domains", "routes", "request_headers_to_add", "request_headers_to_remove",
+		"response_headers_to_add",
+		"response_headers_to_remove", "typed_per_filter_config", "virtual_clusters")
+	return t, v
+}
+
+// route finds the route of a request, and follows it.
+func (s *simulation) route(t *table, v *routev3.VirtualHost) {
+	if v.GetMatcher() != nil || v.GetRequireTls() != routev3.VirtualHost_NONE {
+		s.result.Undecided = true // survey has named it
+		return
+	}
+	rest := whole()
+	for _, r := range v.GetRoutes() {
+		misses, decided := s.misses(r.GetMatch())
+		if !decided {
+			s.result.Undecided = true
+			return
+		}
+		if len(misses) > 0 {
+			continue
+		}
+		taken, known := rest.take(r.GetMatch().GetRuntimeFraction())
+		if !known {
+			s.undecided("RouteMatch.runtime_fraction of another denominator")
+			return
+		}
+		if s.share = taken; taken > 0 {
+			s.act(t, v, r)
+		}
+		if rest.isEmpty() {
+			return
+		}
+	}
+	s.share = rest.size()
+	s.answer(http.StatusNotFound)
+}
+
+// Tried is a route that was compared with a request.
+type Tried struct {
+	Route  string
+	Match  *routev3.RouteMatch
+	Misses []string // why it doesn't take the request; none: it would
+}
+
+// Try compares a request with all routes of its virtual host, in their order; the first that misses nothing gets it.
+// way is how far the request comes: without outcomes.
+func (c *Config) Try(r request.Request) (list []Tried, way Result) {
+	s := newSimulation(c, r)
+	_, v := s.virtualHost()
+	if v == nil {
+		return nil, s.result
+	}
+	for _, route := range v.GetRoutes() {
+		misses, decided := s.misses(route.GetMatch())
+		if !decided {
+			misses = append(misses, "its match can't be simulated")
+		}
+		list = append(list, Tried{route.GetName(), route.GetMatch(), misses})
+	}
+	return list, s.result
+}

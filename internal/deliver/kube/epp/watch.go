@@ -1,0 +1,144 @@
+package epp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// watch creates the informers of own objects.
+func (r *Runner) watch() error {
+	own := func(o *metav1.ListOptions) {
+		o.LabelSelector = nameLabel + "=" + app + "," + managedByLabel + "=" + manager
+	}
+	for k := range kindsEnd {
+		informer := dynamicinformer.NewFilteredDynamicInformer(r.objects, k.resource(), metav1.NamespaceAll, 0,
+			cache.Indexers{}, own).Informer()
+		if err := informer.SetTransform(trim); err != nil {
+			return err
+		}
+		if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+			r.unread(k, informer.HasSynced(), err)
+		}); err != nil {
+			return err
+		}
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { r.observe(k, o, false) },
+			UpdateFunc: func(_, o any) { r.observe(k, o, false) },
+			DeleteFunc: func(o any) { r.observe(k, o, true) },
+		}); err != nil {
+			return err
+		}
+		r.informers[k] = informer
+	}
+	return nil
+}
+
+// unread tells that objects can't be read. Until they were, nothing is done: so what a user or an operator has to mend
+// is told of each pool.
+func (r *Runner) unread(k kind, before bool, err error) {
+	r.cfg.Log.Debug("reading own objects failed; retrying", "kind", k.String(), "error", err)
+	if before || !apierrors.IsForbidden(err) {
+		return
+	}
+	r.mu.Lock()
+	planned := slices.Collect(maps.Keys(r.pickers))
+	r.mu.Unlock()
+	for _, pool := range planned {
+		r.report(pool, err.Error()+advice)
+	}
+}
+
+// trim drops what nobody reads: what is desired is compared by the generation.
+func trim(o any) (any, error) {
+	if object, ok := o.(*unstructured.Unstructured); ok {
+		fields := object.GetManagedFields()
+		for i, f := range fields {
+			fields[i] = metav1.ManagedFieldsEntry{Manager: f.Manager, Operation: f.Operation}
+		}
+		object.SetManagedFields(fields)
+		delete(object.Object, "spec")
+	}
+	return o, nil
+}
+
+// observe handles a change of an own object. It queues the pool if another client made the change, or if the change may
+// be of a rollout.
+func (r *Runner) observe(k kind, o any, deleted bool) {
+	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	object, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	ref, planned := r.named[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}]
+	known := ""
+	if r.records[ref] != nil {
+		known = r.records[ref].prints[k]
+	}
+	r.mu.Unlock()
+	switch {
+	case !planned && deleted:
+		return // Cardea deleted it, or it was deleted with its pool
+	case !planned:
+		if ref, ok = poolOf(object); !ok {
+			return
+		}
+	case !deleted && k != deployment && known == fingerprint(object):
+		return
+	}
+	r.queue.Add(ref)
+}
+
+// poolOf is the pool that an object says to belong to.
+func poolOf(o metav1.Object) (model.ObjectRef, bool) {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil {
+		return model.ObjectRef{}, false
+	}
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	if model.KindOf(group, owner.Kind) != model.KindInferencePool {
+		return model.ObjectRef{}, false
+	}
+	return model.Ref(model.KindInferencePool, o.GetNamespace(), owner.Name), true
+}
+
+// find returns an own object as the watch showed it last, or nil.
+func (r *Runner) find(k kind, name types.NamespacedName) *unstructured.Unstructured {
+	o, found, err := r.informers[k].GetStore().GetByKey(name.String())
+	if err != nil || !found {
+		return nil
+	}
+	object, _ := o.(*unstructured.Unstructured)
+	return object
+}
+
+// fingerprint changes if the desired state of an object changes. Of a kind with generations it does not change if only
+// the status is written; "": the object is not there, or is being deleted.
+func fingerprint(o *unstructured.Unstructured) string {
+	switch {
+	case o == nil || o.GetDeletionTimestamp() != nil:
+		return ""
+	case o.GetGeneration() == 0:
+		return fmt.Sprint(o.GetUID(), o.GetResourceVersion())
+	}
+	text, err := json.Marshal([]any{o.GetUID(), o.GetGeneration(), o.GetLabels(), o.GetOwnerReferences()})
+	if err != nil {
+		panic(fmt.Sprintf("pickers: %v", err))
+	}
+	return string(text)
+}

@@ -1,0 +1,52 @@
+package status
+
+import (
+	"testing"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/translate/conditions"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// TestEveryConditionIsListed: what the meaning says, whatever it is, can be written and taken away again.
+func TestEveryConditionIsListed(t *testing.T) {
+	findings := []model.Finding{
+		{Condition: "Accepted", Reason: "Invalid"}, {Condition: "ResolvedRefs", Reason: "InvalidKind"},
+		{Condition: "Conflicted", Reason: "HostnameConflict"}, {Condition: "Programmed", Reason: "Pending"},
+		{Drops: true, Section: "a"},
+	}
+	for _, c := range []struct {
+		form *form
+		said any
+		most int // conditions
+	}{
+		{formOf(model.KindGatewayClass), conditions.GatewayClass(conditions.Class{Findings: findings}), 2},
+		{formOf(model.KindGateway), conditions.Gateway(conditions.GatewayFacts{Findings: findings,
+			Listeners: []conditions.Listener{
+				{Section: "http", Findings: findings, Overlaps: true},
+				{Section: "other", Serves: true, Standing: resource.Standing{Refused: "no"}},
+			}}), 5},
+		{formOf(model.KindHTTPRoute), gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(conditions.RouteFacts{
+			Controller: model.ControllerName, Rules: 2, Findings: findings,
+			Parents: []conditions.Parent{{Attached: true, Standing: []resource.Standing{{Acknowledged: true}}}},
+		})}, 4},
+		{formOf(model.KindXBackend), conditions.Backend(conditions.BackendFacts{
+			Controller: model.ControllerName, Findings: findings,
+			Gateways: []model.ObjectRef{model.Ref(model.KindGateway, "a", "g")},
+		}), 2},
+	} {
+		p, err := c.form.want(encoded(c.said), model.ControllerName)
+		if err != nil {
+			t.Errorf("%T: %v", c.said, err)
+		}
+		most := len(p.conditions)
+		for _, e := range p.entries {
+			most = max(most, len(e.conditions))
+		}
+		if most != c.most {
+			t.Errorf("%T: %d conditions, want %d: this test does not see all of them", c.said, most, c.most)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package xds
+
+import (
+	"slices"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// locked finds or makes a Gateway's set, and locks it. The server's lock is not held meanwhile: who waits for one
+// Gateway holds up no other.
+func (s *Server) locked(gateway model.ObjectRef) *set {
+	for {
+		s.mu.Lock()
+		if s.sets[gateway] == nil {
+			s.sets[gateway] = newSet(gateway, s.protocol)
+		}
+		set := s.sets[gateway]
+		s.mu.Unlock()
+		set.mu.Lock()
+		if !set.gone {
+			return set
+		}
+		set.mu.Unlock()
+	}
+}
+
+// join takes a proxy in, unless there are too many.
+func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) (*stream, error) {
+	set := s.locked(gateway)
+	defer set.mu.Unlock()
+	if err := s.cfg.Limits.admit(set, id); err != nil {
+		return nil, s.limited(gateway, id, err)
+	}
+	st := newStream(set, id, proxy)
+	st.wake = wake
+	s.publish(set)
+	s.metrics.streams.Inc()
+	return st, nil
+}
+
+// leave takes a proxy out, and forgets a Gateway that has neither resources nor proxies.
+func (s *Server) leave(st *stream) {
+	st.set.mu.Lock()
+	defer st.set.mu.Unlock()
+	st.now = s.cfg.Now()
+	st.close()
+	s.publish(st.set)
+	s.metrics.streams.Dec()
+	s.forget(st.set)
+}
+
+// forget forgets a set that is empty, whose lock is held. The row goes before another set can be made, which has its
+// own.
+func (s *Server) forget(set *set) {
+	if !set.empty() {
+		return
+	}
+	set.gone = true
+	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, set.gateway) })
+	s.mu.Lock()
+	delete(s.sets, set.gateway)
+	s.mu.Unlock()
+}
+
+// turn gives a Gateway's set one turn's changes, all or none of which a proxy sees.
+func (s *Server) turn(gateway model.ObjectRef, updates []update, rev flow.Rev, at time.Time) {
+	set := s.locked(gateway)
+	defer set.mu.Unlock()
+	set.rev = rev
+	set.turn(updates, at)
+	s.publish(set)
+	s.forget(set)
+}
+
+// step runs the core for one stream: it takes a request, if there is one, and returns what to send. An error ends the
+// stream.
+func (s *Server) step(st *stream, req *discoveryv3.DeltaDiscoveryRequest) ([]*response, time.Time, error) {
+	st.set.mu.Lock()
+	defer st.set.mu.Unlock()
+	st.now = s.cfg.Now()
+	if req != nil {
+		if err := s.cfg.Limits.fits(st, req); err != nil {
+			return nil, time.Time{}, s.limited(st.set.gateway, st.id, err)
+		}
+		if t := s.protocol.ofURL(req.GetTypeUrl()); t != nil && req.GetResponseNonce() != "" {
+			s.metrics.answered(t.Type, req.GetErrorDetail() != nil)
+		}
+		st.request(req)
+	}
+	out, wait := st.step()
+	for _, k := range st.took {
+		s.metrics.took.WithLabelValues(k.typ.String()).Observe(k.d.Seconds())
+	}
+	st.took = nil
+	s.publish(st.set)
+	return out, wait, nil
+}
+
+// publish brings what the core has to tell into the graph. The set's lock is held, so that news keep their order;
+// Apply only queues.
+func (s *Server) publish(set *set) {
+	n := set.news
+	if n.empty() {
+		return
+	}
+	set.news = news{}
+	fb := s.cfg.Feedback
+	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) {
+		for k := range n.removed {
+			fb.Acked.Delete(b, k)
+		}
+		for k, hash := range n.acked {
+			fb.Acked.Set(b, k, hash)
+		}
+		for k := range n.ended {
+			fb.Refused.Delete(b, k)
+		}
+		for k, said := range n.refused {
+			fb.Refused.Set(b, k, said)
+		}
+		if n.proxies != nil {
+			fb.Proxies.Set(b, set.gateway, *n.proxies)
+		}
+	})
+	for k := range n.refused {
+		s.metrics.refusals.WithLabelValues(k.Origin.Object.Kind().String()).Inc()
+	}
+	s.warn(set.gateway, n.refused)
+	for _, said := range n.unattributed {
+		s.cfg.Log.Warn("refused by proxy, and nothing in it is refused alone: proxies keep what they have until it changes",
+			"gateway", set.gateway.String(), "type", said.Type.String(), "name", said.Name, "said", said.Message)
+	}
+	for _, r := range n.trials {
+		s.cfg.Log.Info("refused content found", "gateway", set.gateway.String(),
+			"rejected", r.rejected, "of", r.suspects, "rounds", r.rounds, "in", r.took)
+	}
+}
+
+// warn logs refusals: a line for each resource and what was said of it, however many it was made of.
+func (s *Server) warn(gateway model.ObjectRef, refused map[resource.RefusalKey]resource.Refusal) {
+	origins := map[resource.Refusal][]string{}
+	for k, said := range refused {
+		name := k.Origin.Object.String()
+		if k.Origin.Section != "" {
+			name += "#" + k.Origin.Section
+		}
+		origins[said] = append(origins[said], name)
+	}
+	for said, names := range origins {
+		slices.Sort(names)
+		names = slices.Compact(names)
+		count := len(names)
+		s.cfg.Log.Warn("refused by proxy", "gateway", gateway.String(), "type", said.Type.String(), "name", said.Name,
+			"said", said.Message, "count", count, "origins", names[:min(count, loggedOrigins)])
+	}
+}
+
+// loggedOrigins is how many origins of a refused resource a line names.
+const loggedOrigins = 10

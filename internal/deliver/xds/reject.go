@@ -1,0 +1,265 @@
+package xds
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// rejection is content that a proxy refused: a row of Feedback.Refused. It ends when no current value has that content
+// any more, also not by a substitute; when its proxy is gone; or with another reason to try it again.
+type rejection struct {
+	said  resource.Refusal
+	by    resource.Proxy
+	group int  // of those that were refused together, none of them alone: they end together. 0: it was refused alone
+	whole bool // its resource was refused as a whole: no substitute comes
+}
+
+type content struct {
+	fragment resource.Fragment
+	rejection
+}
+
+func (s *set) refusalKey(f resource.Fragment) resource.RefusalKey {
+	return resource.RefusalKey{Gateway: s.gateway, Origin: f.Origin, Variant: f.Variant, Hash: f.Hash}
+}
+
+// isRejected tells whether a fragment is content that was refused, and not its substitute.
+func (s *set) isRejected(f resource.Fragment) bool {
+	return len(s.rejections) > 0 && !f.Refused && s.rejections[s.refusalKey(f)] != nil
+}
+
+func fragmentsOf(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
+	return func(yield func(*resource.Part, resource.Fragment) bool) {
+		for _, p := range v.parts() {
+			for _, f := range p.Fragments {
+				if !yield(p, f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *set) all() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, byName := range s.entries {
+			for _, e := range byName {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reject makes rows of content that is still current, and tells how many. It looks through everything, once for all
+// that was found: refusals are rare, but may concern thousands.
+func (s *set) reject(list []content) (told int) {
+	fresh := map[resource.RefusalKey]*content{}
+	for i := range list {
+		fresh[s.refusalKey(list[i].fragment)] = &list[i]
+	}
+	for e := range s.all() {
+		for p, f := range fragmentsOf(e.current) {
+			k := s.refusalKey(f)
+			c := fresh[k]
+			if c == nil {
+				continue
+			}
+			if old := s.rejections[k]; old != &c.rejection {
+				told++
+				if old == nil || old.said != c.said {
+					s.news.refuse(k, c.said)
+				}
+				c.whole = c.whole && (old == nil || old.whole) // where there is a substitute it stays
+				s.rejections[k] = &c.rejection
+			}
+			if !f.Refused {
+				e.unreplaced = true
+				s.keepAccepted(e, p.ID)
+			}
+		}
+		s.dropKept(e, fresh)
+	}
+	return told
+}
+
+// keepAccepted keeps the part that was accepted in the place of one that is refused.
+func (s *set) keepAccepted(e *entry, id string) {
+	if !s.spec(e.name.Type).KeepsParts {
+		return
+	}
+	from := e.confirmed
+	if e.refusal != nil && e.refusal.accepted != nil {
+		from = e.refusal.accepted
+	}
+	if p := from.part(id); p != nil && !isSubstitute(p) {
+		e.keep(p)
+	}
+}
+
+// dropKept drops what is kept and was refused, by another proxy than took it. Proxies get what the graph says.
+func (s *set) dropKept(e *entry, fresh map[resource.RefusalKey]*content) {
+	before := len(e.kept)
+	maps.DeleteFunc(e.kept, func(_ string, p *resource.Part) bool {
+		return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
+			return !f.Refused && fresh[s.refusalKey(f)] != nil
+		})
+	})
+	if len(e.kept) < before && e.state == serving {
+		s.serve(e)
+	}
+}
+
+// isUnreplaced tells whether current has content that was refused and for which a substitute will come.
+func (s *set) isUnreplaced(e *entry) bool {
+	if !e.unreplaced {
+		return false
+	}
+	for _, f := range fragmentsOf(e.current) {
+		if s.isRejected(f) && !s.rejections[s.refusalKey(f)].whole {
+			return true
+		}
+	}
+	e.unreplaced = false
+	return false
+}
+
+// compareRejected looks for refused content in a part that changes.
+func (s *set) compareRejected(e *entry, c resource.Change) {
+	if len(s.rejections) == 0 {
+		return
+	}
+	if c.New != nil {
+		for _, f := range c.New.Fragments {
+			e.unreplaced = e.unreplaced || s.isRejected(f)
+		}
+	}
+	if c.Old != nil {
+		for _, f := range c.Old.Fragments {
+			s.stale = s.stale || s.rejections[s.refusalKey(f)] != nil
+		}
+	}
+}
+
+// endStale ends the rejections of content that is nowhere any more.
+func (s *set) endStale() {
+	if !s.stale {
+		return
+	}
+	s.stale = false
+	gone := maps.Clone(s.rejections)
+	for e := range s.all() {
+		for _, f := range fragmentsOf(e.current) {
+			delete(gone, s.refusalKey(f))
+		}
+	}
+	s.end(func(k resource.RefusalKey, _ *rejection) bool { return gone[k] != nil })
+}
+
+// end ends rejections, and those that are in one group with them: any of these may have been the bad one. What waited
+// for their substitutes is served.
+func (s *set) end(is func(resource.RefusalKey, *rejection) bool) {
+	groups := map[int]bool{}
+	for k, r := range s.rejections {
+		if is(k, r) {
+			groups[r.group] = r.group > 0
+		}
+	}
+	whole := map[resource.RefusalKey]bool{} // of those that ended
+	for k, r := range s.rejections {
+		if groups[r.group] || is(k, r) {
+			whole[k] = r.whole
+			delete(s.rejections, k)
+			s.news.end(k)
+		}
+	}
+	if len(whole) == 0 {
+		return
+	}
+	for e := range s.suspended {
+		if e.state == replacing || e.state == rejected && s.holds(e.current, whole) {
+			s.serve(e)
+		}
+	}
+}
+
+func (s *set) holds(v *version, content map[resource.RefusalKey]bool) bool {
+	for _, f := range fragmentsOf(v) {
+		if content[s.refusalKey(f)] {
+			return true
+		}
+	}
+	return false
+}
+
+// retryUsers tries again what was refused of parts that need an embedded resource, which is another one now.
+func (s *set) retryUsers(n resource.Name) {
+	if len(s.rejections) == 0 {
+		return
+	}
+	again := map[resource.RefusalKey]bool{}
+	for _, t := range s.spec(n.Type).Embedded {
+		for _, e := range s.entries[t] {
+			for p, f := range fragmentsOf(e.current) {
+				if slices.Contains(p.Needs, n) {
+					again[s.refusalKey(f)] = true
+				}
+			}
+		}
+	}
+	s.end(func(k resource.RefusalKey, _ *rejection) bool { return again[k] })
+}
+
+// absence is how long a proxy is away before it is gone. What it refused is then offered again: one that refuses it
+// then answers for it. A proxy that comes back is the same by its node's id and its version, and nothing is tried again
+// for it.
+const absence = time.Minute
+
+// disconnected ends the trial of a proxy whose stream ended. What it refused for good stays for a while: it may come
+// back.
+func (s *set) disconnected(st *stream) {
+	for e := range s.suspended {
+		if e.state == onTrial && e.refusal.stream == st {
+			s.withdraw(e)
+			s.serve(e)
+		}
+	}
+	if s.trial != nil && s.trial.proxy == st {
+		s.trial = nil
+	}
+	s.openTrial(st.now)
+	for other := range s.streams {
+		if other.who() == st.who() {
+			return
+		}
+	}
+	if len(s.rejections)+len(s.suspended) > 0 {
+		s.absent[st.who()] = st.now
+		for other := range s.streams {
+			other.wake() // to look again when it is gone
+		}
+	}
+}
+
+// endAbsences offers again what was refused by proxies that are gone.
+func (st *stream) endAbsences() {
+	s := st.set
+	for proxy, since := range s.absent {
+		if until := since.Add(absence); st.now.Before(until) {
+			st.later(until)
+			continue
+		}
+		delete(s.absent, proxy)
+		s.end(func(_ resource.RefusalKey, r *rejection) bool { return r.by == proxy })
+		for e := range s.suspended {
+			if e.state == rejected && e.refusal.stream.who() == proxy {
+				s.serve(e)
+			}
+		}
+	}
+}

@@ -1,5 +1,0 @@
-module cardea.dev/cardea/internal/e2e/parts/httpbin
-
-go 1.26.0
-
-require github.com/mccutchen/go-httpbin/v2 v2.26.0

@@ -1,0 +1,28 @@
+package epp
+
+import "sync"
+
+// names bounds how many values a label has. The first ones keep their names; the rest is "other".
+type names struct {
+	most int
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func newNames(most int) *names { return &names{most: most, seen: map[string]bool{}} }
+
+func (n *names) of(name string) string {
+	if len(name) > 100 {
+		return "other"
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.seen[name] {
+		if len(n.seen) >= n.most {
+			return "other"
+		}
+		n.seen[name] = true
+	}
+	return name
+}

@@ -1,0 +1,67 @@
+package auth
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/ledger"
+)
+
+// builtin are the groups of Kubernetes' own kinds, by kind.
+var builtin = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for k := range scheme.Scheme.AllKnownTypes() {
+		if !slices.Contains(all[k.Kind], k.Group) {
+			all[k.Kind] = append(all[k.Kind], k.Group)
+		}
+	}
+	return all
+})
+
+// Groups are the groups of a kind of Kubernetes' own: several of "Event". None: it has no such kind.
+func Groups(kind string) []string { return builtin()[kind] }
+
+// grouped are the kinds of a grant with their groups. A kind that states none is that of all groups that are known to
+// have one, and of no other: whoever defines a kind of the same name in a group of their own is given nothing by it.
+func grouped(kinds []string, groups func(kind string) []string) (list []string) {
+	for _, word := range kinds {
+		known := groups(word)
+		if word == "*" || strings.Contains(word, ".") || len(known) == 0 {
+			list = append(list, word) // without a group, it is of the core
+			continue
+		}
+		for _, group := range known {
+			list = append(list, strings.TrimSuffix(word+"."+group, "."))
+		}
+	}
+	return list
+}
+
+// GroupsOf are those of the kinds of a catalog, and of Kubernetes' own.
+func GroupsOf(catalog *kind.Catalog) func(kind string) []string {
+	return func(word string) []string {
+		list := slices.Clone(Groups(word))
+		for _, k := range catalog.All() {
+			if k.Kind.String() == word && !slices.Contains(list, k.Group()) {
+				list = append(list, k.Group())
+			}
+		}
+		return list
+	}
+}
+
+// CheckGrant refuses a grant that names a kind without a group of which no group is known: it would let nobody do
+// anything.
+func CheckGrant(g ledger.Grant, groups func(kind string) []string) error {
+	for _, word := range g.Kinds {
+		if word != "*" && !strings.Contains(word, ".") && len(groups(word)) == 0 {
+			return &ledger.Error{Code: ledger.Invalid, Object: "Grant " + g.Name, Field: "kinds",
+				Message: word + " is no kind that is known without its group", Fix: "write it as " + word + ".GROUP"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/rest"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// Config is what the routes are made of, as of package rest.
+type Config struct {
+	Ledger  ledger.Ledger
+	Callers rest.Callers
+	Admit   rest.Admit   // nil: every object is admitted
+	Limits  *rest.Limits // nil: its own
+	Log     *slog.Logger
+	Unknown func() // called for each request whose caller is not known; nil: nobody counts them
+}
+
+type server struct{ Config }
+
+// New makes the routes.
+func New(c Config) http.Handler {
+	s := &server{c}
+	if s.Limits == nil {
+		s.Limits = rest.NewLimits(0)
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("POST /api/v1/resources", s.known(s.create))
+	mux.HandleFunc("GET /api/v1/resources", s.known(s.list))
+	mux.HandleFunc("GET /api/v1/resources/{id}", s.known(s.get))
+	mux.HandleFunc("PUT /api/v1/resources/{id}", s.known(s.update))
+	mux.HandleFunc("DELETE /api/v1/resources/{id}", s.known(s.delete))
+	return mux
+}
+
+// handler answers a status and a body, or an error.
+type handler func(w http.ResponseWriter, r *http.Request, who ledger.Caller) (status int, body any, err error)
+
+// known has a handler called for callers that are known.
+func (s *server) known(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, err := s.Callers.Caller(r)
+		if ledger.CodeOf(err) == ledger.Unknown && s.Unknown != nil {
+			s.Unknown()
+		}
+		var status int
+		var body any
+		if err == nil {
+			status, body, err = h(w, r.WithContext(rest.As(r.Context(), who, attempt(r, who).Request)), who)
+		}
+		if err != nil {
+			status, body = s.failure(w, r, err)
+		}
+		answer(w, status, body)
+	}
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.Encode(body)
+}
+
+type failure struct {
+	Error string `json:"error"`
+}
+
+// failure is an error as Kontrol's clients read it. What is not the client's business is logged, and not told.
+func (s *server) failure(w http.ResponseWriter, r *http.Request, err error) (int, failure) {
+	e, ok := errors.AsType[*ledger.Error](err)
+	p, is := errors.AsType[*wire.Problem](err)
+	switch {
+	case is:
+		e = p.Ledger()
+	case ok && e.Code == ledger.Unprotected:
+		s.Log.Error("a Secret can't be sealed or opened", "request", r.Method+" "+r.URL.EscapedPath(), "error", err)
+		e = rest.Unprotected(e)
+		p = wire.ProblemOf(e)
+	case ok:
+		p = wire.ProblemOf(e)
+	default:
+		s.Log.Error("ledger request failed", "request", r.Method+" "+r.URL.EscapedPath(), "error", err)
+		return http.StatusInternalServerError, failure{"the server failed; its log says why"}
+	}
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	switch p.Status {
+	case http.StatusUnprocessableEntity:
+		p.Status = http.StatusBadRequest
+	case http.StatusPreconditionFailed:
+		p.Status = http.StatusConflict
+	}
+	return p.Status, failure{e.Error()}
+}
+
+func (s *server) health(w http.ResponseWriter, r *http.Request) {
+	if _, err := s.Ledger.Head(r.Context()); err != nil {
+		answer(w, http.StatusServiceUnavailable, failure{"the database can't be read"})
+		return
+	}
+	answer(w, http.StatusOK, map[string]string{"status": "healthy"})
+}
+
+// may refuses what a caller may not do, and notes that.
+func (s *server) may(r *http.Request, who ledger.Caller, p ledger.Permission, k ledger.Key) error {
+	return s.guard().May(r.Context(), attempt(r, who), p, k)
+}
+
+func (s *server) guard() rest.Guard {
+	return rest.Guard{Callers: s.Callers, Ledger: s.Ledger, Limits: s.Limits, Log: s.Log}
+}
+
+func attempt(r *http.Request, who ledger.Caller) rest.Attempt {
+	return rest.Attempt{Caller: who, Request: r.Method + " " + r.URL.EscapedPath()}
+}
+
+// read decodes a request's body, once it is known that its sender may do something with it. What it takes up is given
+// back by done.
+func (s *server) read(w http.ResponseWriter, r *http.Request, who ledger.Caller, into any) (done func(), err error) {
+	done, err = s.Limits.Body(w, r, attempt(r, who).Subject(), rest.BodyBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := decode(r.Body, into); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
+
+func decode(body io.Reader, into any) error {
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return rest.BrokenOff(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &ledger.Error{Code: ledger.Invalid, Message: "the request is not the JSON that is expected: " + err.Error()}
+	}
+	if d.More() {
+		return &ledger.Error{Code: ledger.Invalid, Message: "the request has more than one JSON value"}
+	}
+	return nil
+}

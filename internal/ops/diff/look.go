@@ -1,0 +1,174 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// look reads all that the comparison needs from the View of a Try: what the edits change, and no more, since turns wait
+// meanwhile.
+func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
+	for _, k := range d.world.Sources.Catalog.All() {
+		for _, o := range d.world.Sources.Of(k.Kind).Staged(v) {
+			report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
+			if !o.Added && !o.Removed {
+				report.addFields(k, o.Ref, o.Was, o.Is)
+			}
+		}
+	}
+	findings := d.world.NewFindings(v)
+	if d.foretold != nil {
+		findings = append(findings, d.foretold(v)...)
+	}
+	for _, f := range findings {
+		text := f.Object.String() + ": " + f.Says()
+		if f.Severity == model.Error && !d.doubtful(f) {
+			report.Refused = append(report.Refused, text)
+		} else {
+			report.Warnings = append(report.Warnings, text)
+		}
+	}
+	var tables []changedTable
+	var listeners []changedListener
+	var around []resource.Key
+	for _, t := range resource.Types() {
+		for change := range flow.Staged(v, d.world.Outputs.Of(t)) {
+			was, existed := d.before(v, change.Key)
+			is, exists := d.after(v, change.Key)
+			switch {
+			case existed == exists && was.Version == is.Version:
+			case t == resource.Extension && !states(was) && !states(is): // each Gateway has them
+			case t == resource.Routes:
+				tables = append(tables, changedTable{key: change.Key, domains: changedParts(was.Parts, is.Parts)})
+			default:
+				if t == resource.Listener {
+					listeners = append(listeners, listenerChange(change.Key, was, is))
+					around = append(around, behind(change.Key.Gateway, was, is)...)
+				}
+				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, !exists), change.Key.Gateway.NamespacedName(), t,
+					change.Key.Name)
+				report.Resources = append(report.Resources, text)
+			}
+		}
+	}
+	tables = d.whole(v, tables, around)
+	unsigned := func(a, b string) int { return strings.Compare(a[2:], b[2:]) }
+	slices.SortFunc(report.Objects, unsigned)
+	slices.SortFunc(report.Resources, unsigned)
+	slices.SortStableFunc(report.Fields, func(a, b Field) int { return strings.Compare(a.Object, b.Object) })
+	slices.SortFunc(tables, func(a, b changedTable) int {
+		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
+	})
+	slices.SortFunc(listeners, func(a, b changedListener) int {
+		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
+	})
+	scenes = d.scenes(v, tables, listeners, d.moves(v))
+	report.Access = d.access(v)
+	if more := len(report.Access) - listed; more > 0 {
+		report.Access, report.MoreAccess = report.Access[:listed], more
+	}
+	report.DataPlanes = d.dataPlanes(v, scenes)
+	return report, scenes
+}
+
+// states tells whether a resource holds what an object states.
+func states(r resource.Resource) bool {
+	return slices.ContainsFunc(r.Parts, func(p *resource.Part) bool { return len(p.Fragments) > 0 })
+}
+
+func sign(added, removed bool) string {
+	switch {
+	case added:
+		return "+"
+	case removed:
+		return "-"
+	}
+	return "~"
+}
+
+// changedTable is a route table that differs, and the domains whose virtual hosts do.
+type changedTable struct {
+	key     resource.Key
+	domains []string
+	around  bool // what its listener states for all requests differs: domains are all
+}
+
+// behind are the tables of the parts of a listener that were there before under the same names, and state something
+// else. Those with other names have requests of their own (listenerChange).
+func behind(gateway model.ObjectRef, was, is resource.Resource) (list []resource.Key) {
+	for _, p := range is.Parts {
+		old := resource.Find(was.Parts, p.ID)
+		if old == nil || same(old, p) || !slices.Equal(old.Claims, p.Claims) {
+			continue
+		}
+		for _, n := range p.Needs {
+			if n.Type == resource.Routes {
+				list = append(list, resource.Key{Gateway: gateway, Type: n.Type, Name: n.Name})
+			}
+		}
+	}
+	return list
+}
+
+// whole adds tables with all their domains.
+func (d *Differ) whole(v flow.View, tables []changedTable, keys []resource.Key) []changedTable {
+	for _, key := range keys {
+		was, _ := d.before(v, key)
+		is, _ := d.after(v, key)
+		t := changedTable{key: key, around: true}
+		for _, p := range slices.Concat(was.Parts, is.Parts) {
+			if p.ID != "" {
+				t.domains = append(t.domains, p.ID)
+			}
+		}
+		slices.Sort(t.domains)
+		t.domains = slices.Compact(t.domains)
+		tables = slices.DeleteFunc(tables, func(o changedTable) bool { return o.key == key })
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// changedParts are the domains of two tables whose virtual hosts differ, in order. Where what all hosts of a table
+// share differs, such as what a policy of the Gateway states, all do.
+func changedParts(a, b []*resource.Part) (domains []string) {
+	shared := !slices.EqualFunc(sharedParts(a), sharedParts(b), same)
+	note := func(p *resource.Part) {
+		if p.ID != "" {
+			domains = append(domains, p.ID)
+		}
+	}
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].ID < b[0].ID:
+			note(a[0])
+			a = a[1:]
+		case len(a) == 0 || b[0].ID < a[0].ID:
+			note(b[0])
+			b = b[1:]
+		default:
+			if shared || !same(a[0], b[0]) {
+				note(a[0])
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	return domains
+}
+
+// sharedParts are those of no domain, which come first: parts are in the order of their IDs.
+func sharedParts(list []*resource.Part) []*resource.Part {
+	n := slices.IndexFunc(list, func(p *resource.Part) bool { return p.ID != "" })
+	if n < 0 {
+		return list
+	}
+	return list[:n]
+}
+
+func same(a, b *resource.Part) bool { return a == b || a.Hash == b.Hash }

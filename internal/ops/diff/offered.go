@@ -1,0 +1,83 @@
+package diff
+
+import (
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// before finds a resource as proxies are offered it: what was rendered, or what they accepted before something of that
+// was refused.
+func (d *Differ) before(v flow.View, key resource.Key) (resource.Resource, bool) {
+	if instead, apart := d.instead(key); instead != nil {
+		return *instead, true
+	} else if apart {
+		return resource.Resource{}, false
+	}
+	return flow.Before(v, d.world.Outputs.Of(key.Type), key)
+}
+
+// after finds a resource as proxies would be offered it. What was refused, and is not changed by the edits, stays
+// refused, and what is offered in its place stays, too; what the edits change is taken to be accepted.
+func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) {
+	is, exists := flow.Get(v, d.world.Outputs.Of(key.Type), key)
+	instead, apart := d.instead(key)
+	if !apart {
+		return is, exists
+	}
+	was, existed := flow.Before(v, d.world.Outputs.Of(key.Type), key)
+	switch {
+	case existed != exists:
+		return is, exists
+	case was.Version == is.Version:
+		return d.before(v, key)
+	}
+	var offered []*resource.Part
+	if instead != nil {
+		offered = instead.Parts
+	}
+	var parts []*resource.Part
+	for _, p := range is.Parts {
+		if old := resource.Find(was.Parts, p.ID); old == nil || old.Hash != p.Hash {
+			parts = append(parts, p)
+		} else if kept := resource.Find(offered, p.ID); kept != nil {
+			if kept.Hash != p.Hash && resource.Claimed(kept, is.Parts) {
+				kept = p
+			}
+			parts = append(parts, kept)
+		}
+	}
+	for _, p := range offered { // virtual hosts that are kept for a filter chain
+		if resource.Find(was.Parts, p.ID) == nil && resource.Find(is.Parts, p.ID) == nil && held(p, is.Parts) {
+			parts = append(parts, p)
+		}
+	}
+	slices.SortFunc(parts, func(a, b *resource.Part) int { return strings.Compare(a.ID, b.ID) })
+	if len(parts) == 0 {
+		return resource.Resource{}, false
+	}
+	r := resource.Join(parts...)
+	r.Warms, r.Binds = is.Warms, is.Binds
+	return r, true
+}
+
+// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered
+// that.
+func (d *Differ) instead(key resource.Key) (instead *resource.Resource, apart bool) {
+	if d.offered == nil {
+		return nil, false
+	}
+	return d.offered(key)
+}
+
+// held tells whether all that a part was made of is in some part.
+func held(p *resource.Part, in []*resource.Part) bool {
+	return !slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
+		return !slices.ContainsFunc(in, func(p *resource.Part) bool {
+			return slices.ContainsFunc(p.Fragments,
+				func(o resource.Fragment) bool { return o.Origin == f.Origin && o.Variant == f.Variant })
+		})
+	})
+}

@@ -1,0 +1,184 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/request"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+const (
+	listed = 50   // requests that are listed
+	asked  = 2000 // requests that are compared
+)
+
+// comparison compares what is offered without an edit and would be with it.
+type comparison struct {
+	report *Report
+	seen   map[string]bool // requests that were compared, by Gateway
+	left   int             // how many more may be
+}
+
+// compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that
+// witness what differs of listeners, the routes that differ, and the backends that move.
+func (c *comparison) compare(s *scene) error {
+	before, err := newSide(s.was, s.before, s.gates[0])
+	if err != nil {
+		return err
+	}
+	after, err := newSide(s.is, s.after, s.gates[1])
+	if err != nil {
+		return err
+	}
+	for _, m := range s.moves {
+		before.moved[m.key.Backend], after.moved[m.key.Backend] = m.before, m.after
+	}
+	name := s.gateway.NamespacedName()
+	about := func() *subject {
+		return &subject{comparison: c, gateway: name, before: before, after: after, told: map[contrast]int{}}
+	}
+	for _, l := range s.listeners {
+		for _, r := range l.witnesses {
+			about().ask(r)
+		}
+	}
+	var around []func() // asks for what is stated for many routes, after those that differ themselves
+	all := about()
+	for _, t := range s.tables {
+		table := nameOf(t.key)
+		entrances := entrances(table, before, after)
+		for _, domain := range t.domains {
+			of := Route{Gateway: name, Port: s.is.Place(t.key), Host: domain}
+			was, is := before.Routes(table, domain), after.Routes(table, domain)
+			if len(was)+len(is) == 0 { // a host of a listener without routes there: it came or left
+				for _, from := range entrances {
+					about().ask(request.At(from, domain))
+				}
+			}
+			ask := func(about func() *subject, list []forms) {
+				for _, r := range list {
+					if c.left <= 0 {
+						c.report.Unasked++
+						continue
+					}
+					for _, from := range entrances {
+						about().route(r, from, domain)
+					}
+				}
+			}
+			differ, others := c.routes(of, was, is, t.around)
+			ask(about, differ)
+			around = append(around, func() { ask(func() *subject { return all }, others) })
+		}
+	}
+	for _, ask := range around {
+		ask()
+	}
+	for _, m := range s.moves {
+		c.leads(m.led, after, func(l lead, r request.Route) {
+			for _, from := range entrances(l.table, after) {
+				about().ask(r.Match.Witnesses(from, l.domain)[0])
+			}
+		})
+	}
+	return nil
+}
+
+// entrances are those of a table in the last of the sides that has some.
+func entrances(table resource.Name, sides ...side) (list []request.Request) {
+	for i := len(sides) - 1; i >= 0 && len(list) == 0; i-- {
+		list = sides[i].Entrances(table)
+	}
+	return list
+}
+
+// leads visits the routes of the rules that lead to a backend, as many as may be asked for. The leads of one virtual
+// host follow each other.
+func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)) {
+	for len(list) > 0 {
+		at, n := list[0], 1
+		rules := map[model.RuleKey]bool{at.rule: true}
+		for ; n < len(list) && list[n].table == at.table && list[n].domain == at.domain; n++ {
+			rules[list[n].rule] = true
+		}
+		list = list[n:]
+		for _, r := range in.Routes(at.table, at.domain) {
+			if !rules[r.Rule] {
+				continue
+			}
+			if c.left <= 0 {
+				c.report.Unasked++
+				continue
+			}
+			visit(at, r)
+		}
+	}
+}
+
+// forms are what a route was and is: both, if it differs in what it does.
+type forms []request.Route
+
+// routes lists the routes that differ, and gives those whose matches or place something may have changed. Others are
+// the same as before, and what is stated around them is not: in the table, or around that.
+func (c *comparison) routes(of Route, was, is []request.Route, around bool) (differ, others []forms) {
+	wasKeys, before := index(was)
+	isKeys, after := index(is)
+	say := func(change string, f ...request.Route) {
+		of.Change, of.Object, of.Match = change, f[0].Rule.Route.String(), f[0].Match.Words().String()
+		c.report.Routes = append(c.report.Routes, of)
+		differ = append(differ, f)
+	}
+	for i, r := range is {
+		switch old, found := before[isKeys[i]]; {
+		case !found:
+			say("+", r)
+		case old.Content != r.Content:
+			say("~", old, r)
+		case around || old.Around != r.Around:
+			others = append(others, forms{old, r})
+		}
+	}
+	for i, r := range was {
+		if _, found := after[wasKeys[i]]; !found {
+			say("-", r)
+		}
+	}
+	if len(differ)+len(others) == 0 { // their order is what differs
+		for _, r := range is {
+			differ = append(differ, forms{r})
+		}
+	}
+	return differ, others
+}
+
+// identity is what makes a route the same one before and after: its rule, what it matches, and its place among equals.
+type identity struct {
+	rule    model.RuleKey
+	match   string
+	ordinal int
+}
+
+func index(list []request.Route) (keys []identity, routes map[identity]request.Route) {
+	routes = map[identity]request.Route{}
+	for _, r := range list {
+		key := identity{rule: r.Rule, match: r.Match.Words().String()}
+		for _, taken := routes[key]; taken; _, taken = routes[key] {
+			key.ordinal++
+		}
+		keys, routes[key] = append(keys, key), r
+	}
+	return keys, routes
+}
+
+// finish sorts, and cuts what is too much to read.
+func (c *comparison) finish() {
+	slices.SortStableFunc(c.report.Requests, func(a, b Request) int {
+		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(a.Request, b.Request))
+	})
+	if more := len(c.report.Requests) - listed; more > 0 {
+		c.report.Requests, c.report.More = c.report.Requests[:listed], more
+	}
+}

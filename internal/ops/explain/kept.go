@@ -1,0 +1,106 @@
+package explain
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/core/request"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// rendered finds a resource as the objects say.
+func (q *asked) rendered(key resource.Key) (resource.Resource, bool) {
+	return flow.Get(q.view, q.world.Outputs.Of(key.Type), key)
+}
+
+// resource finds a resource as proxies are offered it: what was rendered, or what they accepted before something of
+// that was refused.
+func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
+	if instead, apart := q.instead(key); !apart {
+		return q.rendered(key)
+	} else if instead != nil {
+		return *instead, true
+	}
+	return resource.Resource{}, false
+}
+
+// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered
+// that.
+func (q *asked) instead(key resource.Key) (instead *resource.Resource, apart bool) {
+	if q.config.Offered == nil {
+		return nil, false
+	}
+	return q.config.Offered(key)
+}
+
+// keeps tells whether proxies keep something that they accepted before in place of a fragment of a part.
+func (q *asked) keeps(in resource.Key, part string, f resource.Fragment) bool {
+	instead, _ := q.instead(in)
+	if instead == nil {
+		return false
+	}
+	return slices.ContainsFunc(instead.Parts, func(p *resource.Part) bool {
+		return p.ID == part && slices.ContainsFunc(p.Fragments, func(old resource.Fragment) bool {
+			return old.Origin == f.Origin && old.Variant == f.Variant && !old.Refused && (f.Refused || old.Hash != f.Hash)
+		})
+	})
+}
+
+// keepsListener tells it of a listener: of its filter chain, or of a certificate of that.
+func (q *asked) keepsListener(w *way, origin resource.Origin) bool {
+	for _, key := range w.listeners {
+		r, _ := q.rendered(key)
+		for _, p := range r.Parts {
+			for _, f := range p.Fragments {
+				if f.Origin != origin {
+					continue
+				}
+				if q.keeps(key, p.ID, f) || slices.ContainsFunc(p.Needs, func(n resource.Name) bool {
+					instead, _ := q.instead(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
+					return n.Type == resource.Secret && instead != nil
+				}) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// refusedBackend adds what a proxy refused of the backends to which a rule sends requests, or copies of them.
+func (q *asked) refusedBackend(l *Live, w *way, rule model.RuleKey, outcomes []request.Outcome) {
+	for _, o := range outcomes {
+		backends := []model.BackendKey{o.Backend}
+		for _, m := range o.Mirrors {
+			backends = append(backends, m.Backend)
+		}
+		for _, b := range backends {
+			if o.Rule != rule || b == (model.BackendKey{}) || l.Refused != "" {
+				continue
+			}
+			gateway := w.port.Key.Gateway
+			at := w.dialect.Backend(plan.BackendKey{Gateway: gateway, Backend: b})
+			if said, refused := q.refusalOf(at); refused {
+				l.Acknowledged, l.Since, l.Refused = false, nil, b.Object.String()+": "+said.Message
+				instead, _ := q.instead(resource.Key{Gateway: gateway, Type: said.Type, Name: said.Name})
+				l.Kept = instead != nil
+			}
+		}
+	}
+}
+
+// refusalOf is what a proxy said of a backend, by its resource.
+func (q *asked) refusalOf(backend resource.Key) (resource.Refusal, bool) {
+	r, _ := q.rendered(backend)
+	for _, p := range r.Parts {
+		for _, f := range p.Fragments {
+			key := resource.StandingKey{Gateway: backend.Gateway, Origin: f.Origin}
+			if said, found := flow.Get(q.view, q.world.Outputs.RefusedBackends, key); found {
+				return said, true
+			}
+		}
+	}
+	return resource.Refusal{}, false
+}

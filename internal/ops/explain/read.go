@@ -1,0 +1,150 @@
+package explain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/idna"
+
+	"cardea.dev/cardea/internal/core/request"
+)
+
+// call is a request, and the port that its URL names.
+type call struct {
+	request.Request
+	text string
+	port int32
+}
+
+// read makes a question a request, as a client would send it. What no client can send is an error.
+func (q Question) read() (call, error) {
+	whole, _, _ := strings.Cut(q.URL, "#")
+	scheme, rest, _ := strings.Cut(whole, "://")
+	end := len(rest)
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		end = i
+	}
+	u, err := url.Parse(scheme + "://" + rest[:end])
+	if err != nil {
+		if of, ok := errors.AsType[*url.Error](err); ok {
+			err = of.Err
+		}
+		return call{}, fmt.Errorf("%q: %w", q.URL, err)
+	}
+	switch u.Scheme {
+	case "ws": // a WebSocket begins as a request
+		u.Scheme = "http"
+	case "wss":
+		u.Scheme = "https"
+	}
+	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return call{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart, or KIND/NAME", q.URL)
+	}
+	path, err := sentPath(rest[end:])
+	if err != nil {
+		return call{}, fmt.Errorf("%q: %w", q.URL, err)
+	}
+	c := call{text: cmp.Or(q.Method, http.MethodGet) + " " + q.URL, port: 80}
+	c.Request = request.Request{
+		Method: cmp.Or(q.Method, http.MethodGet), Host: sentHost(u.Host), Path: path, Header: http.Header{},
+		TLS: u.Scheme == "https",
+	}
+	if !isToken(c.Method) {
+		return call{}, fmt.Errorf("-X %q: %w", c.Method, errToken)
+	}
+	if c.TLS {
+		c.port = 443
+		if c.SNI = cmp.Or(q.SNI, sentHost(u.Hostname())); q.SNI == "" && net.ParseIP(c.SNI) != nil {
+			c.SNI = ""
+		}
+	}
+	if u.Port() != "" {
+		n, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil || n == 0 {
+			return call{}, fmt.Errorf("%q: want a port from 1 to 65535", u.Port())
+		}
+		c.port = int32(n)
+	}
+	if q.Agent != nil {
+		c.agent(*q.Agent)
+	}
+	for _, h := range q.Headers {
+		if err := c.add(h); err != nil {
+			return call{}, fmt.Errorf("-H %q: %w", h, err)
+		}
+	}
+	return c, nil
+}
+
+// agent makes it what an agent sends.
+func (c *call) agent(of request.Agent) {
+	c.Agent = &of
+	c.text = strings.Replace(c.text, c.Method, http.MethodPost, 1)
+	c.text = fmt.Sprintf("%s by %s: %s", c.text, cmp.Or(of.Caller, "somebody without a certificate"), of.Method)
+	if name, named := of.Params["name"].(string); named {
+		c.text += " " + name
+	}
+	c.Method = http.MethodPost
+	c.Header.Set("Content-Type", "application/json")
+	c.Header.Set("Accept", "application/json, text/event-stream")
+}
+
+// add adds a header, "name: value".
+func (c *call) add(header string) error {
+	name, value, found := strings.Cut(header, ":")
+	if name = strings.TrimSpace(name); !found || name == "" {
+		return errors.New("want 'name: value'")
+	}
+	value = strings.TrimSpace(value)
+	switch {
+	case !isToken(name):
+		return fmt.Errorf("%q is no name of a header: %w", name, errToken)
+	case !httpguts.ValidHeaderFieldValue(value):
+		return errors.New("a header's value has no control characters, such as a line break")
+	case strings.EqualFold(name, "host"):
+		c.Host = value
+	default:
+		c.Header.Add(name, value)
+	}
+	return nil
+}
+
+var errToken = errors.New("want one word of letters, digits and !#$%&'*+-.^_`|~")
+
+func isToken(word string) bool { return httpguts.ValidHeaderFieldName(word) }
+
+// sentPath is a path and query, as clients send them: not ASCII, or a space, is escaped, all else is left to the proxy.
+func sentPath(text string) (string, error) {
+	if !strings.HasPrefix(text, "/") {
+		text = "/" + text
+	}
+	sent := make([]byte, 0, len(text))
+	for _, c := range []byte(text) {
+		switch {
+		case c < ' ' || c == 0x7f:
+			return "", errors.New("no URL has a control character, such as a line break: escape it (%0A)")
+		case c == ' ' || c > 0x7f:
+			sent = fmt.Appendf(sent, "%%%02X", c)
+		default:
+			sent = append(sent, c)
+		}
+	}
+	return string(sent), nil
+}
+
+// sentHost is a host, or one with a port, as clients send it: an international name in its form of ASCII.
+func sentHost(host string) string {
+	name, port, _ := strings.Cut(host, ":")
+	ascii, err := idna.Lookup.ToASCII(name)
+	if err != nil || !strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f }) {
+		return host
+	}
+	return strings.TrimSuffix(ascii+":"+port, ":")
+}

@@ -1,0 +1,209 @@
+package explain
+
+import (
+	"cmp"
+	"net"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/internal/core/dataplane"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/policy"
+	"cardea.dev/cardea/internal/core/request"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// mostWays is how many Gateways that could take a request are asked whether they do.
+const mostWays = 8
+
+// way is a request at one Gateway that has its port.
+type way struct {
+	port      model.Port
+	listeners []resource.Key     // of the port
+	tables    [][]*resource.Part // of these
+	rank      int                // how likely it takes the request, by hosts: the lowest first
+	dialect   dataplane.Dialect    // of the Gateway's proxies
+	catalog   *kind.Catalog
+	parts     *resource.Excerpt // what decides about the request; nil if the Gateway is not asked
+	gates     request.Gates     // of the features that it holds
+
+	result request.Result
+	tried  []request.Tried // what the routes of the request's host miss
+	hosts  []string        // hosts that have routes, if that of the request has none
+}
+
+// The ranks of ways.
+const (
+	hasBoth     = iota // a listener and a virtual host for the request's host
+	hasHost            // a virtual host
+	hasListener        // a listener
+	hasNeither
+)
+
+// ways are the Gateways that have the request's port, as it is bound or else as they state it: the likeliest first. Of
+// those that are to be asked they have what decides, by reference.
+func (q *asked) ways(c call, gateway string) []*way {
+	var bound, stated []*way
+	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
+		if gateway != "" && port.Key.Gateway.NamespacedName() != gateway {
+			continue
+		}
+		if port.BindPort == c.port {
+			bound = append(bound, q.way(port))
+		} else if port.Key.Number == c.port {
+			stated = append(stated, q.way(port))
+		}
+	}
+	list := bound
+	if len(list) == 0 {
+		list = stated
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	of := map[model.ObjectRef]*way{} // a Gateway has a port once
+	for _, w := range list {
+		of[w.port.Key.Gateway] = w
+	}
+	for key, r := range flow.All(q.view, q.world.Outputs.Of(resource.Listener)) {
+		if w := of[key.Gateway]; w != nil && binds(r, w.port) {
+			w.listeners = append(w.listeners, key)
+		}
+	}
+	takers := resource.Takers(c.host())
+	for _, w := range list {
+		q.tables(w)
+		_, listens := listenerOf(w.port, c)
+		serves := false
+		for _, parts := range w.tables {
+			among := resource.Among(parts, takers)
+			serves = serves || slices.ContainsFunc(among, func(p *resource.Part) bool { return p.ID != "" })
+		}
+		switch {
+		case listens && serves:
+			w.rank = hasBoth
+		case serves:
+			w.rank = hasHost
+		case listens:
+			w.rank = hasListener
+		default:
+			w.rank = hasNeither
+		}
+	}
+	slices.SortFunc(list, func(a, b *way) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), a.port.Key.Gateway.Compare(b.port.Key.Gateway))
+	})
+	for i, w := range list {
+		if i == 0 || i < mostWays && w.rank <= hasHost {
+			q.take(w, takers)
+		}
+	}
+	return list
+}
+
+func (q *asked) way(port model.Port) *way {
+	return &way{port: port, dialect: q.world.Dialect(port.DataPlane), catalog: q.world.Sources.Catalog}
+}
+
+// binds says whether a listener's resource is one of a port.
+func binds(r resource.Resource, port model.Port) bool {
+	return slices.ContainsFunc(r.Binds, func(address string) bool {
+		return strings.HasSuffix(address, ":"+strconv.Itoa(int(port.BindPort)))
+	})
+}
+
+// tables finds the route tables of a way.
+func (q *asked) tables(w *way) {
+	for _, key := range w.listeners {
+		l, _ := q.resource(key)
+		for _, p := range l.Parts {
+			for _, n := range p.Needs {
+				if n.Type == resource.Routes {
+					table, _ := q.resource(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
+					w.tables = append(w.tables, table.Parts)
+				}
+			}
+		}
+	}
+}
+
+// take takes what decides about a way.
+func (q *asked) take(w *way, takers []string) {
+	w.parts = resource.NewExcerpt()
+	for _, key := range w.listeners {
+		w.parts.Take(resource.Name{Type: key.Type, Name: key.Name}, takers, func(n resource.Name) (resource.Resource, bool) {
+			needed := resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name}
+			if r, offered := q.resource(needed); offered {
+				return r, true
+			}
+			r, _ := q.rendered(needed)
+			return r, false
+		})
+	}
+	w.gates = q.world.Policies.Gates(policy.Sight{View: q.view}, w.port.Key.Gateway, w.parts)
+}
+
+// choose asks the ways, one after the other, until one takes the request. It is that one, or the first if none does.
+func choose(ways []*way, r request.Request) (chosen *way, err error) {
+	var config, first request.Simulation
+	for _, w := range ways {
+		if w.parts == nil {
+			continue
+		}
+		if config, err = w.dialect.Simulate(w.parts, w.gates); err != nil {
+			return nil, err
+		}
+		r.Port = uint32(w.port.BindPort)
+		if w.result = config.Do(r); w.takes() {
+			chosen = w
+			break
+		}
+		if first == nil {
+			first = config
+		}
+	}
+	if chosen == nil {
+		chosen, config = ways[0], first
+	}
+	r.Port = uint32(chosen.port.BindPort)
+	chosen.tried = config.Try(r)
+	if r := chosen.result; r.Domain == "" && r.Closed == "" && r.Refused == "" && !r.Undecided {
+		chosen.hosts = hosts(chosen.tables, chosen.catalog)
+	}
+	return chosen, nil
+}
+
+// takes says whether a route takes the request.
+func (w *way) takes() bool {
+	return slices.ContainsFunc(w.result.Outcomes, func(o request.Outcome) bool { return o.Rule != (model.RuleKey{}) })
+}
+
+// sameWays tells whether two lists of ways are answered alike.
+func sameWays(a, b []*way) bool {
+	return slices.EqualFunc(a, b, func(a, b *way) bool {
+		return a.rank == b.rank && reflect.DeepEqual(a.port, b.port) && a.parts.Equal(b.parts)
+	})
+}
+
+// host is the name that a request asks for, as domains are compared with it.
+func (c call) host() string {
+	host := c.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// taker is the listener whose connection it is: it may be one that was kept, and has another hostname by now. It is
+// false if no connection came about, or it is not a single listener's.
+func (w *way) taker() (found model.PortListener, ok bool) {
+	i := slices.IndexFunc(w.port.Listeners, func(l model.PortListener) bool { return l.Key == w.result.Listener })
+	if i < 0 {
+		return found, false
+	}
+	return w.port.Listeners[i], true
+}

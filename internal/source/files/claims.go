@@ -1,0 +1,42 @@
+package files
+
+import (
+	"cmp"
+	"strings"
+
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// compareClaims orders items that declare the same object: the first by path and line wins.
+func compareClaims(a, b *item) int {
+	switch {
+	case a.kept() && !b.kept():
+		return 1
+	case b.kept() && !a.kept():
+		return -1
+	}
+	return cmp.Or(strings.Compare(a.doc.file.path, b.doc.file.path), a.doc.line-b.doc.line,
+		strings.Compare(a.path(), b.path()))
+}
+
+// claims lists the items that declare an object.
+func (m *merge) claims(ref model.ObjectRef) []*item {
+	if several := m.contested[ref]; several != nil {
+		return several
+	}
+	if one := m.winners[ref]; one != nil {
+		return []*item{one}
+	}
+	return nil
+}
+
+func (m *merge) setClaims(ref model.ObjectRef, list []*item) {
+	delete(m.contested, ref)
+	delete(m.winners, ref)
+	if len(list) > 0 {
+		m.winners[ref] = list[0]
+	}
+	if len(list) > 1 {
+		m.contested[ref] = list
+	}
+}

@@ -1,0 +1,167 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// parallel is how many requests ReadOnce makes at a time.
+const parallel = 8
+
+// Unread is a kind of which ReadOnce could not read everything.
+type Unread struct {
+	Kind *kind.Kind
+	// Objects are those that could not be read, of a kind that is read by the object; nil: none of the kind could.
+	Objects []model.ObjectRef
+	Why     string // in the API server's words, of the first of Objects
+}
+
+// String is "httproutes.gateway.networking.k8s.io can't be read: WHY".
+func (u Unread) String() string {
+	what := u.Kind.Resource()
+	if len(u.Objects) > 0 {
+		what = fmt.Sprintf("%d %s that other objects refer to", len(u.Objects), what)
+	}
+	return what + " can't be read: " + u.Why
+}
+
+var errNotInstalled = errors.New("the cluster has no such kind: its CRD is not installed")
+
+// ReadOnce reads the cluster into the graph as it is now, in place of Run. It only lists, so a user needs no permission
+// to watch. What may not be read is returned, and the graph is complete without it; so is a kind that is not installed,
+// unless it is optional. An error is any other answer, or none.
+func (e *Edge) ReadOnce(ctx context.Context) (unread []Unread, err error) {
+	var asked []demanded
+	e.intake.ask = func(ref model.ObjectRef, keys kind.Keys) func() {
+		asked = append(asked, demanded{ref, keys})
+		return func() {}
+	}
+	e.intake.again = func(model.Kind) {} // nothing changes meanwhile
+	var kinds []*kind.Kind
+	for _, k := range e.sources.Catalog.All() {
+		if k.Reading != kind.OnDemand {
+			kinds = append(kinds, k)
+		}
+	}
+	events, err := gather(ctx, kinds, e.listed)
+	for err == nil && len(events) > 0 {
+		unread = e.noteUnread(unread, events)
+		e.intake.work(events, e.now())
+		wanted := asked
+		asked = nil
+		events, err = gather(ctx, wanted, e.lookedUp)
+	}
+	return unread, err
+}
+
+// ReadAlso reads single objects into the graph, after ReadOnce: such as nothing in the cluster refers to, so that they
+// were not read. One that does not exist is none.
+func (e *Edge) ReadAlso(ctx context.Context, refs []model.ObjectRef) (unread []Unread, err error) {
+	var wanted []demanded
+	for _, ref := range refs {
+		wanted = append(wanted, demanded{ref, kind.AllKeys})
+	}
+	events, err := gather(ctx, wanted, e.lookedUp)
+	if err != nil {
+		return nil, err
+	}
+	e.graph.Apply("kube", func(b *flow.Batch) {
+		for _, v := range events {
+			if v.object != nil {
+				e.intake.write(b, edit{ref: v.ref, object: v.object})
+			}
+		}
+	})
+	return e.noteUnread(nil, events), nil
+}
+
+// demanded is an object that the intake asks for.
+type demanded struct {
+	ref  model.ObjectRef
+	keys kind.Keys
+}
+
+// gather makes an event of each item, some at a time, in their order.
+func gather[T any](ctx context.Context, items []T, of func(context.Context, T) (event, error)) ([]event, error) {
+	events := make([]event, len(items))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, item := range items {
+		group.Go(func() (err error) {
+			events[i], err = of(ctx, item)
+			return err
+		})
+	}
+	return events, group.Wait()
+}
+
+// listed is all objects of a kind, in the first of its versions that is served.
+func (e *Edge) listed(ctx context.Context, k *kind.Kind) (event, error) {
+	for i := range k.Versions {
+		objects, err := allOf(ctx, k, e.clients.all(k, k.GroupVersion(i)), kind.AllKeys)
+		switch {
+		case err == nil:
+			return event{what: isReplaced, kind: k.Kind, objects: objects}, nil
+		case apierrors.IsForbidden(err):
+			return event{what: isUnreadable, kind: k.Kind, err: err}, nil
+		case !apierrors.IsNotFound(err):
+			return event{}, fmt.Errorf("read %s: %w", k.Resource(), err)
+		}
+	}
+	return event{what: isUnreadable, kind: k.Kind, err: errNotInstalled}, nil
+}
+
+// lookedUp is one object, or that there is none.
+func (e *Edge) lookedUp(ctx context.Context, d demanded) (event, error) {
+	k := e.sources.Catalog.Of(d.ref.Kind())
+	objects, err := allOf(ctx, k, e.clients.one(k, d.ref.Namespace(), d.ref.Name()), d.keys)
+	answer := event{what: isAnswered, kind: d.ref.Kind(), ref: d.ref, keys: d.keys}
+	switch {
+	case apierrors.IsForbidden(err):
+		answer.what, answer.err = isFailed, err
+	case apierrors.IsNotFound(err): // the cluster does not serve the kind, so there is none
+	case err != nil:
+		return event{}, fmt.Errorf("read %s: %w", d.ref, err)
+	case len(objects) > 0:
+		answer.object = objects[0]
+	}
+	return answer, nil
+}
+
+// allOf is all that a reader reads, page by page.
+func allOf(ctx context.Context, k *kind.Kind, from reader, keys kind.Keys) (objects []*object, err error) {
+	err = pager.New(from.List).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		o, err := trim(k, item, keys)
+		objects = append(objects, o)
+		return err
+	})
+	return objects, err
+}
+
+// noteUnread adds what events say could not be read.
+func (e *Edge) noteUnread(list []Unread, events []event) []Unread {
+	for _, v := range events {
+		k := e.sources.Catalog.Of(v.kind)
+		switch last := len(list) - 1; {
+		case v.err == nil, k.Optional && errors.Is(v.err, errNotInstalled):
+		case v.what == isUnreadable:
+			list = append(list, Unread{Kind: k, Why: v.err.Error()})
+		case last >= 0 && list[last].Kind == k:
+			list[last].Objects = append(list[last].Objects, v.ref)
+		default:
+			list = append(list, Unread{Kind: k, Objects: []model.ObjectRef{v.ref}, Why: v.err.Error()})
+		}
+	}
+	return list
+}

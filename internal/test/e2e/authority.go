@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net"
+	"net/url"
+	"sync"
+
+	"cardea.dev/cardea/internal/test/testcert"
+)
+
+// authority signs the certificates of backends and clients.
+var authority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("test authority") })
+
+// backendCertificate is for localhost, and for spiffe://test/backend.
+var backendCertificate = sync.OnceValue(func() testcert.Pair {
+	signer := authority()
+	return testcert.New(x509.Certificate{
+		Subject: pkix.Name{CommonName: "backend"}, DNSNames: []string{"localhost"},
+		URIs:     []*url.URL{{Scheme: "spiffe", Host: "test", Path: "/backend"}},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, &signer)
+})
+
+// clientCertificate is for who is called gateway.
+var clientCertificate = sync.OnceValue(func() testcert.Pair { return clientBy(authority(), "gateway") })
+
+// otherAuthority signs the certificate of who is called stranger.
+var otherAuthority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("other authority") })
+
+var strangerCertificate = sync.OnceValue(func() testcert.Pair { return clientBy(otherAuthority(), "stranger") })
+
+// clientBy is the certificate of a client, with a name of each kind.
+func clientBy(signer testcert.Pair, name string) testcert.Pair {
+	return testcert.New(x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name + ".example"},
+		URIs:           []*url.URL{{Scheme: "spiffe", Host: "test", Path: "/" + name}},
+		EmailAddresses: []string{name + "@example"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, &signer)
+}
+
+// certificateText is the PEM that files of testdata call by a name; nil if there is none.
+func certificateText(name string) []byte {
+	switch name {
+	case "ca":
+		return authority().Certificate
+	case "other-ca":
+		return otherAuthority().Certificate
+	case "server-cert":
+		return backendCertificate().Certificate
+	case "server-key":
+		return backendCertificate().PrivateKey
+	case "client-cert":
+		return clientCertificate().Certificate
+	case "client-key":
+		return clientCertificate().PrivateKey
+	}
+	return nil
+}

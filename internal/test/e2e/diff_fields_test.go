@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/core/kinds"
+)
+
+// notShown lists the fields of which no edit is shown by a request, and why. `cardea diff` tells that the routes or
+// resources differ.
+var notShown = map[string]string{
+	"HTTPRoute useDefaultGateways":                                 noParent,
+	"GRPCRoute useDefaultGateways":                                 noParent,
+	"GRPCRoute rules[].name":                                       sameRequests,
+	"HTTPRoute rules[].filters[].externalAuth.http.path":           anotherServer,
+	"XBackend endpointSelector.matchLabels":                        ofSlices,
+	"InferencePool selector.matchLabels":                           ofSlices,
+	"InferencePool targetPorts[].number":                           "endpoints are counted, not named",
+	"InferencePool endpointPickerRef.group":                        "a finding says that the picker can't be asked",
+	"BackendTLSPolicy options":                                     "no option is known",
+	"XBackend type":                                                "no other one is valid with the fields of this one",
+	"HTTPRoute rules[].filters[].externalAuth.forwardBody.maxSize": anotherServer,
+	"HTTPRoute rules[].filters[].externalAuth.grpc.allowedHeaders": anotherServer,
+	"HTTPRoute rules[].filters[].externalAuth.http.allowedHeaders": anotherServer,
+}
+
+const (
+	noParent      = "it names no parent, and is refused"
+	ofSlices      = "the endpoints are those of slices"
+	sameRequests  = "the same requests are taken, and the same becomes of them"
+	anotherServer = "what the server says is not simulated"
+)
+
+// How far a diff tells of edits of a field.
+const (
+	nothing = iota // than that the object differs
+	differs        // routes, resources, findings
+	shown          // a request
+)
+
+// TestDiffOfEveryField edits each field of routes and backends, in the files of testdata: a request shows it, but for
+// fields that say why not.
+func TestDiffOfEveryField(t *testing.T) {
+	t.Parallel()
+	known := survey{told: map[string]int{}, tried: map[string]int{}, alone: map[string]bool{}}
+	for _, k := range kinds.All() {
+		if k.Page == nil {
+			continue
+		}
+		for _, field := range k.Fields() {
+			known.told[k.String()+" "+field] = nothing
+		}
+	}
+	c := readCorpus(t)
+	values := c.byField()
+	for _, editsOf := range []func(string, place, map[string][]any) []edit{otherValues, moreFields} {
+		for _, docs := range c.files {
+			differ := sync.OnceValue(func() *diff.Differ { return diff.New(diff.Config{World: worldOf(t, docs)}) })
+			for _, original := range docs {
+				if kind, _ := original["kind"].(string); isValid(original) {
+					known.edit(t, differ, original, func(at place) []edit { return editsOf(kind, at, values) })
+				}
+			}
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(known.told)) {
+		if reason, listed := notShown[field]; known.told[field] == shown == listed {
+			t.Errorf("%s: told %d after %d edits; the list has %q", field, known.told[field], known.tried[field], reason)
+		}
+	}
+}
+
+// survey is what is known of fields so far.
+type survey struct {
+	told  map[string]int  // how far the best edit was; every field has one
+	tried map[string]int  // edits
+	alone map[string]bool // it was edited without others
+}
+
+// edit tries edits of an object: those of fields that no request showed yet. What edits several at once counts for
+// those that can't be edited alone.
+func (s survey) edit(
+	t *testing.T, differ func() *diff.Differ, original map[string]any, edits func(place) []edit,
+) {
+	const most, mostOfObject = 40, 5 // edits of one field
+	here := map[string]int{}
+	for i, at := range places(original["spec"]) {
+		for _, e := range edits(at) {
+			exact := len(e.fields) == 1
+			e.fields = slices.DeleteFunc(e.fields, func(field string) bool {
+				told, known := s.told[field]
+				return !known || told == shown || s.tried[field] == most || here[field] == mostOfObject || !exact && s.alone[field]
+			})
+			if len(e.fields) == 0 {
+				continue
+			}
+			edited := copyOf(original).(map[string]any)
+			if places(edited["spec"])[i].put(copyOf(e.value)); !isValid(edited) {
+				continue
+			}
+			report, err := differ().Diff(diff.Edit{Objects: []map[string]any{edited}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, field := range e.fields {
+				s.tried[field]++
+				here[field]++
+				s.told[field] = max(s.told[field], toldBy(report))
+				s.alone[field] = s.alone[field] || exact && !report.IsEmpty()
+			}
+		}
+	}
+}
+
+func toldBy(r diff.Report) int {
+	switch {
+	case len(r.Requests) > 0:
+		return shown
+	case len(r.Routes)+len(r.Resources)+len(r.Refused)+len(r.Warnings) > 0:
+		return differs
+	}
+	return nothing
+}
+
+// moreFields are the same place with a field that others have, with one more element, and what others have in place of
+// it.
+func moreFields(kind string, at place, values map[string][]any) (list []edit) {
+	leavesOf := func(path string, value any) (fields []string) {
+		for _, p := range places(map[string]any{"_": value}) {
+			fields = append(fields, fieldOf(kind, path+strings.TrimPrefix(p.path, "_")))
+		}
+		return fields
+	}
+	switch v := at.value.(type) {
+	case map[string]any:
+		for _, other := range values[kind+" "+at.path] {
+			more, _ := other.(map[string]any)
+			list = append(list, edit{leavesOf(at.path, other), other})
+			for _, name := range sortedKeys(more) {
+				if _, has := v[name]; !has {
+					with := copyOf(v).(map[string]any)
+					with[name] = more[name]
+					list = append(list, edit{leavesOf(at.path+"."+name, more[name]), with})
+				}
+			}
+		}
+	case []any:
+		for _, other := range values[kind+" "+at.path+"[]"] {
+			list = append(list, edit{leavesOf(at.path+"[]", other), append(slices.Clone(v), other)})
+		}
+	}
+	return list
+}

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"cardea.dev/cardea/internal/ops/explain"
+)
+
+// TestExplain runs every txtar file below testdata/explain: files of objects, then sections that are called "explain
+// ..." and hold what that command prints of the folder. "..." stands for anything.
+func TestExplain(t *testing.T) {
+	paths, err := filepath.Glob("testdata/explain/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	binary := Build(t)
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for _, f := range archive.Files {
+				if !strings.HasPrefix(f.Name, "explain ") {
+					if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o644); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				got, err := exec.Command(binary, append(strings.Fields(f.Name), "--dir", dir)...).CombinedOutput()
+				if err != nil {
+					got = append(got, "[exit 1]\n"...)
+				}
+				if !matches(string(got), string(f.Data)) {
+					t.Errorf("$ cardea %s\n%s\nwant:\n%s", f.Name, got, f.Data)
+				}
+			}
+		})
+	}
+}
+
+// TestExplainFollowsAnEdit: the story of a request tells the rule that is live, when it was acknowledged and by how
+// many proxies, and the story of the route the stages of its last edit.
+func TestExplainFollowsAnEdit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := Start(t, dir)
+	text := strings.ReplaceAll(oneRoute, "${port}", fmt.Sprint(Backend(t, "app")))
+	p.Write(t, "web.yaml", text)
+	p.Ready(t)
+	ask := "/explain?url=" + url.QueryEscape("http://any/old")
+	var story explain.Story
+	Eventually(t, func() error {
+		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 1 ||
+			!story.Rules[0].Live.Acknowledged {
+			return fmt.Errorf("%+v", story)
+		}
+		return nil
+	})
+	live := story.Rules[0].Live
+	if story.Outcomes[0].Backend != "XBackend default/app" || live.Proxies != 1 || live.Version != "1.40.0" ||
+		live.Since == nil {
+		t.Errorf("%+v, want app's backend, acknowledged by one proxy of 1.40.0", story)
+	}
+
+	p.Write(t, "web.yaml", strings.Replace(text, "rules: [{", "rules: [{matches: [{path: {value: /new}}], ", 1))
+	Eventually(t, func() error {
+		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 0 || len(story.Near) != 1 ||
+			story.Outcomes[0].Status != 404 {
+			return fmt.Errorf("%+v", story)
+		}
+		return nil
+	})
+	if near := story.Near[0]; near.Why != "path /old is not below /new" || near.Where != "web.yaml:12" {
+		t.Errorf("near: %+v", near)
+	}
+	var route explain.Object
+	Eventually(t, func() error {
+		if route = (explain.Object{}); p.read("/explain/httproutes/default/web", &route) != nil ||
+			route.Stages.Acknowledged == nil {
+			return fmt.Errorf("%+v", route)
+		}
+		return nil
+	})
+	s := route.Stages
+	if s.Edited == nil || s.Read == nil || s.Read.Before(s.Edited.Add(-time.Second)) || s.Sent == nil ||
+		s.Sent.Before(*s.Read) ||
+		s.Acknowledged.Before(*s.Sent) || !s.Sent.After(*live.Since) {
+		t.Errorf("stages %+v, want edited, read, sent, acknowledged in this order, after %s", s, live.Since)
+	}
+	if b := route.Before; len(b) != 1 || b[0].Stages.Sent == nil || b[0].Stages.Acknowledged == nil ||
+		b[0].Stages.Read.After(*b[0].Stages.Sent) ||
+		b[0].Stages.Sent.After(*b[0].Stages.Acknowledged) || !b[0].Stages.Acknowledged.Equal(*live.Since) {
+		t.Errorf("before %+v, want the first edit, acknowledged at %s", b, live.Since)
+	}
+	p.Write(t, "web.yaml", strings.Replace(text, "rules: [{", "rulez: [{", 1))
+	Eventually(t, func() error {
+		if broken := (explain.Object{}); p.read("/explain/httproutes/default/web", &broken) != nil ||
+			len(broken.Findings) == 0 ||
+			!strings.HasSuffix(broken.Findings[0], "its last good version keeps serving") {
+			return fmt.Errorf("%+v, want to be told of the newest version", broken)
+		}
+		return nil
+	})
+	if len(route.Made) != 1 || route.Made[0].Type != "Routes" || !route.Made[0].Live.Acknowledged {
+		t.Errorf("made %+v, want a part of a table", route.Made)
+	}
+}

@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/translate/conditions"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// class is a GatewayClass of this controller.
+type class struct {
+	conditions.Class
+	UID        string
+	Parameters parameters // zero: none
+	Deleting   bool
+}
+
+type classObject = input.Object[gatewayv1.GatewayClassSpec]
+
+func classOf(
+	planes dataPlanes, environments *environments,
+) func(*flow.Ctx, model.ObjectRef, classObject) (class, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o classObject) (class, bool) {
+		if o.Spec.ControllerName != model.ControllerName {
+			return class{}, false
+		}
+		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
+		own := class{
+			Class: conditions.Class{
+				Generation: o.Meta.Generation, InCluster: environment.Fronted, APIs: environment.APIs,
+				Definitions: environment.Definitions,
+			},
+			UID:      o.Meta.UID,
+			Deleting: o.Meta.Deleting,
+		}
+		if p := o.Spec.ParametersRef; p != nil {
+			var namespace string
+			if p.Namespace != nil {
+				namespace = string(*p.Namespace)
+			}
+			var problem string
+			if own.Parameters, problem = planes.find(c, p.Group, p.Kind, namespace, p.Name); problem != "" {
+				own.Findings = append(own.Findings, model.Finding{
+					Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.parametersRef", Message: problem,
+				})
+			}
+		}
+		return own, true
+	}
+}
+
+// unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no
+// controller would tell about. In a cluster another controller may declare it later; a folder has nobody else's.
+func unclassed(
+	classes *input.Collection[gatewayv1.GatewayClassSpec], near neighbours, environments *environments,
+) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
+		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
+		if _, found := flow.Fetch(c, classes, class); found || o.Meta.Held {
+			return nil, false
+		}
+		severity := model.Error
+		if environment, _ := flow.Fetch(c, environments, model.ObjectRef{}); environment.Fronted {
+			severity = model.Warning
+		}
+		return []model.Finding{{
+			Object: ref, Severity: severity, Field: classField,
+			Message: absent(c, near.broken, class) + ", so nobody serves this Gateway" + near.class(c, class),
+		}}, true
+	}
+}

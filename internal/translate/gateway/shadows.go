@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
+)
+
+// Rules that take no request, or none of some host, for an earlier rule takes all that they match. Who is right nobody
+// knows, and the conditions of routes don't speak of it: so these are warnings.
+//
+// A shadow is found where both rules have a site in one domain. A site of a wider domain never hides one of a narrower
+// domain, for it comes after it; and where a domain's sites are copied into a narrower one, their order stays.
+
+// shadowKey names what one domain says of one route.
+type shadowKey struct {
+	Domain model.DomainKey
+	Route  model.ObjectRef
+}
+
+// Owner is the domain.
+func (k shadowKey) Owner() model.DomainKey { return k.Domain }
+
+// shadow is a site that takes no request, and the earlier one that takes all that it matches.
+type shadow struct {
+	Rule  string // its name
+	Match int
+	By    hidingRule
+	Same  bool   // their matches are the same
+	Why   string // this one comes later
+}
+
+// hidingRule is a rule by its place.
+type hidingRule struct {
+	Route model.ObjectRef
+	Index int
+}
+
+type shadows = flow.Members[shadowKey, []shadow]
+
+// newShadowed makes the findings about routes with rules that others hide. It costs nothing where each domain has one
+// site, and looks at a domain again when sites of it come, go or move.
+func newShadowed(p plan.Plan) *flow.Collection[model.ObjectRef, []model.Finding] {
+	found := flow.Derive(p.Domains, "shadow", findShadows)
+	routes := flow.Group(found, "shadows by route",
+		func(k shadowKey, _ []shadow) []model.ObjectRef { return []model.ObjectRef{k.Route} }, flow.ByKey)
+	return flow.Map(routes, "shadowed", func(c *flow.Ctx, ref model.ObjectRef, own shadows) ([]model.Finding, bool) {
+		route, _ := flow.Fetch(c, p.Routes, ref)
+		list := shadowedRules(ref, route, own)
+		return list, len(list) > 0
+	})
+}
+
+// findShadows looks for each site of a domain for the first earlier one that covers it.
+func findShadows(_ *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit func(shadowKey, []shadow)) {
+	if sites.Len() < 2 {
+		return
+	}
+	earlier := earlierSites{}
+	var order []model.ObjectRef
+	byRoute := map[model.ObjectRef][]shadow{}
+	for k, s := range sites.All() {
+		if by, found := earlier.covering(k, s); found {
+			route := k.Rule.Route
+			if byRoute[route] == nil {
+				order = append(order, route)
+			}
+			byRoute[route] = append(byRoute[route], shadow{
+				Rule: k.Rule.Name, Match: k.Match, By: hidingRule{by.key.Rule.Route, ruleIndex(by.site.Order)},
+				Same: s.Match.Covers(*by.site.Match), Why: Behind(by.site.Order, s.Order),
+			})
+		}
+		earlier.add(k, s)
+	}
+	for _, route := range order {
+		emit(shadowKey{domain, route}, byRoute[route])
+	}
+}
+
+// shadowedRules are the findings about one route.
+func shadowedRules(ref model.ObjectRef, route model.Route, own shadows) (list []model.Finding) {
+	for _, rule := range route.Rules {
+		if isUnread(rule) {
+			continue
+		}
+		about := ruleShadows{rule: rule}
+		about.read(own)
+		if message := about.message(places(route)); message != "" {
+			list = append(list, model.Finding{
+				Object: ref, Section: rule.Key.Name, Severity: model.Warning, Field: rule.Field(),
+				Message: message,
+			})
+		}
+	}
+	return list
+}
+
+// places counts the domains where a route serves, at all listeners.
+func places(route model.Route) (n int) {
+	for _, p := range route.Places {
+		n += len(p.Domains)
+	}
+	return n
+}
+
+// ruleShadows is what is known of one rule.
+type ruleShadows struct {
+	rule   model.Rule
+	hidden int     // sites
+	by     []hider // of these
+	rivals []hider // those of other routes that have the same host and match
+}
+
+// hider is a rule that comes before another one, and where.
+type hider struct {
+	rule  hidingRule
+	same  bool
+	why   string
+	where []string
+}
+
+func (r *ruleShadows) read(own shadows) {
+	for k, list := range own.All() {
+		for _, s := range list {
+			if s.Rule != r.rule.Key.Name {
+				continue
+			}
+			r.hidden++
+			r.by = withHider(r.by, s, k.Domain, len(r.rule.Matches))
+			if s.Same && s.By.Route != r.rule.Key.Route {
+				r.rivals = withHider(r.rivals, s, k.Domain, len(r.rule.Matches))
+			}
+		}
+	}
+}
+
+func withHider(list []hider, s shadow, at model.DomainKey, matches int) []hider {
+	i := slices.IndexFunc(list, func(h hider) bool { return h.rule == s.By && h.same == s.Same && h.why == s.Why })
+	if i < 0 {
+		i, list = len(list), append(list, hider{rule: s.By, same: s.Same, why: s.Why})
+	}
+	where := "host " + at.Name
+	if at.Name == model.Every {
+		where = "every host"
+	}
+	where += " of listener " + at.Listener.Section
+	if matches > 1 {
+		where += fmt.Sprintf(" (matches[%d])", s.Match)
+	}
+	list[i].where = append(list[i].where, where)
+	return list
+}
+
+// message says what the rule does not get; "" if there is nothing to say.
+func (r *ruleShadows) message(places int) string {
+	var all []string
+	switch {
+	case r.hidden > 0 && r.hidden == places*len(r.rule.Matches):
+		for _, h := range r.by {
+			all = append(all, r.said(h))
+		}
+		return "no request gets to this rule: all go to " + listed(all)
+	case len(r.rivals) > 0:
+		for _, h := range r.rivals {
+			all = append(all, listed(h.where)+" go to "+r.said(h))
+		}
+		return "requests for " + listed(all)
+	}
+	return ""
+}
+
+// said names a rule that comes first, and why it does.
+func (r *ruleShadows) said(h hider) string {
+	how := "which takes all that it matches"
+	if h.same {
+		how = "which has the same host and match"
+	}
+	words := fmt.Sprintf("rules[%d]", h.rule.Index)
+	if h.rule.Route != r.rule.Key.Route {
+		words += " of " + h.rule.Route.String()
+	}
+	return fmt.Sprintf("%s, %s (this rule comes later: %s)", words, how, h.why)
+}

@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// places lists the listeners where a route serves, each once though two parentRefs may lead to it, with the domains
+// that no more specific listener of the port takes: a request goes to the most specific listener and to no other
+// (listener isolation). Nor does it serve a domain that a rival has.
+func (refs references) places(
+	c *flow.Ctx, route model.ObjectRef, a attachments,
+) (list []model.Place, findings []model.Finding) {
+	var isolated []model.Finding
+	for _, parent := range a.Parents {
+		lost := 0
+		for _, l := range parent.Listeners {
+			port, _ := flow.Fetch(c, refs.ports, l.Port)
+			p := model.Place{Listener: l.Key, Gateway: parent.Gateway.Ref}
+			for _, d := range l.Domains {
+				taker, found := taker(port, l.Key, d.Name)
+				switch rival, lose := refs.rivals.of(c, route, model.DomainKey{Listener: l.Key, Name: d.Name}); {
+				case lose:
+					findings = append(findings, rivalry(route, parent, d.Name, rival))
+					lost++
+				case !found:
+				case taker.Key == l.Key && taker.Serves:
+					p.Domains = append(p.Domains, d)
+				case !a.has(taker.Key): // if it is attached there, what it does not get there is said of that listener
+					isolated = append(isolated, isolation(route, parent, l.Port.Number, d.Name, taker.Key))
+				}
+			}
+			if len(p.Domains) > 0 && !slices.ContainsFunc(list, func(p model.Place) bool { return p.Listener == l.Key }) {
+				list = append(list, p)
+			}
+		}
+		if lost > 0 && lost == parent.domains() {
+			for i := range findings[len(findings)-lost:] {
+				findings[len(findings)-lost+i].Severity = model.Error
+			}
+		}
+	}
+	return list, append(findings, isolated...)
+}
+
+// taker is the listener of a port that gets a domain which one of them shares with a route: that one, or a more
+// specific one that covers it.
+func taker(port model.Port, listener model.ListenerKey, domain string) (most model.PortListener, found bool) {
+	at := slices.IndexFunc(port.Listeners, func(l model.PortListener) bool { return l.Key == listener })
+	if at < 0 {
+		return most, false
+	}
+	most = port.Listeners[at]
+	for _, l := range port.Listeners {
+		other := model.HostnameDomain(l.Hostname)
+		if model.Covers(other, domain) && model.MoreSpecific(other, model.HostnameDomain(most.Hostname)) {
+			most = l
+		}
+	}
+	return most, true
+}
+
+// isolation says that a route does not get a domain at a listener that it is attached to.
+func isolation(
+	route model.ObjectRef, parent attachment, port int32, domain string, taker model.ListenerKey,
+) model.Finding {
+	return model.Finding{
+		Object: route, Parent: parent.Parent, Severity: model.Warning, Condition: "Accepted", Reason: "ListenerIsolation",
+		Field: fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
+		Message: fmt.Sprintf("host %s of port %d goes to listener %s, which is more specific; attach the route to that "+
+			"one, if its allowedRoutes permit",
+			domain, port, taker.Section),
+	}
+}
+
+// sites makes a route's sites: every match of every rule, at every place and domain.
+func sites(_ *flow.Ctx, ref model.ObjectRef, route model.Route, emit func(model.SiteKey, model.Site)) {
+	age := ageOrder(route.Created)
+	for _, rule := range route.Rules {
+		concerned := concernsBrowsers(rule)
+		for j := range rule.Matches {
+			match := &rule.Matches[j]
+			order := matchOrder(*match)
+			for _, p := range route.Places {
+				for _, d := range p.Domains {
+					emit(model.SiteKey{Rule: rule.Key, Match: j, Listener: p.Listener, Domain: d.Name},
+						model.Site{Order: siteOrder(d.Original, order, age, ref, rule.Index, j), Match: match, Browsers: concerned})
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"encoding/json"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/translate/conditions"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// withoutCertificates are the findings on what takes only callers with certificates, where no listener of the Gateways
+// that the policy reaches asks for any.
+func (r reporter) withoutCertificates(
+	c *flow.Ctx, ref model.ObjectRef, p *policy, ancestors []conditions.PolicyAncestor,
+) (list []model.Finding) {
+	kind, _ := r.Store.Of(ref.Kind())
+	for _, f := range kind.Features {
+		spec, states := p.spec(f.Name)
+		if f.Certificates == nil || !states {
+			continue
+		}
+		fields := f.Certificates(extend.EachPolicy{
+			Kind: ref.Kind().String(), Namespace: ref.Namespace(), Spec: json.RawMessage(spec),
+		})
+		var names []string
+		for _, a := range ancestors {
+			if a.Object.Kind() != model.KindGateway {
+				continue
+			}
+			if len(fields) == 0 || r.asksClients(c, a.Object) {
+				return nil
+			}
+			names = append(names, a.Object.NamespacedName())
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		for _, field := range fields {
+			list = append(list, model.Finding{
+				Object: ref, Severity: model.Warning, Field: fieldOf(f.Name, field),
+				Message: "no caller can have it: no listener of Gateway " + model.Listed(names) + " asks for clients' " +
+					"certificates; state spec.tls.frontend there, or tls.clientValidation in a ClientPolicy",
+			})
+		}
+	}
+	return list
+}
+
+// asksClients tells whether a listener of a Gateway asks for clients' certificates, or may: a policy says so for some.
+func (r reporter) asksClients(c *flow.Ctx, gateway model.ObjectRef) bool {
+	o, found := flow.Fetch(c, r.in.Sources.Gateways.Collection(), gateway)
+	if !found {
+		return true // which is told elsewhere
+	}
+	for _, l := range o.Spec.Listeners {
+		key := model.ListenerKey{Parent: gateway, Section: string(l.Name)}
+		if served, is := flow.Fetch(c, r.in.Plan.Listeners, key); is && served.Clients != nil {
+			return true
+		}
+	}
+	class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
+	for _, at := range []model.ObjectRef{gateway, class} {
+		for _, p := range r.Store.on(c, at, model.KindClientPolicy).All() {
+			if spec, states := p.spec("tls"); states && strings.Contains(spec, "clientValidation") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/translate/policy/merge"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// A policy that protects and can't be read closes what it is for: it states a feature that no user can state, and that
+// can never be served. Where one feature is all that a kind states, it is told to that (extend.EachPolicy.Invalid).
+
+// closingFeature is the name of the feature.
+const closingFeature = "$closed"
+
+// closingSchema is that of what is stated of it: why the policy can't be read.
+const closingSchema = `{"type":"string"}`
+
+// addClosing adds the feature to a kind that protects. It is denied at all levels at which the kind has features.
+func (k *Kind) addClosing(declared *kind.Kind) error {
+	if k.protects = declared.Protects; k.protects == nil || k.Of(extend.Whole) != nil {
+		return nil
+	}
+	f := extend.Feature[string, struct{}]{
+		Kind: k.Kind.String(), Name: closingFeature, Schema: []byte(closingSchema), OnInvalid: extend.Deny,
+		Read: func(r extend.Reader, why string) (none struct{}) {
+			r.Deny(fmt.Sprintf("it can't be read, so what it is for is closed: %s", why))
+			return none
+		},
+	}
+	for _, levels := range []extend.Levels{extend.AtRule, extend.AtListener, extend.AtBackend} {
+		if k.has(levels) {
+			f.Levels |= levels
+		}
+	}
+	t, err := merge.New(f.Schema)
+	k.Features = append(k.Features, &Feature{f.Plug().Feature, t})
+	return err
+}
+
+// close has a policy close what it is for.
+func (p *policy) close(k Kind, why string) {
+	p.Closed = why
+	stated := input.FeatureSpec{Name: closingFeature, JSON: encode(why)}
+	if k.Of(extend.Whole) != nil {
+		stated = input.FeatureSpec{Name: extend.Whole, JSON: "{}"}
+	}
+	p.Features = append(slices.Clip(p.Features), stated) // those of the object stay as they are
+}
+
+// closed is a policy in place of one that can't be read.
+func (s *Store) closed(_ *flow.Ctx, ref model.ObjectRef, c input.Closed) (*policy, bool) {
+	k, known := s.Of(ref.Kind())
+	if !known {
+		return nil, false
+	}
+	p := &policy{Age: age(time.Time{})}
+	for _, t := range c.Targets {
+		namespace := ref.Namespace()
+		if t.Kind == model.KindGatewayClass {
+			namespace = ""
+		}
+		if t.Name != "" {
+			p.Targets = append(p.Targets, Target{model.Ref(t.Kind, namespace, t.Name), t.Section})
+		} else {
+			p.Selectors = append(p.Selectors,
+				selector{Kind: t.Kind, Labels: t.Labels, All: len(t.Labels) == 0, Section: t.Section})
+		}
+	}
+	p.close(k, c.Why)
+	return p, true
+}
+
+// unread is why a policy can't be read that an API server has, whose definition may be of a newer version; "": it can.
+// What is unknown of a feature that is known, the feature refuses.
+func (k Kind) unread(spec *input.PolicySpec) string {
+	if k.protects == nil {
+		return ""
+	}
+	unknown := map[string]any{}
+	for _, f := range spec.Features {
+		if k.Of(f.Name) == nil || f.Name == closingFeature {
+			unknown[f.Name] = nil
+		}
+	}
+	const newer = "this version of Cardea does not know "
+	switch {
+	case len(unknown) > 0 && k.protects.Of(unknown):
+		return newer + model.Listed(slices.Sorted(maps.Keys(unknown)))
+	case !slices.Contains([]input.Strategy{"", input.PatchDefaults, input.PatchOverrides}, spec.Strategy) &&
+		k.protects.Of(features(spec)):
+		return fmt.Sprintf("%sstrategy %q", newer, spec.Strategy)
+	}
+	return ""
+}
+
+// features are those of a spec, as a protection is asked.
+func features(spec *input.PolicySpec) map[string]any {
+	all := map[string]any{}
+	for _, f := range spec.Features {
+		all[f.Name] = nil
+	}
+	return all
+}

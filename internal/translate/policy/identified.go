@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// methodsBy has the routes where a method of authentication is stated more narrowly than at a listener.
+func (m *Meaning) methodsBy() *flow.Collection[model.Kind, flow.Members[place, noted]] {
+	return flow.Group(m.noted, "policy/routes-with-methods", func(_ place, n noted) []model.Kind {
+		if len(n.Methods) == 0 {
+			return nil
+		}
+		return []model.Kind{model.KindSecurityPolicy}
+	}, flow.ByKey)
+}
+
+// method tells whether a method of authentication is in force.
+func (p RulePiece) method() bool {
+	return p.Kind == model.KindSecurityPolicy && p.JSON != "" && slices.Contains(extend.Methods, p.Feature)
+}
+
+// unidentified are the findings on fields about who sent a request, where no rule finds out that the policy reaches. A
+// field of which something else is wrong has said enough.
+func (r reporter) unidentified(
+	c *flow.Ctx, ref model.ObjectRef, p *policy, before []model.Finding,
+) (list []model.Finding) {
+	kind, _ := r.Store.Of(ref.Kind())
+	for _, f := range kind.Features {
+		spec, states := p.spec(f.Name)
+		if f.Identified == nil || !states {
+			continue
+		}
+		fields := f.Identified([]byte(spec))
+		if len(fields) == 0 {
+			continue
+		}
+		known, reached := r.methodsReached(c, ref, f.Name)
+		for _, field := range fields {
+			at := fieldOf(f.Name, field.Field)
+			wrong := slices.ContainsFunc(before, func(b model.Finding) bool {
+				return b.Severity == model.Error && strings.HasPrefix(b.Field, at)
+			})
+			if wrong || !reached || slices.ContainsFunc(field.By(), func(m string) bool { return known[m] }) {
+				continue
+			}
+			list = append(list, model.Finding{
+				Object: ref, Severity: model.Warning, Field: at, Message: fmt.Sprintf(
+					"no rule that the policy reaches finds out who sent a request, so %s; state %s in a SecurityPolicy",
+					field.Otherwise, field.ByWords()),
+			})
+		}
+	}
+	return list
+}
+
+// methodsReached are the methods of authentication of some rule that has what a policy states of a feature; reached:
+// there is such a rule, or a Gateway whose rules have it.
+func (r reporter) methodsReached(
+	c *flow.Ctx, ref model.ObjectRef, feature string,
+) (known map[string]bool, reached bool) {
+	known = map[string]bool{}
+	members, _ := flow.Fetch(c, r.told, ref)
+	for k, t := range members.All() {
+		if !slices.Contains(t.Counts, ref) {
+			continue
+		}
+		switch {
+		case k.Route != model.ObjectRef{}:
+			reached = true
+			pieces, _ := flow.Fetch(c, r.Routes, k.Route)
+			for rule, p := range pieces.pieces() {
+				if p.Feature == feature && slices.ContainsFunc(p.Fields, func(f Field) bool { return f.From.Policy == ref }) {
+					r.methodsOfRule(c, k.Route, rule, known)
+				}
+			}
+		case k.Level.Gateway != model.ObjectRef{}:
+			reached = true
+			r.methodsOfGateway(c, k.Level.Gateway, known)
+		}
+	}
+	return known, reached
+}
+
+// methodsOfRule adds the methods of a rule, wherever it serves.
+func (r reporter) methodsOfRule(c *flow.Ctx, ref model.ObjectRef, rule model.RuleKey, known map[string]bool) {
+	route, _ := flow.Fetch(c, r.in.Plan.Routes, ref)
+	pieces, _ := flow.Fetch(c, r.Routes, ref)
+	for _, place := range route.Places {
+		own := rulePieces(pieces.at(place.Listener), rule)
+		for _, method := range extend.Methods {
+			if p, states := own[pieceKey{model.KindSecurityPolicy, method}]; states {
+				known[method] = known[method] || p.JSON != ""
+				continue
+			}
+			known[method] = known[method] || r.methodAt(c, place.Gateway, place.Listener.Section, method)
+		}
+	}
+}
+
+// methodAt tells whether a method is in force at a listener.
+func (r reporter) methodAt(c *flow.Ctx, gateway model.ObjectRef, section, method string) bool {
+	l, stated := flow.Fetch(c, r.Levels, LevelKey{gateway, section, model.KindSecurityPolicy, method})
+	if !stated {
+		l, _ = flow.Fetch(c, r.Levels, LevelKey{gateway, "", model.KindSecurityPolicy, method})
+	}
+	return l.Piece.JSON != ""
+}
+
+// methodsOfGateway adds those of a Gateway, of its listeners, and of the routes there.
+func (r reporter) methodsOfGateway(c *flow.Ctx, gateway model.ObjectRef, known map[string]bool) {
+	levels, _ := flow.Fetch(c, r.byGateway, gateway)
+	for k, l := range levels.All() {
+		if (RulePiece{k.Kind, l.Piece}).method() {
+			known[k.Feature] = true
+		}
+	}
+	routes, _ := flow.Fetch(c, r.methods, model.KindSecurityPolicy)
+	for at, n := range routes.All() {
+		route, _ := flow.Fetch(c, r.in.Plan.Routes, at.Route)
+		if !slices.ContainsFunc(route.Places, func(p model.Place) bool { return p.Gateway == gateway }) {
+			continue
+		}
+		for _, method := range n.Methods {
+			known[method] = true
+		}
+	}
+}

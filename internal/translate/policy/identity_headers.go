@@ -1,0 +1,141 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// Headers in which backends are told who sent a request (extend.IdentityHeaders) are set after a rule was chosen. So a
+// rule that matches on one would be chosen by what the client wrote there, and is not served. What clients send in such
+// a header is taken off where it is set, so what counts there counts here, too: broader levels, also where a rule turns
+// their features off.
+
+// setter is who sets such a header, and where that is stated.
+type setter struct {
+	Header string          // in small letters
+	By     model.ObjectRef // zero: the route itself
+	Field  string
+}
+
+func (s setter) String() string {
+	if s.By == (model.ObjectRef{}) {
+		return s.Field
+	}
+	return fmt.Sprintf("%s: %s", s.By, s.Field)
+}
+
+// headerReads are the headers that a feature depends on before it is known who sent a request.
+type headerReads struct {
+	Feature string
+	Headers []string
+}
+
+func (r headerReads) compare(other headerReads) int { return strings.Compare(r.Feature, other.Feature) }
+
+// headers notes what a piece has to do with headers.
+func (l *level) headers(feature string, p Piece) {
+	l.Setters = append(l.Setters, p.setters()...)
+	l.reads(feature, p)
+}
+
+func (l *level) reads(feature string, p Piece) {
+	if len(p.Reads) > 0 {
+		l.Readers = append(l.Readers, headerReads{feature, p.Reads})
+	}
+}
+
+// setters are the headers that a piece sets.
+func (p *Piece) setters() (list []setter) {
+	for _, name := range p.Sets.All() {
+		s := setter{Header: name, By: p.by(), Field: fieldOf(p.Feature, "")}
+		for _, f := range p.Fields {
+			if path, names := naming(f, name); names && f.From.Policy != (model.ObjectRef{}) {
+				s.By, s.Field = f.From.Policy, fieldOf(p.Feature, path)
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// naming is the path of what names a header: a field with that value, or the element of a list whose key it is.
+func naming(f Field, header string) (path string, names bool) {
+	element := "[" + header + "]"
+	if i := strings.Index(strings.ToLower(f.Path), element); i >= 0 {
+		return f.Path[:i+len(element)], true
+	}
+	return f.Path, strings.Contains(strings.ToLower(f.Value), strconv.Quote(header))
+}
+
+// readersLast are the kinds of atRules, those last of which features depend on headers that others set.
+func (s *Store) readersLast() []Kind {
+	list := s.atRules()
+	slices.SortStableFunc(list, func(a, b Kind) int { return a.readers() - b.readers() })
+	return list
+}
+
+func (k Kind) readers() int {
+	if slices.ContainsFunc(k.Features, func(f *Feature) bool { return f.ReadsHeaders }) {
+		return 1
+	}
+	return 0
+}
+
+// setters are those of a rule's requests: of broader levels, of pieces, and of the route's own filters.
+func (q *routeScope) setters(place model.Place, rule model.Rule, p *RulePieces) (list []setter) {
+	for _, kind := range q.m.Store.atRules() {
+		r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind}
+		list = append(list, r.level("").Setters...)
+	}
+	return append(list, ownSetters(rule, p)...)
+}
+
+// ownSetters are those of a rule's pieces and of the route's own filters.
+func ownSetters(rule model.Rule, p *RulePieces) (list []setter) {
+	for piece := range p.all() {
+		list = append(list, piece.setters()...)
+	}
+	own := []*model.ExternalAuth{rule.Auth}
+	for _, b := range rule.Backends {
+		if b.Filters != nil {
+			own = append(own, b.Filters.Auth)
+		}
+	}
+	for _, a := range own {
+		if a != nil {
+			for _, name := range extend.AttestedBy(*a).All() {
+				list = append(list, setter{Header: name, Field: rule.Field() + ".filters"})
+			}
+		}
+	}
+	return list
+}
+
+// identityHeaders are the headers of setters of the kinds before.
+func (r *ruleScope) identityHeaders() (names []string) {
+	for _, s := range r.setters(r.place, r.rule, r.before) {
+		names = append(names, s.Header)
+	}
+	return names
+}
+
+// withReaders adds the features that the rule inherits and that depend on a header that others set for it, and those
+// that are rendered with them.
+func (r *ruleScope) withReaders(stating []*Feature, index level) []*Feature {
+	for _, reader := range index.Readers {
+		if extend.ReadOf(reader.Headers, r.identityHeaders()) == "" {
+			continue
+		}
+		for _, f := range r.kind.together(r.kind.Of(reader.Feature)) {
+			if !slices.Contains(stating, f) {
+				stating = append(stating, f)
+			}
+		}
+	}
+	return stating
+}

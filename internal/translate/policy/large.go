@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// What is rendered of a feature stands in every route of a rule that states it, while what a Gateway or a listener
+// states stands once in a table. The bounds say what is worth a warning.
+const (
+	largeBytes = 4 << 10
+	manyRules  = 16
+)
+
+// large is what a feature is rendered to at a rule, if that is large.
+type large struct {
+	Policy  model.ObjectRef // on whose behalf
+	Feature string
+	Bytes   int
+	Hash    uint64
+}
+
+// largeOf tells whether a piece is large.
+func largeOf(p Piece) (l large, is bool) {
+	l = large{Policy: p.by(), Feature: p.Feature}
+	h := xxhash.New()
+	for _, s := range p.Rendered.Settings {
+		l.Bytes += len(s.Config.Value)
+		_, _ = h.Write(s.Config.Value)
+	}
+	l.Hash = h.Sum64()
+	return l, l.Bytes > largeBytes
+}
+
+// repeated warns of what is large and the same at many rules.
+func repeated(of model.ObjectRef, rules map[large]int) (list []model.Finding) {
+	inOrder := func(a, b large) int { return strings.Compare(a.Feature, b.Feature) }
+	for _, l := range slices.SortedFunc(maps.Keys(rules), inOrder) {
+		if n := rules[l]; n >= manyRules && l.Policy == of {
+			list = append(list, model.Finding{
+				Object: of, Severity: model.Warning, Field: fieldOf(l.Feature, ""), Message: fmt.Sprintf(
+					"its %d bytes stand in the routes of each of %d rules in every proxy; state it for their listener or Gateway, "+
+						"where they stand once", l.Bytes, n),
+			})
+		}
+	}
+	return list
+}

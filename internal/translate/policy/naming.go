@@ -1,0 +1,84 @@
+package policy
+
+import (
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/translate/conditions"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// namings are the routes that name a policy in filters of type ExtensionRef, whether the rules can be served or not.
+type namings = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, []model.ObjectRef]]
+
+func (s *Store) newNamings(in *kinds.Sources) *namings {
+	naming := flow.Merge("policy/naming",
+		flow.From(in.HTTPRoutes.Collection(),
+			func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec]) ([]model.ObjectRef, bool) {
+				list := s.namedIn(ref, o.Spec.Rules)
+				return list, len(list) > 0
+			}),
+		flow.From(in.GRPCRoutes.Collection(),
+			func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GRPCRouteSpec]) ([]model.ObjectRef, bool) {
+				list := s.namedIn(ref, input.AsHTTPRoute(o.Spec).Rules)
+				return list, len(list) > 0
+			}))
+	return flow.Group(naming, "policy/namings",
+		func(_ model.ObjectRef, policies []model.ObjectRef) []model.ObjectRef { return policies }, flow.ByKey)
+}
+
+// namedIn are the policies that filters of a route's rules and backendRefs name, sorted.
+func (s *Store) namedIn(route model.ObjectRef, rules []gatewayv1.HTTPRouteRule) (list []model.ObjectRef) {
+	add := func(filters []gatewayv1.HTTPRouteFilter) {
+		for _, f := range filters {
+			if f.ExtensionRef == nil {
+				continue
+			}
+			kind := model.KindOf(string(f.ExtensionRef.Group), string(f.ExtensionRef.Kind))
+			if _, known := s.Of(kind); known {
+				list = append(list, model.Ref(kind, route.Namespace(), string(f.ExtensionRef.Name)))
+			}
+		}
+	}
+	for _, rule := range rules {
+		add(rule.Filters)
+		for _, b := range rule.BackendRefs {
+			add(b.Filters)
+		}
+	}
+	slices.SortFunc(list, model.ObjectRef.Compare)
+	return slices.Compact(list)
+}
+
+// byFilters adds the Gateways of a route whose filters name a policy.
+func (r reporter) byFilters(c *flow.Ctx, ref, at model.ObjectRef, facts *conditions.PolicyFacts) {
+	names := func(rule model.Rule) bool {
+		return slices.Contains(rule.Policies, ref) || slices.ContainsFunc(rule.Backends,
+			func(b model.WeightedBackend) bool { return slices.Contains(b.Policies, ref) })
+	}
+	route, _ := flow.Fetch(c, r.in.Plan.Routes, at)
+	if len(route.Gateways) > 0 && !slices.ContainsFunc(route.Rules, names) {
+		addTarget(facts, Target{Object: at}, conditions.PolicyAncestor{
+			Unserved: "the rules that name the policy can't be served; see the route's status",
+		})
+		return
+	}
+	r.rules(c, Target{Object: at}, route, facts, names)
+}
+
+// reachesNothing warns of a policy that has no targets, and that no rule names.
+func (r reporter) reachesNothing(ref model.ObjectRef) model.Finding {
+	message := "it reaches nothing: state targetRefs or targetSelectors"
+	kind, _ := r.Store.Of(ref.Kind())
+	if slices.ContainsFunc(kind.Features, func(f *Feature) bool {
+		return f.forRules() || f.Levels.Has(extend.AtBackendRef)
+	}) {
+		message += ", or name it in a filter of type ExtensionRef of a route's rule"
+	}
+	return model.Finding{Object: ref, Severity: model.Warning, Field: "spec", Message: message}
+}

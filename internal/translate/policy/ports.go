@@ -1,0 +1,204 @@
+package policy
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
+)
+
+// Port is what policies come to for the connections of a port's listeners.
+type Port struct {
+	Protocol model.Protocol
+	Shared   []RulePiece // of which all listeners of the port have one value
+	Chains   []Chain     // all that the port has
+}
+
+// Chain is a filter chain: of HTTPS each listener has its own, all HTTP listeners of a port share one.
+type Chain struct {
+	Listeners []model.ListenerKey
+	Pieces    []RulePiece
+}
+
+// pieces are all, with where they count.
+func (p Port) pieces(k model.PortKey) iter.Seq2[string, RulePiece] {
+	return func(yield func(string, RulePiece) bool) {
+		for _, chain := range append([]Chain{{Pieces: p.Shared}}, p.Chains...) {
+			for _, piece := range chain.Pieces {
+				if !yield(chain.at(k), piece) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// at is a chain as users are told it.
+func (ch Chain) at(k model.PortKey) string {
+	if len(ch.Listeners) == 1 {
+		return LevelKey{Gateway: k.Gateway, Section: ch.Listeners[0].Section}.String()
+	}
+	return fmt.Sprintf("port %d of %s", k.Number, k.Gateway)
+}
+
+// ofListener are the pieces that count for a listener.
+func (p Port) ofListener(k model.ListenerKey) []RulePiece {
+	list := slices.Clone(p.Shared)
+	for _, chain := range p.Chains {
+		if slices.Contains(chain.Listeners, k) {
+			list = append(list, chain.Pieces...)
+		}
+	}
+	return list
+}
+
+// ports has the ports for whose listeners something is stated.
+func (m *Meaning) ports() *flow.Collection[model.PortKey, Port] {
+	kinds := m.Store.ofListeners()
+	return flow.Map(m.in.Plan.Ports, "policy/ports",
+		func(c *flow.Ctx, k model.PortKey, port model.Port) (out Port, some bool) {
+			g, _ := flow.Fetch(c, m.in.Plan.Gateways, k.Gateway)
+			listeners := serving(port)
+			out.Protocol, out.Chains = port.Protocol, chainsOf(port.Protocol, listeners)
+			for _, kind := range kinds {
+				q := portScope{
+					m: m, c: c, kind: kind, port: port,
+					class: m.Store.on(c, g.Class, kind.Kind), own: m.Store.on(c, k.Gateway, kind.Kind),
+				}
+				if q.class.Len()+q.own.Len() == 0 {
+					continue
+				}
+				out.Shared = append(out.Shared, q.pieces(listeners, true)...)
+				some = some || len(out.Shared) > 0
+				for i := range out.Chains {
+					chain := &out.Chains[i]
+					chain.Pieces = append(chain.Pieces, q.pieces(chain.Listeners, false)...)
+					some = some || len(chain.Pieces) > 0
+				}
+			}
+			return out, some
+		})
+}
+
+func chainsOf(p model.Protocol, listeners []model.ListenerKey) (chains []Chain) {
+	if p == model.HTTP {
+		return []Chain{{Listeners: listeners}}
+	}
+	for _, l := range listeners {
+		chains = append(chains, Chain{Listeners: []model.ListenerKey{l}})
+	}
+	return chains
+}
+
+// serving are the listeners of a port that serve.
+func serving(port model.Port) (list []model.ListenerKey) {
+	for _, l := range port.Listeners {
+		if l.Serves {
+			list = append(list, l.Key)
+		}
+	}
+	return list
+}
+
+// ofListeners are the kinds of which some features are stated for connections.
+func (s *Store) ofListeners() (list []Kind) {
+	for _, k := range s.Kinds {
+		if k.OfListeners() {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// OfListeners tells whether some of the kind's features are stated for connections.
+func (k Kind) OfListeners() bool { return k.has(extend.AtListener) || k.has(extend.AtPort) }
+
+// portScope looks at the listeners of a port, for one kind.
+type portScope struct {
+	m          *Meaning
+	c          *flow.Ctx
+	kind       Kind
+	port       model.Port
+	class, own members
+}
+
+// pieces are those of listeners that share one value: of the features and fields of a port, or of the others.
+func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []RulePiece) {
+	scope := q.m.scope(q.c, q.kind, q.port.DataPlane)
+	scope.rendering = plan.Renderer.Listener
+	scope.denied = func(int, string, model.ObjectRef) (int, plan.Rendered) { // there is no request to answer
+		return 0, plan.Rendered{Listener: &plan.ListenerFields{Closed: true}}
+	}
+	scope.where = extend.Where{
+		Inherited: true, Object: q.port.Key.Gateway.String(), Plaintext: q.port.Protocol == model.HTTP,
+	}
+	if len(listeners) == 1 {
+		scope.where.Section = listeners[0].Section
+	}
+	if l, served := flow.Fetch(q.c, q.m.in.Plan.Listeners, listeners[0]); served && l.Clients != nil {
+		scope.where.ClientCA, scope.where.AnyClient = true, l.Clients.Optional
+	}
+	scope.gateway = q.port.Key.Gateway
+	told := map[string]shared{}
+	for _, f := range q.kind.Features {
+		switch {
+		case !f.atListeners(ofPort):
+			continue
+		case f.UnlessPlaintext && q.port.Protocol == model.HTTP:
+			list = append(list, q.withoutTLS(f, listeners, ofPort)...)
+			continue
+		}
+		s := q.share(f, listeners, ofPort)
+		if !empty(s.Stated) {
+			scope.add(f, s.Stated)
+			told[f.Name] = s
+		}
+	}
+	for _, f := range scope.features {
+		p := scope.piece(f, nil)
+		if !ofPort && p.Rendered.OfListener().OfPort() {
+			panic(fmt.Sprintf("the feature %s has fields of a port: it has to be AtPort, or to have PortFields", f.Name))
+		}
+		if f.Levels.Has(extend.AtListener) && ofPort {
+			fields := p.Rendered.OfListener().PortOnly()
+			p.Rendered.Listener = &fields
+		}
+		p.Findings = append(p.Findings, told[f.Name].Findings...)
+		p.Lost = append(p.Lost, told[f.Name].Lost...)
+		list = append(list, RulePiece{q.kind.Kind, p})
+	}
+	return list
+}
+
+// withoutTLS refuses what is stated for listeners of a feature that has no effect without TLS.
+func (q portScope) withoutTLS(f *Feature, listeners []model.ListenerKey, ofPort bool) (list []RulePiece) {
+	piece := Piece{Effective: Effective{Feature: f.Name}}
+	for _, s := range q.stated(f, listeners, ofPort, nil) {
+		if s.Level != LevelListener {
+			continue
+		}
+		for _, own := range s.List {
+			piece.Findings = append(piece.Findings, Finding{
+				Policy: own.Policy, Condition: "Accepted", Reason: "Invalid", Field: fieldOf(f.Name, ""),
+				Message: fmt.Sprintf("it has no effect on a listener without TLS (port %d of %s); target one of protocol HTTPS, "+
+					"or take it out", q.port.Key.Number, q.port.Key.Gateway),
+			})
+		}
+	}
+	if len(piece.Findings) == 0 {
+		return nil
+	}
+	return []RulePiece{{q.kind.Kind, piece}}
+}
+
+// atListeners tells whether a feature, or a field of it, is stated for ports, or for listeners.
+func (f *Feature) atListeners(ofPort bool) bool {
+	if f.Levels.Has(extend.AtPort) {
+		return ofPort
+	}
+	return f.Levels.Has(extend.AtListener) && (!ofPort || len(f.PortFields) > 0)
+}

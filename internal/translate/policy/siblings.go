@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"cardea.dev/cardea/api/agentic/v0alpha0"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// serversKey names the policies of a kind on the XBackends of a namespace.
+type serversKey struct {
+	Namespace string
+	Kind      model.Kind
+}
+
+// newServers has them.
+func (s *Store) newServers(
+	attachments *flow.Collection[attachmentKey, *policy],
+) *flow.Collection[serversKey, members] {
+	return flow.Group(attachments, "policy/on-xbackends", func(k attachmentKey, _ *policy) []serversKey {
+		if !ruleBackends(k.Target.Object.Kind()) {
+			return nil
+		}
+		kind, _ := s.Of(k.Policy.Kind())
+		return []serversKey{{k.Target.Object.Namespace(), kind.Kind}}
+	}, func(k attachmentKey, p *policy) string { return p.Age + " " + k.Policy.NamespacedName() })
+}
+
+// newFronts has the XBackends of a Service's port.
+func newFronts(in *kinds.Sources) *flow.Collection[model.BackendKey, fronts] {
+	return flow.Group(in.MCPBackends.Collection(), "policy/xbackends-of-service",
+		func(ref model.ObjectRef, o kind.Object[v0alpha0.XBackendSpec]) []model.BackendKey {
+			mcp := o.Spec.MCP
+			if mcp.ServiceName == nil {
+				return nil
+			}
+			service := model.Ref(model.KindService, ref.Namespace(), *mcp.ServiceName)
+			return []model.BackendKey{{Object: service, Port: mcp.Port}}
+		}, flow.ByKey)
+}
+
+type fronts = flow.Members[model.ObjectRef, kind.Object[v0alpha0.XBackendSpec]]
+
+// besides are the findings on a Service that a rule without a policy leads to, where policies are for an XBackend of
+// its port.
+func (r *ruleScope) besides(f *Feature, service model.BackendKey) (list []Finding) {
+	xbackends, _ := flow.Fetch(r.c, r.m.Store.fronts, model.BackendKey{Object: service.Object, Port: service.Port})
+	for xbackend := range xbackends.All() {
+		for _, level := range r.onBackend(xbackend, f) {
+			for _, s := range level.List {
+				spec, _ := decode(s.JSON).(map[string]any)
+				if f.Harmless != nil && f.Harmless(spec) || len(list) > 0 {
+					continue
+				}
+				list = append(list, Finding{
+					Policy: s.Policy, Severity: model.Warning, Field: "spec.targetRefs",
+					Message: fmt.Sprintf("rule %s of %s leads to %s, which is the server of %s, past the policies for it: everybody "+
+						"may call its tools; let the rule lead to the XBackend, or write a policy for %s",
+						r.rule.Key.Name, r.ref, service.Words(), xbackend, r.ref),
+				})
+			}
+		}
+	}
+	return list
+}
+
+// withoutPolicy are the findings on servers of MCP for which no policy says who may ask, where one says so for another
+// XBackend of the namespace. The policy is told.
+func (r *ruleScope) withoutPolicy(stating []*Feature, index level) (list []Finding) {
+	for _, f := range r.kind.Features {
+		if f.Agents == nil || slices.Contains(stating, f) || slices.Contains(index.Agents, f.Name) {
+			continue
+		}
+		for _, b := range r.rule.Backends {
+			backend := b.Backend.Object
+			list = append(list, r.besides(f, b.Backend)...)
+			if !b.MCP || !empty(r.onBackend(backend, f)) {
+				continue
+			}
+			others, _ := flow.Fetch(r.c, r.m.Store.servers, serversKey{backend.Namespace(), r.kind.Kind})
+			for k := range others.All() {
+				mend := "name it here, or in a policy of its own"
+				if !ruleBackends(backend.Kind()) {
+					mend = fmt.Sprintf("write one for %s", r.ref)
+				}
+				open, covered := backend.String(), k.Target.Object.String()
+				if open == covered {
+					open, covered = grouped(backend), grouped(k.Target.Object)
+				}
+				list = append(list, Finding{
+					Policy: k.Policy, Severity: model.Warning, Field: "spec.targetRefs",
+					Message: fmt.Sprintf("no policy is for %s, to which rule %s of %s leads, unlike for %s: everybody may call its "+
+						"tools; %s", open, r.rule.Key.Name, r.ref, covered, mend),
+				})
+				break
+			}
+		}
+	}
+	return list
+}

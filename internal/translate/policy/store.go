@@ -1,0 +1,307 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/translate/policy/merge"
+	"cardea.dev/cardea/internal/core/model"
+)
+
+// Target is what a policy is attached to: an object, or a section of it.
+type Target struct {
+	Object  model.ObjectRef
+	Section string
+}
+
+// Store is all policies, by what they target.
+type Store struct {
+	Kinds []Kind
+
+	in       *kinds.Sources
+	as       map[model.Kind]model.Kind // kinds that count as others
+	policies *flow.Collection[model.ObjectRef, *policy]
+	attached *flow.Collection[attachedKey, members]
+	touched  *flow.Collection[model.ObjectRef, members] // objects that policies target
+	// selected is what each policy selects.
+	selected *flow.Collection[model.ObjectRef, members]
+	// fronts are the XBackends of a Service's port.
+	fronts *flow.Collection[model.BackendKey, fronts]
+	// servers are the policies on XBackends, by namespace.
+	servers *flow.Collection[serversKey, members]
+	namings *namings
+	names   names
+}
+
+// Kind is a kind of policy, with its features.
+type Kind struct {
+	Kind     model.Kind
+	Features []*Feature       // by name
+	protects *kind.Protection // nil: nothing
+}
+
+// Feature is a feature that can be merged.
+type Feature struct {
+	*extend.Declared
+	merge *merge.Type
+}
+
+// Of finds a feature; nil: the kind has none of that name.
+func (k Kind) Of(name string) *Feature {
+	for _, f := range k.Features {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// together are the features that are rendered together with one, itself among them.
+func (k Kind) together(f *Feature) (list []*Feature) {
+	for _, other := range k.Features {
+		if other == f || f.Group != "" && other.Group == f.Group {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// policy is what one policy says. All collections share one value.
+type policy struct {
+	UID        string
+	Generation int64
+	Age        string // the older is the lesser
+	Override   bool
+	Targets    []Target // that it names
+	Selectors  []selector
+	Disable    []string // as it is stated
+	Off        []string // the features that Disable turns off
+	Features   []input.FeatureSpec
+	// Closed is why it can't be read, so that all that it is for is closed; "": it can.
+	Closed string
+}
+
+// attachmentKey names a policy at a target.
+type attachmentKey struct {
+	Policy model.ObjectRef
+	Target Target
+}
+
+// Owner is the policy.
+func (k attachmentKey) Owner() model.ObjectRef { return k.Policy }
+
+// attachedKey names the policies of a kind on an object and its sections.
+type attachedKey struct {
+	Object model.ObjectRef
+	Kind   model.Kind
+}
+
+// NewStore reads policies. declared are the features of all kinds; a kind without features is not read.
+// namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
+func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) (*Store, error) {
+	s := &Store{in: in, as: map[model.Kind]model.Kind{}}
+	for _, k := range in.Catalog.All() {
+		kind := Kind{Kind: k.Kind}
+		for _, d := range declared {
+			if k.Qualified() == d.Kind {
+				t, err := merge.New(d.Schema)
+				if err != nil {
+					return nil, err
+				}
+				kind.Features = append(kind.Features, &Feature{d, t})
+			}
+		}
+		if len(kind.Features) > 0 {
+			if err := kind.addClosing(k); err != nil {
+				return nil, err
+			}
+			slices.SortFunc(kind.Features, func(a, b *Feature) int { return strings.Compare(a.Name, b.Name) })
+			s.Kinds = append(s.Kinds, kind)
+		}
+	}
+	if len(s.Kinds) == 0 {
+		return s, nil
+	}
+	for _, k := range in.Catalog.All() {
+		if _, known := s.Of(k.CountsAs); known {
+			s.as[k.Kind] = k.CountsAs
+		}
+	}
+	var inputs []flow.Input[model.ObjectRef, *policy]
+	for _, k := range s.all() {
+		kind, _ := s.Of(k)
+		inputs = append(inputs, flow.From(s.of(k), kind.read))
+	}
+	inputs = append(inputs, flow.From(in.Closed.Collection(), s.closed))
+	s.policies = flow.Merge("policy", inputs[0], inputs[1:]...)
+	named := flow.Derive(s.policies, "policy/named",
+		func(_ *flow.Ctx, ref model.ObjectRef, p *policy, emit func(attachmentKey, *policy)) {
+			seen := map[Target]bool{}
+			for _, t := range p.Targets {
+				if !seen[t] && (t.Object.Kind() != model.KindGatewayClass || namespace == "" || ref.Namespace() == namespace) {
+					seen[t] = true
+					emit(attachmentKey{ref, t}, p)
+				}
+			}
+		})
+	selected := s.selectedTargets()
+	s.selected = flow.Group(selected, "policy/selected-by-policy", func(k attachmentKey, _ *policy) []model.ObjectRef {
+		return []model.ObjectRef{k.Policy}
+	}, flow.ByKey)
+	itself := func(_ *flow.Ctx, _ attachmentKey, p *policy) (*policy, bool) { return p, true }
+	attachments := flow.Merge("policy/attachment", flow.From(named, itself), flow.From(selected, itself))
+	s.attached = flow.Group(attachments, "policy/attached", func(k attachmentKey, _ *policy) []attachedKey {
+		kind, _ := s.Of(k.Policy.Kind())
+		return []attachedKey{{k.Target.Object, kind.Kind}}
+	}, func(k attachmentKey, p *policy) string { return p.Age + " " + k.Policy.NamespacedName() })
+	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ *policy) []model.ObjectRef {
+		return []model.ObjectRef{k.Target.Object}
+	}, flow.ByKey)
+	s.servers, s.fronts = s.newServers(attachments), newFronts(in)
+	s.namings, s.names = s.newNamings(in), s.newNames()
+	return s, nil
+}
+
+// all are the kinds of policies, and those that count as one of them.
+func (s *Store) all() (list []model.Kind) {
+	for _, k := range s.Kinds {
+		list = append(list, k.Kind)
+	}
+	return append(list, slices.SortedFunc(maps.Keys(s.as), model.Kind.Compare)...)
+}
+
+// Of finds a kind of policies, or the one that a kind counts as; false: there is none.
+func (s *Store) Of(kind model.Kind) (Kind, bool) {
+	if as, counts := s.as[kind]; counts {
+		kind = as
+	}
+	i := slices.IndexFunc(s.Kinds, func(k Kind) bool { return k.Kind == kind })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return s.Kinds[i], true
+}
+
+// foreign tells whether a kind is one of another API, which counts as a kind of Cardea.
+func (s *Store) foreign(kind model.Kind) bool {
+	_, counts := s.as[kind]
+	return counts
+}
+
+// of are the policies of a kind as they are stated.
+func (s *Store) of(kind model.Kind) *input.Collection[input.PolicySpec] {
+	return input.Of[input.PolicySpec](s.in.Sources, kind).Collection()
+}
+
+func (k Kind) read(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpec]) (*policy, bool) {
+	p := &policy{
+		UID: o.Meta.UID, Generation: o.Meta.Generation, Age: age(o.Meta.Created),
+		Override: o.Spec.Strategy == input.PatchOverrides, Disable: o.Spec.Disable, Features: o.Spec.Features,
+		Off:       k.off(o.Spec.Disable),
+		Selectors: readSelectors(o.Spec.TargetSelectors),
+	}
+	if k.Of(extend.Whole) != nil {
+		p.Features = []input.FeatureSpec{o.Spec.Whole(extend.Whole)}
+	} else if why := k.unread(o.Spec); why != "" {
+		p.close(k, why)
+	}
+	for _, t := range o.Spec.TargetRefs {
+		target := Target{Object: model.Ref(model.KindOf(string(t.Group), string(t.Kind)), ref.Namespace(), string(t.Name))}
+		if target.Object.Kind() == model.KindGatewayClass {
+			target.Object = model.Ref(model.KindGatewayClass, "", string(t.Name))
+		}
+		if t.SectionName != nil {
+			target.Section = string(*t.SectionName)
+		}
+		p.Targets = append(p.Targets, target)
+	}
+	return p, true
+}
+
+// age orders by time of creation; what has none is younger than all that have one.
+func age(created time.Time) string {
+	if created.IsZero() {
+		return "~"
+	}
+	return created.UTC().Format("20060102150405.000000000")
+}
+
+// states tells whether the policy says anything of a feature.
+func (p *policy) states(feature string) bool {
+	_, stated := p.spec(feature)
+	return stated || slices.Contains(p.Off, feature)
+}
+
+func (p *policy) spec(feature string) (string, bool) {
+	for _, f := range p.Features {
+		if f.Name == feature {
+			return f.JSON, true
+		}
+	}
+	return "", false
+}
+
+// statement is what a policy states of a feature at a level.
+func (p *policy) statement(ref model.ObjectRef, level Level, feature string) statement {
+	json, _ := p.spec(feature)
+	return statement{
+		Source: Source{ref, level, p.Override}, JSON: json, Disable: slices.Contains(p.Off, feature),
+		With:   !slices.Contains(p.Disable, feature),
+		Closed: p.Closed != "",
+	}
+}
+
+// members are the policies of a kind on an object, the oldest first.
+type members = flow.Members[attachmentKey, *policy]
+
+// on are the policies of a kind on an object and its sections.
+func (s *Store) on(c *flow.Ctx, object model.ObjectRef, kind model.Kind) members {
+	m, _ := flow.Fetch(c, s.attached, attachedKey{object, kind})
+	return m
+}
+
+// at are the statements of a feature at a target.
+func at(m members, section string, level Level, feature string) statements {
+	found := statements{Level: level}
+	for k, p := range m.All() {
+		if k.Target.Section == section && p.states(feature) {
+			found.List = append(found.List, p.statement(k.Policy, level, feature))
+		}
+	}
+	return found
+}
+
+// sections are those of an object for which policies state something, sorted; "" is the object as a whole.
+func sections(list ...members) (names []string) {
+	for _, m := range list {
+		for k := range m.All() {
+			names = append(names, k.Target.Section)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ForRules tells whether some of the kind's features are stated for requests, be it only by objects that rules name.
+func (k Kind) ForRules() bool { return slices.ContainsFunc(k.Features, (*Feature).forRules) }
+
+// AtRule tells whether some of the kind's features are stated for requests.
+func (k Kind) AtRule() bool { return k.has(atRule) }
+
+// has tells whether some of the kind's features are stated at levels.
+func (k Kind) has(levels extend.Levels) bool {
+	return slices.ContainsFunc(k.Features, func(f *Feature) bool { return f.Levels.Has(levels) })
+}
+
+// Has tells whether there is a policy.
+func (s *Store) Has(c *flow.Ctx, ref model.ObjectRef) bool {
+	_, found := flow.Fetch(c, s.policies, ref)
+	return found
+}
