@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/builtin"
 	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/app/controller"
 	"cardea.dev/cardea/internal/app/snapshot"
 	"cardea.dev/cardea/internal/app/standalone"
@@ -38,7 +38,7 @@ func Main(plugins ...extend.Plugin) {
 	}
 	program := cli.Program{
 		Catalog: world.Catalog(extensions...), Extensions: extensions,
-		Dialects:   all.All(),
+		Dialects:   dataplanes.All(),
 		Controller: controller.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
 		Gateways:  standalone.Gateways,
 		Explainer: standalone.Explainer, Objects: standalone.Objects, Differ: standalone.Differ,

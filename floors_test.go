@@ -24,11 +24,11 @@ var towers = map[string][]string{
 		"internal/app/controller", "internal/app/standalone", "internal/app/eppchild", "internal/app/assembly", "internal/app/unreached",
 		"internal/app/ledgerlive", "internal/ops/ledgerpreview",
 		"internal/ops/objects", "internal/ops/admin", "internal/ops/diff", "internal/ops/explain", "internal/app/world",
-		"internal/dataplane/all", "internal/app/builtin", "internal/app/pluginbuild"},
+		"internal/app/dataplanes", "internal/app/builtin", "internal/app/pluginbuild"},
 	"meaning": {"internal/translate/gateway", "internal/translate/policy", "internal/translate/budget", "internal/translate/conditions",
 		"internal/translate/resolve"},
 	"dialects": {"internal/dataplane/envoy/files", "internal/dataplane/envoy", "internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters"},
-	"edges": {"internal/source/ledger", "internal/ledger/apply", "internal/ledger/admission",
+	"edges": {"internal/source/ledgerfeed", "internal/ledger/apply", "internal/ledger/admission",
 		"internal/ledger/compat", "internal/ledger/rest",
 		"internal/ledger/client", "internal/ledger/auth", "internal/ledger/wire", "internal/ledger/store",
 		"internal/source/kube", "internal/source/files", "internal/source/lifecycle", "internal/source/synthetic", "internal/source/fetch",
@@ -59,7 +59,7 @@ var apart = []string{"deploy", "examples", "internal/test/e2e/parts", "extend/sc
 
 // declared names the packages that may import a dialect: the list of data planes, and the tests of the whole program.
 // Others are passed a dataplane.Dialect.
-var declared = []string{"internal/dataplane/all", "internal/test/e2e", "internal/test/e2e/kubernetes"}
+var declared = []string{"internal/app/dataplanes", "internal/test/e2e", "internal/test/e2e/kubernetes"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
@@ -100,7 +100,7 @@ var libraries = map[string][]string{
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/translate/gateway", "internal/translate/conditions", "internal/core/input", "internal/core/kind", "internal/core/kinds", "internal/source/files",
-		"internal/source/synthetic", "internal/source/ledger",
+		"internal/source/synthetic", "internal/source/ledgerfeed",
 		"internal/translate/policy",
 		"internal/source/kube", "internal/deliver/kube/proxies", "internal/core/policycrd", "internal/test/e2e", "extend",
 	},

@@ -26,7 +26,7 @@ import (
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/test/e2e"
 	"cardea.dev/cardea/internal/deliver/process"
 )
@@ -84,7 +84,7 @@ func each(t *testing.T, paths []string, test func(*testing.T, string)) {
 
 // hasEnvoy tells whether calls can be made. If not, the test that says so is skipped, or fails.
 func hasEnvoy(t *testing.T) (has bool) {
-	_, err := process.FindPath(all.All()[0].Child.Program)
+	_, err := process.FindPath(dataplanes.All()[0].Child.Program)
 	switch {
 	case err == nil:
 		return true

@@ -11,7 +11,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
 	"cardea.dev/cardea/hack/bench/floor"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/source/files"
 	"cardea.dev/cardea/internal/core/kinds"
@@ -29,7 +29,7 @@ type pure struct {
 
 func newPure(dir, cache, address string) (*pure, error) {
 	p := &pure{World: world.New(world.Config{
-		Dialects: all.All(), Environment: model.Environment{Addresses: []string{address}},
+		Dialects: dataplanes.All(), Environment: model.Environment{Addresses: []string{address}},
 		Budgets: model.DefaultBudgets,
 	})}
 	s := schema.New(kinds.Catalog())

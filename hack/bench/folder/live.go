@@ -20,7 +20,7 @@ import (
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/app/standalone"
@@ -52,7 +52,7 @@ func beCardea() {
 		o.CacheDir = os.Getenv(asCardea)
 		return standalone.Run(ctx, o)
 	}
-	program := cli.Program{Dialects: all.All(), Standalone: serve}
+	program := cli.Program{Dialects: dataplanes.All(), Standalone: serve}
 	code := cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

@@ -16,7 +16,7 @@ import (
 
 	"cardea.dev/cardea/hack/bench/floor"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
@@ -128,7 +128,7 @@ func (s *stage) push(ctx context.Context, w *world.World, server *floor.Server, 
 // world is the pure part for the cluster, in this program and without proxies, until ctx ends.
 func (s *stage) world(ctx context.Context) (*world.World, error) {
 	environment := model.Environment{Version: envoy.Version, Addresses: []string{"0.0.0.0"}, Fronted: true}
-	w := world.New(world.Config{Dialects: all.All(), Environment: environment, Budgets: model.DefaultBudgets})
+	w := world.New(world.Config{Dialects: dataplanes.All(), Environment: environment, Budgets: model.DefaultBudgets})
 	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources.Sources,
 		OnState: func(s kube.State) {
 			environment.APIs = s.Bundles()

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/child"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/ledger"
+	"cardea.dev/cardea/internal/source/ledgerfeed"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
@@ -28,9 +28,9 @@ func (b *bench) oneEdit(d *database, l *store.Store, url string) error {
 	defer reader.Close()
 	ctx, cancel := context.WithCancel(b.ctx)
 	fed := make(chan []ledger.Object, 1)
-	w := graph.New(graph.Config{Dialects: all.All(), Budgets: model.DefaultBudgets,
+	w := graph.New(graph.Config{Dialects: dataplanes.All(), Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	f := ledger.New(ledger.Config{Ledger: reader, Target: ledger.DefaultTarget, Sources: w.Sources.Sources, Graph: w.Graph,
+	f := ledgerfeed.New(ledgerfeed.Config{Ledger: reader, Target: ledger.DefaultTarget, Sources: w.Sources.Sources, Graph: w.Graph,
 		Schema: schema.New(kinds.Catalog()), Log: slog.New(slog.DiscardHandler),
 		Fed: func(list []ledger.Object) { fed <- list }})
 	ended := make(chan error, 1)

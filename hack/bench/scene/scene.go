@@ -12,7 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
@@ -47,7 +47,7 @@ var (
 func New(n int, l gatewayv1.Listener, extensions ...world.Extension) *Scene {
 	s := &Scene{N: n, World: world.New(world.Config{
 		Extensions: extensions,
-		Dialects:   all.All(), Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+		Dialects:   dataplanes.All(), Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 		Budgets: model.DefaultBudgets,
 	})}
 	for _, c := range s.Outputs.Resources {

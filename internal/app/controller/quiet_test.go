@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 )
 
 // TestQuietWhileTheAPIServerIsAway: what keeps on failing is said by Cardea's own log, not by the client library's on
@@ -90,7 +90,7 @@ current-context: c
 		t.Fatal(err)
 	}
 	return Options{
-		Dialects:   all.All(),
+		Dialects:   dataplanes.All(),
 		Kubeconfig: config, Namespace: "cardea-system", Service: "cardea", XDSPort: 18000, XDS: "127.0.0.1:0", Image: "envoy",
 		ClusterDomain: "cluster.local",
 		Admin:         "127.0.0.1:0", Probes: "127.0.0.1:0",

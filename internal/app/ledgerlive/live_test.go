@@ -13,10 +13,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/ledger"
+	"cardea.dev/cardea/internal/source/ledgerfeed"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
@@ -43,13 +43,13 @@ func (p *played) Unanswered() map[model.ObjectRef]int { return p.unanswered }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, fed: make(chan int64, 100)}
-	r.world = world.New(world.Config{Dialects: all.All(), Check: true,
+	r.world = world.New(world.Config{Dialects: dataplanes.All(), Check: true,
 		Environment: model.Environment{Addresses: []string{"192.0.2.1"}}})
 	var err error
 	r.store, err = store.Open(t.Context(), store.Config{URL: filepath.Join(t.TempDir(), "ledger.db")})
 	r.must(err)
 	log := slog.New(slog.DiscardHandler)
-	f := ledger.New(ledger.Config{Ledger: r.store, Target: ledger.DefaultTarget, Sources: r.world.Sources.Sources,
+	f := ledgerfeed.New(ledgerfeed.Config{Ledger: r.store, Target: ledger.DefaultTarget, Sources: r.world.Sources.Sources,
 		Graph: r.world.Graph, Schema: schema.New(r.world.Sources.Catalog), Log: log, Fed: func(list []ledger.Object) {
 			r.tracker.Fed(list)
 			for _, o := range list {

@@ -14,7 +14,7 @@ import (
 
 	"cardea.dev/cardea/internal/source/files"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/ledger"
+	"cardea.dev/cardea/internal/source/ledgerfeed"
 	"cardea.dev/cardea/internal/app/ledgerlive"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/source/validcache"
@@ -41,7 +41,7 @@ func newSource(ctx context.Context, o Options, w *world.World) (objects source, 
 
 // ledgerSource is a ledger as a source.
 type ledgerSource struct {
-	*ledger.Feed
+	*ledgerfeed.Feed
 	store   *store.Store
 	tracker *ledgerlive.Tracker
 }
@@ -68,7 +68,7 @@ func openLedger(ctx context.Context, o Options, w *world.World) (*ledgerSource, 
 	}
 	s := &ledgerSource{store: db}
 	rules := schema.New(w.Sources.Catalog)
-	s.Feed = ledger.New(ledger.Config{
+	s.Feed = ledgerfeed.New(ledgerfeed.Config{
 		Ledger: db, Target: target, Sources: w.Sources.Sources, Graph: w.Graph, Schema: rules,
 		Memory: validcache.New(o.CacheDir, "ledger "+place(o.Ledger.URL)+" "+target, rules),
 		Log:    o.logger(), Fed: func(list []ledger.Object) { s.tracker.Fed(list) },

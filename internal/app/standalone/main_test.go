@@ -1,8 +1,8 @@
 package standalone
 
 import (
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 )
 
 // dialects are the data planes of these tests.
-var dialects = all.All()
+var dialects = dataplanes.All()

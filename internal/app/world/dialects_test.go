@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/api/v1alpha1"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kinds"
@@ -98,7 +98,7 @@ func other() dataplane.Dialect {
 // says of it.
 func TestDialectsAreJoined(t *testing.T) {
 	w := world.New(world.Config{
-		Dialects: append(all.All(), other()), Check: true,
+		Dialects: append(dataplanes.All(), other()), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	w.Graph.Apply("start", w.Sources.Synced)

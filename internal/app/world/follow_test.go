@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/app/world"
@@ -15,7 +15,7 @@ import (
 // to another rule is not told.
 func TestFollowFindings(t *testing.T) {
 	w := world.New(world.Config{
-		Dialects: all.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	w.Graph.Apply("start", w.Sources.Synced)
 	follower := w.FollowFindings()

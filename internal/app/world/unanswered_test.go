@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/app/world"
@@ -92,7 +92,7 @@ func objectsOf(selector string, slices ...string) string {
 
 func newWorld(noPods bool) *world.World {
 	w := world.New(world.Config{
-		Dialects: all.All(), Check: true, NoPods: noPods,
+		Dialects: dataplanes.All(), Check: true, NoPods: noPods,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	w.Graph.Apply("start", w.Sources.Synced)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/ops/admin"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/core/flow"
@@ -45,7 +45,7 @@ func spy() Program {
 	}
 	return Program{
 		Catalog:  kinds.Catalog(),
-		Dialects: all.All(),
+		Dialects: dataplanes.All(),
 		Standalone: func(_ context.Context, o standalone.Options) error {
 			o.Log.Info("info line")
 			o.Log.Debug("debug line")

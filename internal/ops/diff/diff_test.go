@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
@@ -66,7 +66,7 @@ func newRig(t *testing.T, texts ...string) *rig {
 		t.Fatal(err)
 	}
 	w := world.New(world.Config{
-		Dialects: all.All(), Check: true, Extensions: extensions,
+		Dialects: dataplanes.All(), Check: true, Extensions: extensions,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	d := New(Config{World: w})
@@ -319,7 +319,7 @@ func TestBadObjects(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	empty := world.New(world.Config{Dialects: all.All()})
+	empty := world.New(world.Config{Dialects: dataplanes.All()})
 	d := New(Config{World: empty})
 	if _, err := d.Diff(Edit{Objects: docs(t, good)}); !errors.Is(err, flow.ErrNotSynced) {
 		t.Errorf("of a world without objects it is %v", err)

@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
@@ -35,7 +35,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	w := world.New(world.Config{
-		Dialects:    all.All(),
+		Dialects:    dataplanes.All(),
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	r := &rig{New(Config{World: w}), w, t, model.Meta{Generation: 1}}

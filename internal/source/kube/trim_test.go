@@ -13,7 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
@@ -264,7 +264,7 @@ type trimWorld struct{ *world.World }
 
 func newTrimWorld(t *testing.T, tested model.Kind) trimWorld {
 	w := trimWorld{world.New(world.Config{
-		Dialects: all.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})}
 	w.Graph.Apply("test", func(b *flow.Batch) {
 		put := func(kind model.Kind, namespace, name, text string, spec any) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/app/world"
@@ -63,7 +63,7 @@ spec:
 	} {
 		for _, domain := range []string{"corp.local", ""} {
 			f := &faulty{t: t, World: world.New(world.Config{
-				Dialects: all.All(), Extensions: Extensions(),
+				Dialects: dataplanes.All(), Extensions: Extensions(),
 				Environment: model.Environment{Addresses: []string{"127.0.0.1"}, ClusterDomain: domain},
 			})}
 			f.Graph.Apply("start", f.Sources.Synced)

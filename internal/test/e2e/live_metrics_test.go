@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/app/standalone"
 )
 
@@ -35,7 +35,7 @@ func TestDashboardsAndAlerts(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s := open(t, shop(), func(o *standalone.Options) { o.Dialects = all.All() })
+	s := open(t, shop(), func(o *standalone.Options) { o.Dialects = dataplanes.All() })
 	s.hold(s.Address, 82) // so the proxy refuses a listener
 	s.write("gateway.yaml", gatewayFile(80, 82))
 	s.write("broken.yaml", routeFile("broken", "broken.example", to("nobody")))

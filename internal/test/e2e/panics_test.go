@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
@@ -63,7 +63,7 @@ type faulty struct {
 
 func newFaulty(t *testing.T) *faulty {
 	f := &faulty{t: t}
-	f.World = world.New(world.Config{Dialects: all.All(), Extensions: Extensions(),
+	f.World = world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(),
 		Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 		Fault: func(collection, _ string) {
 			if collection == f.armed {

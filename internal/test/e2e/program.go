@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/app/standalone"
@@ -43,7 +43,7 @@ type Program struct {
 // DataPlanes are all, the one that $CARDEA_DATAPLANE names first: Gateways that name none have that.
 func DataPlanes(t testing.TB) []dataplane.Dialect {
 	t.Helper()
-	list, name := all.All(), model.DataPlane(os.Getenv("CARDEA_DATAPLANE"))
+	list, name := dataplanes.All(), model.DataPlane(os.Getenv("CARDEA_DATAPLANE"))
 	if name == "" {
 		return list
 	}

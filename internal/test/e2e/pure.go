@@ -16,7 +16,7 @@ import (
 
 	inferencev1 "cardea.dev/cardea/api/inference/v1"
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/source/files"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
@@ -44,7 +44,7 @@ func Plug(plugins []extend.Plugin) (*Plugged, error) {
 func (p *Plugged) world(t *testing.T, dir string) *world.World {
 	t.Helper()
 	w := world.New(world.Config{
-		Dialects: all.All(), Extensions: p.Extensions, Check: true, Budgets: model.DefaultBudgets,
+		Dialects: dataplanes.All(), Extensions: p.Extensions, Check: true, Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	s := p.schemas()
 	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,
@@ -61,7 +61,7 @@ func (p *Plugged) world(t *testing.T, dir string) *world.World {
 
 func (p *Plugged) options(dir string) standalone.Options {
 	return standalone.Options{
-		Dialects: all.All(), Extensions: p.Extensions, Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"},
+		Dialects: dataplanes.All(), Extensions: p.Extensions, Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"},
 		Budgets: model.DefaultBudgets,
 	}
 }

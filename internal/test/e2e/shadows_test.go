@@ -10,7 +10,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
@@ -77,7 +77,7 @@ func smallRequests(yield func(request.Request) bool) {
 }
 
 func shadowWorld(random *rand.Rand) *world.World {
-	w := world.New(world.Config{Dialects: all.All(), Extensions: Extensions(), Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	exact := gatewayv1.Hostname("a.x")
 	all := gatewayv1.NamespacesFromAll

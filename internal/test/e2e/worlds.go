@@ -3,7 +3,7 @@ package e2e
 import (
 	"testing"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
@@ -29,7 +29,7 @@ func (p *Plugged) worldOf(t *testing.T, docs []map[string]any) *world.World {
 // worldWith is a world with a class, and what the first turn brings.
 func (p *Plugged) worldWith(t *testing.T, first func(*flow.Batch, *world.World)) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Dialects: all.All(), Extensions: p.Extensions, Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Extensions: p.Extensions, Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	w.Graph.Apply("fuzz", func(b *flow.Batch) {
 		first(b, w)

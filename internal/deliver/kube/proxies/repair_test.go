@@ -367,7 +367,7 @@ func (p *place) restart(proxy plan.Proxy, change func(*proxies.Config), while fu
 	cfg := p.config()
 	cfg.Metrics = nil
 	cfg.Graph = flow.New(flow.Config{Name: "restart", Check: true})
-	proxies := flow.NewSource[model.ObjectRef, plan.Proxy](cfg.Graph, "proxies")
+	states := flow.NewSource[model.ObjectRef, plan.Proxy](cfg.Graph, "proxies")
 	classes := flow.NewSource[model.ObjectRef, plan.Class](cfg.Graph, "classes")
 	selections := flow.NewSource[model.ObjectRef, plan.Selection](cfg.Graph, "selections")
 	cfg.Fronts = flow.NewSource[model.ObjectRef, model.Front](cfg.Graph, "fronts")
@@ -378,9 +378,9 @@ func (p *place) restart(proxy plan.Proxy, change func(*proxies.Config), while fu
 	defer pprof.SetGoroutineLabels(p.t.Context())
 	cfg.Graph.Apply("test", func(b *flow.Batch) {
 		if proxy.UID != "" {
-			proxies.Set(b, p.ref, proxy)
+			states.Set(b, p.ref, proxy)
 		}
-		proxies.Synced(b)
+		states.Synced(b)
 		selections.Synced(b)
 		classes.Synced(b)
 		cfg.Fronts.Synced(b)

@@ -16,7 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
@@ -153,7 +153,7 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	})
 
 	w := world.New(world.Config{
-		Dialects: all.All(), Check: true, Environment: model.Environment{Addresses: []string{"192.0.2.1"}},
+		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"192.0.2.1"}},
 	})
 	edge, err := kube.New(kube.Config{REST: cluster.Config, Graph: w.Graph, Sources: w.Sources.Sources})
 	if err != nil {

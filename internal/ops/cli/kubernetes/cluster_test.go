@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/app/snapshot"
 	"cardea.dev/cardea/internal/app/standalone"
@@ -156,7 +156,7 @@ func (p place) says(config, line string, code int, want ...string) {
 	var b strings.Builder
 	words := append(strings.Fields(line), "--kubeconfig", config)
 	got := cli.Main(p.Context(), words, cli.Program{
-		Catalog: kinds.Catalog(), Dialects: all.All(), Check: standalone.Check, Objects: standalone.Objects,
+		Catalog: kinds.Catalog(), Dialects: dataplanes.All(), Check: standalone.Check, Objects: standalone.Objects,
 		Explainer: standalone.Explainer,
 		Cluster:   func(ctx context.Context, o snapshot.Options) (cli.Cluster, error) { return snapshot.Open(ctx, o) },
 	}, &b, &b)

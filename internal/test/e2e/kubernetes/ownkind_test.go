@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/dataplane/all"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kind"
@@ -143,7 +143,7 @@ func TestOwnKindInAFolder(t *testing.T) {
 		"apiVersion: own.example/v1\nkind: XBackend\nmetadata: {name: two}\nspec: {secret: other}\n")
 	write("main.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: main}\nstringData: {token: abc}\n")
 	options := standalone.Options{
-		Dialects: all.All(), Extensions: []world.Extension{extension}, Dir: dir, Bind: []string{"127.0.0.1"},
+		Dialects: dataplanes.All(), Extensions: []world.Extension{extension}, Dir: dir, Bind: []string{"127.0.0.1"},
 		Admin: "127.0.0.1:0", WorkDir: filepath.Join(t.TempDir(), "work"), CacheDir: t.TempDir(),
 	}
 	check := func(wants ...string) {
@@ -215,7 +215,7 @@ func TestOwnKindInACluster(t *testing.T) {
 	k := ownDeclaration(t)
 	s.apply(ownDefinition)
 	w := world.New(world.Config{
-		Dialects: all.All(), Extensions: []world.Extension{{Kind: k, Meaning: ownMeaning}}, Check: true,
+		Dialects: dataplanes.All(), Extensions: []world.Extension{{Kind: k, Meaning: ownMeaning}}, Check: true,
 		Environment: model.Environment{Addresses: []string{"192.0.2.1"}},
 	})
 	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources.Sources})

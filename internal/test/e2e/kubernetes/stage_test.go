@@ -172,7 +172,7 @@ func (s *stage) apply(yaml string) {
 // example applies a file of examples/kubernetes in the test's namespace.
 func (s *stage) example(file string) {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "kubernetes", file))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "examples", "kubernetes", file))
 	if err != nil {
 		s.Fatal(err)
 	}

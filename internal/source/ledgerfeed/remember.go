@@ -1,4 +1,4 @@
-package ledger
+package ledgerfeed
 
 import (
 	"cardea.dev/cardea/internal/core/ledger"

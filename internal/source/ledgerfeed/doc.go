@@ -1,4 +1,4 @@
-// Package ledger makes the objects of one target of a ledger the sources of the graph.
+// Package ledgerfeed makes the objects of one target of a ledger the sources of the graph.
 //
 //	Ledger --Head, Objects--> snapshot at N --+
 //	       --Watch----------> N+1, N+2, ... --+--> package schema --> package input, one batch for each change
@@ -15,4 +15,4 @@
 //
 // It must never know databases, HTTP or what objects mean. Run is the one goroutine that reads; Problems, Loaded and
 // Change may be called from any. Start reading at Feed.Run.
-package ledger
+package ledgerfeed

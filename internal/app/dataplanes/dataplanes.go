@@ -1,8 +1,8 @@
-// Package all is the list of the data planes that the program has.
+// Package dataplanes is the list of the data planes that the program has.
 //
 // It owns the list and nothing else: whoever puts the program together takes it from here and passes it on. It must
 // never know what is done with a data plane. A new one is one more line in All.
-package all
+package dataplanes
 
 import (
 	"cardea.dev/cardea/internal/core/dataplane"

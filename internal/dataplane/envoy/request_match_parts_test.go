@@ -48,7 +48,7 @@ func TestMatchHostsAndPaths(t *testing.T) {
 		},
 		"exact path": {
 			match: onPath(extend.PathExact, "/admin"),
-			hits: []string{"GET x /admin", "GET x /admin?a=b", "GET x /a/../../ops/admin", "GET x //admin", "GET x /./admin",
+			hits: []string{"GET x /admin", "GET x /admin?a=b", "GET x /a/../admin", "GET x //admin", "GET x /./admin",
 				"GET x /%61dmin"},
 			other: []string{"GET x /admin/", "GET x /Admin", "GET x /admin/a", "GET x /b?/admin"},
 			moved: []string{"GET x /a%2F..%2Fadmin", "GET x /a%5C..%5Cadmin"},
