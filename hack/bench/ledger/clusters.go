@@ -19,7 +19,7 @@ import (
 	"cardea.dev/cardea/hack/bench/child"
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/store"
@@ -121,7 +121,7 @@ func (b *bench) cluster(d *database, c *cluster.Cluster) (err error) {
 
 // worker runs the worker of the cluster.
 func (b *bench) worker(l *store.Store, c *cluster.Cluster) (stop func(), err error) {
-	w, err := apply.New(apply.Config{Work: l, Targets: l.Targets, Changes: l, REST: kube.Once(c.Config), Cluster: east,
+	w, err := apply.New(apply.Config{Work: l, Targets: l.Targets, Changes: l, REST: kubeclient.Once(c.Config), Cluster: east,
 		Worker: "bench"})
 	if err != nil {
 		return nil, err

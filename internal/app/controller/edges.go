@@ -5,19 +5,21 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/app/assembly"
-	"cardea.dev/cardea/internal/deliver/certs"
-	"cardea.dev/cardea/internal/translate/gateway"
-	"cardea.dev/cardea/internal/deliver/kube/identity"
-	"cardea.dev/cardea/internal/source/kube"
-	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/kube/status"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/kubeclient"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/tokenreview"
+	"cardea.dev/cardea/internal/deliver/certs"
+	"cardea.dev/cardea/internal/deliver/kube/identity"
+	"cardea.dev/cardea/internal/deliver/kube/status"
+	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
 // edges are the parts that speak with the API server, but for the one that runs proxies.
 type edges struct {
 	objects   *kube.Edge
-	tokens    *kube.Reviewer
+	tokens    *tokenreview.Reviewer
 	authority *certs.Authority
 	signer    *identity.Signer // nil: nobody gets certificates
 	statuses  *status.Status
@@ -36,12 +38,12 @@ func newEdges(
 	}); err != nil {
 		return e, err
 	}
-	if e.tokens, err = kube.NewReviewer(kube.ReviewerConfig{
+	if e.tokens, err = tokenreview.NewReviewer(tokenreview.ReviewerConfig{
 		REST: cluster, Audience: Audience, Account: gateway.IsProxyName, Metrics: metrics,
 	}); err != nil {
 		return e, err
 	}
-	client, err := kubernetes.NewForConfig(kube.Once(cluster))
+	client, err := kubernetes.NewForConfig(kubeclient.Once(cluster))
 	if err != nil {
 		return e, err
 	}

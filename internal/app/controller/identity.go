@@ -8,15 +8,15 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"cardea.dev/cardea/internal/translate/gateway"
-	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/tokenreview"
 	"cardea.dev/cardea/internal/deliver/xds"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
 // reviewer returns the account that a token belongs to.
 type reviewer interface {
-	Review(ctx context.Context, token string) (kube.Account, error)
+	Review(ctx context.Context, token string) (tokenreview.Account, error)
 }
 
 // identify authenticates a stream by its token alone, and then finds the Gateway: the one that the proxy's node names,
@@ -30,7 +30,7 @@ func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 		}
 		account, err := tokens.Review(ctx, token)
 		switch {
-		case errors.Is(err, kube.ErrRefused):
+		case errors.Is(err, tokenreview.ErrRefused):
 			return nil, err
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", xds.ErrUnknown, err)
@@ -39,7 +39,7 @@ func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 	}
 }
 
-func claim(account kube.Account, node xds.Node) (model.ObjectRef, error) {
+func claim(account tokenreview.Account, node xds.Node) (model.ObjectRef, error) {
 	namespace, name, ok := strings.Cut(node.Cluster, "/")
 	if !ok || namespace == "" || name == "" {
 		return model.ObjectRef{}, fmt.Errorf("node cluster %q is not NAMESPACE/NAME of a Gateway", node.Cluster)

@@ -7,23 +7,23 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"cardea.dev/cardea/internal/translate/gateway"
-	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/tokenreview"
 	"cardea.dev/cardea/internal/deliver/xds"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
-type reviews map[string]kube.Account
+type reviews map[string]tokenreview.Account
 
 var errAway = errors.New("the API server is away")
 
-func (r reviews) Review(_ context.Context, token string) (kube.Account, error) {
+func (r reviews) Review(_ context.Context, token string) (tokenreview.Account, error) {
 	if token == "away" {
-		return kube.Account{}, errAway
+		return tokenreview.Account{}, errAway
 	}
 	account, ok := r[token]
 	if !ok {
-		return kube.Account{}, kube.ErrRefused
+		return tokenreview.Account{}, tokenreview.ErrRefused
 	}
 	return account, nil
 }

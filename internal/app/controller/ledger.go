@@ -9,7 +9,7 @@ import (
 
 	"cardea.dev/cardea/internal/app/assembly"
 	"cardea.dev/cardea/internal/core/kind"
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/client"
 )
@@ -38,7 +38,7 @@ func newPull(
 	}
 	own := asked.Worker(o.Ledger.Cluster)
 	worker, err := apply.New(apply.Config{
-		Work: own, Targets: own.Targets, REST: kube.Once(cluster), Cluster: o.Ledger.Cluster,
+		Work: own, Targets: own.Targets, REST: kubeclient.Once(cluster), Cluster: o.Ledger.Cluster,
 		Worker: cmp.Or(os.Getenv("POD_NAME"), host), News: own.News, Metrics: counts, Log: o.Log,
 		Catalog: catalog,
 	})

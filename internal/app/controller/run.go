@@ -12,19 +12,20 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/app/assembly"
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/dataplane"
+	"cardea.dev/cardea/internal/core/kubeclient"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/deliver/kube/epp"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
+	"cardea.dev/cardea/internal/deliver/kube/status"
+	"cardea.dev/cardea/internal/deliver/xds"
+	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/source/fetch"
 	"cardea.dev/cardea/internal/source/kube"
-	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/kube/epp"
-	"cardea.dev/cardea/internal/deliver/kube/status"
-	"cardea.dev/cardea/internal/app/world"
-	"cardea.dev/cardea/internal/deliver/xds"
 )
 
 // Run serves a cluster until ctx is done. An error says why it could not start, or what failed. Proxies are not
@@ -33,7 +34,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	cluster, err := kube.LoadConfig(o.Kubeconfig, o.Context)
+	cluster, err := kubeclient.LoadConfig(o.Kubeconfig, o.Context)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	var parts *assembly.Parts
 	deployment := o.deployment(w, environment)
-	deployment.REST, deployment.Metrics = kube.Once(cluster), metrics
+	deployment.REST, deployment.Metrics = kubeclient.Once(cluster), metrics
 	deployment.Bundle, deployment.Key = e.authority.Bundle, e.authority.Key
 	deployment.FilesChanged = func(gateway model.ObjectRef) { parts.Files.Look(gateway) }
 	deployment.Events = func(event proxies.Event) {
@@ -68,7 +69,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	runner, err := epp.New(epp.Config{
-		REST: kube.Once(cluster), Graph: w.Graph, Pickers: w.Plan.Pickers, States: w.Sources.Pickers, Image: o.PickerImage,
+		REST: kubeclient.Once(cluster), Graph: w.Graph, Pickers: w.Plan.Pickers, States: w.Sources.Pickers, Image: o.PickerImage,
 		Log: o.Log,
 	})
 	if err != nil {

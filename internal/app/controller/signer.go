@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/app/assembly"
+	"cardea.dev/cardea/internal/core/kubeclient"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/certs"
 	"cardea.dev/cardea/internal/deliver/kube/identity"
-	"cardea.dev/cardea/internal/source/kube"
-	"cardea.dev/cardea/internal/core/model"
 )
 
 // IdentitySecretName is the name of the Secret of the certificate authority for workloads' identities.
@@ -38,7 +38,7 @@ func newSigner(
 		return nil, err
 	}
 	return identity.New(identity.Config{
-		REST: kube.Once(cluster), Authority: authority, Signer: o.IdentitySigner,
+		REST: kubeclient.Once(cluster), Authority: authority, Signer: o.IdentitySigner,
 		TrustDomain: cmp.Or(o.TrustDomain, model.DefaultTrustDomain), Log: o.Log, Metrics: metrics,
 	})
 }

@@ -18,16 +18,16 @@ import (
 
 	"cardea.dev/cardea/internal/app/assembly"
 	"cardea.dev/cardea/internal/core/certfile"
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/webserver"
 	"cardea.dev/cardea/internal/ledger/admission"
 	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/compat"
-	"cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/webserver"
+	"cardea.dev/cardea/internal/ops/ledgerpreview"
 )
 
 // Run serves a ledger until ctx is done. The error says what kept it from starting, or what failed.
@@ -138,7 +138,7 @@ func bounded(limits *rest.Limits, check foreign) foreign {
 func newCallers(o Options, db *store.Store) (*auth.Callers, error) {
 	c := auth.Config{Access: db, OIDC: o.OIDC, Groups: auth.GroupsOf(o.Catalog)}
 	if o.Kubernetes {
-		config, _, err := kube.Kubeconfig(o.Kubeconfig, o.Context)
+		config, _, err := kubeclient.Kubeconfig(o.Kubeconfig, o.Context)
 		if err != nil {
 			return nil, fmt.Errorf("find the cluster of callers: %w", err)
 		}

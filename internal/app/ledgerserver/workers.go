@@ -9,11 +9,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
 // InCluster, in the place of a kubeconfig, is the cluster that this program runs in.
@@ -115,7 +114,7 @@ func (w *workers) work(ctx context.Context, c ledger.Cluster) error {
 	log := w.options.Log.With("cluster", c.Name)
 	config.Wrap(kubeclient.New(kubeclient.Tell(log, w.metrics.Restores(c.Name).Inc)).Wrap)
 	worker, err := apply.New(apply.Config{
-		Work: w.db, Targets: w.db.Targets, Changes: w.db, REST: kube.Once(config), Cluster: c.Name,
+		Work: w.db, Targets: w.db.Targets, Changes: w.db, REST: kubeclient.Once(config), Cluster: c.Name,
 		Worker: w.options.Worker, Metrics: w.metrics,
 		Log: log, Catalog: w.options.Catalog,
 		Adopt: func(ctx context.Context, d ledger.Draft) error {
@@ -139,7 +138,7 @@ func configOf(c ledger.Cluster) (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	config, _, err := kube.Kubeconfig(c.Kubeconfig, c.Context)
+	config, _, err := kubeclient.Kubeconfig(c.Kubeconfig, c.Context)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
 	}
@@ -174,7 +173,7 @@ func (w *workers) dryRun(ctx context.Context, target ledger.Target, object map[s
 		group.Go(func() {
 			config, err := configOf(c)
 			if err == nil {
-				err = apply.DryRun(ctx, kube.Once(config), c.Name, object)
+				err = apply.DryRun(ctx, kubeclient.Once(config), c.Name, object)
 			}
 			mu.Lock()
 			defer mu.Unlock()

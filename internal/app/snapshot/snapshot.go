@@ -12,16 +12,17 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"cardea.dev/cardea/internal/ops/admin"
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/ops/explain"
+	"cardea.dev/cardea/internal/source/kube"
 )
 
 // patience is how long one request to the API server may take.
@@ -30,8 +31,8 @@ const patience = time.Minute
 // Options say which cluster is read.
 type Options struct {
 	Dialects   []dataplane.Dialect // the data planes, at least one
-	Extensions []world.Extension // kinds that are read besides Cardea's own
-	Log        *slog.Logger      // nil discards
+	Extensions []world.Extension   // kinds that are read besides Cardea's own
+	Log        *slog.Logger        // nil discards
 
 	Kubeconfig, Context string // "" is what kubectl would use
 
@@ -52,7 +53,7 @@ type Cluster struct {
 
 // Open reads a cluster. What the user may not read is in Unread; an error says why nothing could be read.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
-	config, namespace, err := kube.Kubeconfig(o.Kubeconfig, o.Context)
+	config, namespace, err := kubeclient.Kubeconfig(o.Kubeconfig, o.Context)
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 // Config is what an Authority needs.
 type Config struct {
-	// Client should make each request once (kube.Once). Without one, the keys are in memory only, and end with the
+	// Client should make each request once (kubeclient.Once). Without one, the keys are in memory only, and end with the
 	// process.
 	Client          kubernetes.Interface
 	Namespace, Name string // of the Secret; it is created if it does not exist

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/ledger/store"
 )
 
@@ -46,7 +46,7 @@ func (c childConfig) run() error {
 		return err
 	}
 	// It asks for work seldom, so that it is not in the middle of a transaction when it stops: that would stop all.
-	w, err := New(Config{Work: s, Targets: s.Targets, REST: kube.Once(config), Cluster: clusterName,
+	w, err := New(Config{Work: s, Targets: s.Targets, REST: kubeclient.Once(config), Cluster: clusterName,
 		Worker: c.Worker, Lease: c.Lease, Poll: time.Hour, Recheck: 200 * time.Millisecond,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {

@@ -25,7 +25,7 @@ type Config struct {
 	// News, if not nil, is asked in place of Changes whether there is something new: it answers the number of the newest
 	// change as soon as that is another one than after, or after a while. For workers that may not read everything.
 	News    func(ctx context.Context, after int64) (int64, error)
-	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kube.Once)
+	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kubeclient.Once)
 	Cluster string       // its name in the ledger
 	Worker  string       // another name for each process
 	// Catalog has the kinds of which controllers say in the status whether an object serves: until they do, it is not

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
@@ -190,7 +190,7 @@ func TestAccessIsWaitedFor(t *testing.T) {
 	s.run(func(c *Config) {
 		c.REST = rest.CopyConfig(s.cluster.Config)
 		c.REST.Impersonate.UserName = who
-		c.REST = kube.Once(c.REST)
+		c.REST = kubeclient.Once(c.REST)
 	})
 	k := s.edit(configText).Key
 	s.put(configText)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/test/cluster"
 )
@@ -54,7 +54,7 @@ func newLine(t testing.TB, config *rest.Config) (*line, *rest.Config) {
 	config = rest.CopyConfig(config)
 	config.Host = "https://" + listener.Addr().String()
 	config.TLSClientConfig.ServerName = cluster.NodeAddress.String()
-	return l, kube.Once(config)
+	return l, kubeclient.Once(config)
 }
 
 func (l *line) serve(c net.Conn) {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/test/cluster"
@@ -134,7 +134,7 @@ func (s *stage) must(err error) {
 
 // config is one of a worker that asks often what it asks seldom else.
 func (s *stage) config(name string) Config {
-	return Config{Work: s.Store, Targets: s.Targets, Changes: s.Store, REST: kube.Once(s.cluster.Config),
+	return Config{Work: s.Store, Targets: s.Targets, Changes: s.Store, REST: kubeclient.Once(s.cluster.Config),
 		Cluster: clusterName, Worker: name, Recheck: 200 * time.Millisecond, Metrics: s.counts,
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 }

@@ -18,23 +18,24 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/core/tokenreview"
 )
 
 // LedgerGroup is the group of the API that permissions of the ledger itself are named by, of resource "changes".
 const LedgerGroup = "ledger.cardea.dev"
 
 // Kubernetes asks an API server who a token belongs to, and what that user may do. It implements Reviewer and
-// Authorizer. Answers are remembered for seconds, and a few questions are under way at a time (kube.Answers).
+// Authorizer. Answers are remembered for seconds, and a few questions are under way at a time (tokenreview.Answers).
 //
 // A caller who may get or delete an object in the cluster may read or delete it in the ledger. A caller who may create
 // an object may write one that does not exist, and a caller who may patch it, one that does. Other permissions are
 // verbs (rollback, hold, propose, approve) on changes.ledger.cardea.dev, in the namespace of the object.
 type Kubernetes struct {
 	client  kubernetes.Interface
-	tokens  *kube.Answers[ledger.Caller]
-	answers *kube.Answers[bool]
+	tokens  *tokenreview.Answers[ledger.Caller]
+	answers *tokenreview.Answers[bool]
 	// Audience, if not "", is one that tokens must be made for.
 	Audience string
 	// Targets are the targets of the ledger for whose objects the permissions of this cluster count.
@@ -48,14 +49,14 @@ type Kubernetes struct {
 
 // NewKubernetes makes one; nothing is asked yet. Its user needs the ClusterRole system:auth-delegator.
 func NewKubernetes(config *rest.Config) (*Kubernetes, error) {
-	config = kube.Once(config)
+	config = kubeclient.Once(config)
 	config.QPS, config.RateLimiter = -1, nil // Answers are the limit
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server about callers: %w", err)
 	}
-	return &Kubernetes{client: client, tokens: kube.NewAnswers[ledger.Caller](nil, nil),
-		answers: kube.NewAnswers[bool](nil, nil)}, nil
+	return &Kubernetes{client: client, tokens: tokenreview.NewAnswers[ledger.Caller](nil, nil),
+		answers: tokenreview.NewAnswers[bool](nil, nil)}, nil
 }
 
 // Review tells who a token belongs to (authentication.k8s.io/v1 TokenReview); false: nobody. The API server is not
@@ -66,11 +67,11 @@ func (k *Kubernetes) Review(ctx context.Context, token string) (ledger.Caller, b
 		return ledger.Caller{}, false, nil
 	}
 	key := sha256.Sum256([]byte(token))
-	who, err := k.tokens.Ask(ctx, key, func(ctx context.Context) (kube.Accepted[ledger.Caller], error) {
+	who, err := k.tokens.Ask(ctx, key, func(ctx context.Context) (tokenreview.Accepted[ledger.Caller], error) {
 		who, err := k.review(ctx, token)
-		return kube.Accepted[ledger.Caller]{Value: who, Ends: ends}, err
+		return tokenreview.Accepted[ledger.Caller]{Value: who, Ends: ends}, err
 	})
-	if errors.Is(err, kube.ErrRefused) {
+	if errors.Is(err, tokenreview.ErrRefused) {
 		return ledger.Caller{}, false, nil
 	}
 	return who, err == nil, err
@@ -88,9 +89,9 @@ func (k *Kubernetes) review(ctx context.Context, token string) (ledger.Caller, e
 	user := answer.Status.User
 	switch {
 	case !answer.Status.Authenticated:
-		return ledger.Caller{}, kube.ErrRefused
+		return ledger.Caller{}, tokenreview.ErrRefused
 	case k.Audience != "" && !slices.Contains(answer.Status.Audiences, k.Audience):
-		return ledger.Caller{}, kube.ErrRefused // made for another, or nobody looked for whom
+		return ledger.Caller{}, tokenreview.ErrRefused // made for another, or nobody looked for whom
 	}
 	return ledger.Caller{Subject: user.Username, Groups: user.Groups}, nil
 }
@@ -107,7 +108,7 @@ func (k *Kubernetes) mayBe(token string, now time.Time) (ends time.Time, may boo
 	if len(token) > longestToken || strings.ContainsFunc(token, isNoToken) {
 		return ends, false
 	}
-	audiences, ends, signed := kube.Claimed(token)
+	audiences, ends, signed := tokenreview.Claimed(token)
 	switch {
 	case !signed:
 		return ends, !strings.HasPrefix(token, "eyJ") || strings.Count(token, ".") != 2 // the beginning of {" in base64
@@ -202,16 +203,16 @@ func (k *Kubernetes) allowed(
 	if err != nil {
 		return false, err
 	}
-	_, err = k.answers.Ask(ctx, sha256.Sum256(text), func(ctx context.Context) (said kube.Accepted[bool], err error) {
+	_, err = k.answers.Ask(ctx, sha256.Sum256(text), func(ctx context.Context) (said tokenreview.Accepted[bool], err error) {
 		answer, err := k.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
 			&authorizationv1.SubjectAccessReview{Spec: asked}, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
-			err = kube.ErrRefused
+			err = tokenreview.ErrRefused
 		}
-		return kube.Accepted[bool]{Value: true}, err
+		return tokenreview.Accepted[bool]{Value: true}, err
 	})
 	switch {
-	case errors.Is(err, kube.ErrRefused):
+	case errors.Is(err, tokenreview.ErrRefused):
 		return false, nil
 	case err != nil:
 		return false, &ledger.Error{Code: ledger.Unavailable, Cause: err,

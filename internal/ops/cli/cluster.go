@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/core/kind"
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // cluster asks a Kubernetes API server.
@@ -36,7 +36,7 @@ const pageSize = 500
 
 // newCluster finds the cluster that kubectl would ask with these flags.
 func newCluster(catalog *kind.Catalog, kubeconfig, context string) (*cluster, error) {
-	config, namespace, err := kube.Kubeconfig(kubeconfig, context)
+	config, namespace, err := kubeclient.Kubeconfig(kubeconfig, context)
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/ledger/admission"
 	"cardea.dev/cardea/internal/ledger/apply"
-	"cardea.dev/cardea/internal/core/model"
 )
 
 // cluster says which objects of a cluster are imported.
@@ -79,7 +79,7 @@ func (o *options) readCluster(ctx context.Context, a *applying, from cluster) er
 	if err != nil {
 		return err
 	}
-	config, _, err := kube.Kubeconfig(from.kubeconfig, from.context)
+	config, _, err := kubeclient.Kubeconfig(from.kubeconfig, from.context)
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
@@ -89,7 +89,7 @@ func (o *options) readCluster(ctx context.Context, a *applying, from cluster) er
 	}
 	for _, k := range kinds {
 		for _, namespace := range namespaces {
-			err := apply.List(ctx, kube.Once(config), k, namespace, func(object map[string]any) error {
+			err := apply.List(ctx, kubeclient.Once(config), k, namespace, func(object map[string]any) error {
 				key, content, err := ledger.ContentOf(o.target, object)
 				if err == nil {
 					admission.Complete(o.Catalog, &key)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/model"
 )
 
@@ -55,7 +56,7 @@ func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
 	c := &clients{typed: map[schema.GroupVersion]rest.Interface{}}
-	tryOnce := &http.Client{Transport: once{transport.Transport}, Timeout: transport.Timeout}
+	tryOnce := &http.Client{Transport: kubeclient.WithoutRetries(transport.Transport), Timeout: transport.Timeout}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, tryOnce); err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
@@ -69,33 +70,12 @@ func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
 			if c.typed[version] != nil {
 				continue
 			}
-			if c.typed[version], err = newTyped(config, transport, version, k.Definition != nil, codecs); err != nil {
+			if c.typed[version], err = kubeclient.Typed(config, transport, version, k.Definition != nil, codecs); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return c, nil
-}
-
-func newTyped(
-	config *rest.Config, transport *http.Client, version schema.GroupVersion, custom bool,
-	codecs serializer.CodecFactory,
-) (rest.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath = &version, "/apis"
-	config.NegotiatedSerializer = codecs.WithoutConversion()
-	if version.Group == "" {
-		config.APIPath = "/api"
-	}
-	config.ContentType, config.AcceptContentTypes = asProtobuf, asProtobuf+","+asJSON
-	if custom {
-		config.ContentType, config.AcceptContentTypes = asJSON, asJSON // the API server has them in no other form
-	}
-	client, err := rest.RESTClientForConfigAndClient(config, transport)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server for %s: %w", version, err)
-	}
-	return client, nil
 }
 
 // reader lists and watches objects of one kind: all, those of a namespace, or one.

@@ -11,13 +11,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
 func TestLoadConfig(t *testing.T) {
 	p := newPlace(t)
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBECONFIG", "")
-	config, err := LoadConfig(p.Kubeconfig, "")
+	config, err := kubeclient.LoadConfig(p.Kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,19 +46,19 @@ func TestLoadConfig(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", file)
 	for context, want := range map[string]string{"": "https://a.example", "b": "https://b.example"} {
-		if config, err := LoadConfig("", context); err != nil || config.Host != want {
+		if config, err := kubeclient.LoadConfig("", context); err != nil || config.Host != want {
 			t.Errorf("context %q: %v, %v", context, config, err)
 		}
 	}
 	for _, wrong := range [][2]string{{"", "missing"}, {filepath.Join(t.TempDir(), "missing"), ""}} {
-		if _, err := LoadConfig(wrong[0], wrong[1]); err == nil || !strings.HasPrefix(err.Error(), "find the cluster: ") {
+		if _, err := kubeclient.LoadConfig(wrong[0], wrong[1]); err == nil || !strings.HasPrefix(err.Error(), "find the cluster: ") {
 			t.Errorf("%v: %v", wrong, err)
 		}
 	}
 	if err := os.Unsetenv("KUBECONFIG"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig("", ""); err == nil {
+	if _, err := kubeclient.LoadConfig("", ""); err == nil {
 		t.Error("a cluster was found where there is none")
 	}
 }

@@ -263,10 +263,6 @@ func TestRetryAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reviewer, err := NewReviewer(ReviewerConfig{REST: config, Audience: audience, Account: mayBeProxy})
-	if err != nil {
-		t.Fatal(err)
-	}
 	services := catalog.Of(model.KindService)
 	for name, ask := range map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
@@ -277,7 +273,6 @@ func TestRetryAfter(t *testing.T) {
 			_, err := clients.all(services, services.GroupVersion(0)).Watch(ctx, metav1.ListOptions{})
 			return err
 		},
-		"review": func(ctx context.Context) error { _, err := reviewer.Review(ctx, forge(claimed(0))); return err },
 	} {
 		asked.Store(0)
 		if err := ask(t.Context()); err == nil || asked.Load() != 1 {

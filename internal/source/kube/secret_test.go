@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -181,7 +182,12 @@ func (p *place) account(name string, rules []rbacv1.PolicyRule) *rest.Config {
 		p.t.Fatal(err)
 	}
 	config := rest.CopyConfig(p.Config)
-	config.BearerToken = p.token(name, nil)
+	token, err := p.Client.CoreV1().ServiceAccounts(p.namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config.BearerToken = token.Status.Token
 	return config
 }
 

@@ -33,7 +33,7 @@ const (
 
 // Config is what a Runner needs.
 type Config struct {
-	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kube.Once)
+	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kubeclient.Once)
 	Graph   *flow.Graph
 	Pickers *flow.Collection[model.ObjectRef, plan.Picker]
 	States  *flow.Source[model.ObjectRef, model.Picker] // is filled

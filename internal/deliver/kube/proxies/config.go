@@ -19,14 +19,14 @@ import (
 
 // Config is what a Deployer needs.
 type Config struct {
-	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kube.Once)
+	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kubeclient.Once)
 	Graph   *flow.Graph
 	Classes *flow.Collection[model.ObjectRef, plan.Class]
 	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]
 	// Selections are the XBackends whose pods Cardea has to find.
 	Selections *flow.Collection[model.ObjectRef, plan.Selection]
 	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
-	Pod        func(model.DataPlane) dataplane.Pod          // how a data plane's proxies are started
+	Pod        func(model.DataPlane) dataplane.Pod        // how a data plane's proxies are started
 	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
 	// text is waited for.
 	Bundle func() ([]byte, <-chan struct{})

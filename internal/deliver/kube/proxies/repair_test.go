@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
 )
 
 // state is what matters of the four objects, for a comparison.
@@ -371,7 +371,7 @@ func (p *place) restart(proxy plan.Proxy, change func(*proxies.Config), while fu
 	classes := flow.NewSource[model.ObjectRef, plan.Class](cfg.Graph, "classes")
 	selections := flow.NewSource[model.ObjectRef, plan.Selection](cfg.Graph, "selections")
 	cfg.Fronts = flow.NewSource[model.ObjectRef, model.Front](cfg.Graph, "fronts")
-	cfg.Proxies, cfg.Classes, cfg.Selections = proxies.Collection(), classes.Collection(), selections.Collection()
+	cfg.Proxies, cfg.Classes, cfg.Selections = states.Collection(), classes.Collection(), selections.Collection()
 	change(&cfg)
 	// all that are begun from here on have it
 	pprof.SetGoroutineLabels(pprof.WithLabels(p.t.Context(), pprof.Labels("test", "restart")))

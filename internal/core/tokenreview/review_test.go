@@ -1,4 +1,4 @@
-package kube
+package tokenreview
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,9 +98,9 @@ func (p *place) pod(name, account string) *authenticationv1.BoundObjectReference
 
 func TestReview(t *testing.T) {
 	p := newPlace(t)
-	p.account("proxy", nil)
-	p.account("other", nil)
-	p.account("stranger", nil)
+	p.account("proxy")
+	p.account("other")
+	p.account("stranger")
 	pod := p.pod("proxy-1", "proxy")
 	r := newReviewing(p)
 	good := p.token("proxy", pod, audience)
@@ -170,7 +171,7 @@ func TestReviewOfNoAccount(t *testing.T) {
 // is refused.
 func TestReviewWithoutAPIServer(t *testing.T) {
 	p := newPlace(t)
-	p.account("proxy", nil)
+	p.account("proxy")
 	r := newReviewing(p)
 	known, unknown := p.token("proxy", nil, audience), p.token("proxy", nil, audience, "more")
 	if _, err := r.Review(t.Context(), known); err != nil {
@@ -207,7 +208,7 @@ func TestReviewWithoutAPIServer(t *testing.T) {
 // TestReviewOnce: many who come with one token at the same time ask once; who gives up does so alone.
 func TestReviewOnce(t *testing.T) {
 	p := newPlace(t)
-	p.account("proxy", nil)
+	p.account("proxy")
 	r := newReviewing(p)
 	token := p.token("proxy", nil, audience)
 	gone, cancel := context.WithCancel(t.Context())
@@ -362,5 +363,24 @@ func TestReviewsBound(t *testing.T) {
 	m.put(key(99), answer[Account]{accepted: true}, now.Add(2*time.Hour))
 	if len(m.of) != 11 {
 		t.Errorf("%d are remembered, want the 11 that were accepted", len(m.of))
+	}
+}
+
+// TestAsksABusyServerOnce: the caller says when to try again.
+func TestAsksABusyServerOnce(t *testing.T) {
+	var asked atomic.Int64
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer busy.Close()
+	reviewer, err := NewReviewer(ReviewerConfig{REST: &rest.Config{Host: busy.URL}, Audience: audience,
+		Account: mayBeProxy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reviewer.Review(t.Context(), forge(claimed(0))); err == nil || asked.Load() != 1 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }

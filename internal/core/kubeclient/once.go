@@ -1,4 +1,4 @@
-package kube
+package kubeclient
 
 import (
 	"net/http"
@@ -12,9 +12,12 @@ import (
 // MaxRetries(0), and learns how long the API server wants it to wait.
 func Once(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+	config.Wrap(WithoutRetries)
 	return config
 }
+
+// WithoutRetries is the transport of such a configuration.
+func WithoutRetries(next http.RoundTripper) http.RoundTripper { return once{next} }
 
 // once takes the one word away for which the client library makes a request again.
 type once struct{ http.RoundTripper }

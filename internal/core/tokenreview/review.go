@@ -1,4 +1,4 @@
-package kube
+package tokenreview
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+
+	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
 // ErrRefused means that a token is not one of a ServiceAccount for the audience. Any other error means that nobody
@@ -50,7 +52,7 @@ type Reviewer struct {
 // NewReviewer makes a Reviewer. It makes no request.
 func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 	if c.REST == nil || c.Audience == "" || c.Account == nil {
-		return nil, errors.New("kube: a cluster, an audience and a rule for accounts are needed to review tokens")
+		return nil, errors.New("tokenreview: a cluster, an audience and a rule for accounts are needed to review tokens")
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -65,7 +67,7 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 	if err := authenticationv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	client, err := newTyped(config, transport, authenticationv1.SchemeGroupVersion, false,
+	client, err := kubeclient.Typed(config, transport, authenticationv1.SchemeGroupVersion, false,
 		serializer.NewCodecFactory(scheme))
 	if err != nil {
 		return nil, err

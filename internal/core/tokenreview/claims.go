@@ -1,4 +1,4 @@
-package kube
+package tokenreview
 
 import (
 	"encoding/base64"
