@@ -4,7 +4,8 @@ GO ?= go
 # Everything can be built and tested on two cores; more packages at a time would only slow each other down.
 PARALLEL := -p 2
 # Packages in which several goroutines share state are also tested under the race detector.
-RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... lastgood/... machine/... status/... deploy/... certs/... identity/... reconcile/... pickers/... pickerchild/... workload/... server/... ledger/apply/... ledger/live/... ledger/store/... picker/...)
+RACE := $(addprefix ./internal/,core/flow core/kubeclient core/tokenreview source/files source/kube source/lastgood \
+  source/machine deliver/... epp/... ledger/apply ledger/store app/controller app/eppchild app/ledgerlive ops/admin)
 
 .DEFAULT_GOAL := all
 .PHONY: agents all build lint test fuzz demo inference ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help

@@ -15,12 +15,12 @@ import (
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/app/controller"
+	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/app/snapshot"
 	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ops/cli"
 )
 
 // Builtin are the features and the kinds of policies that Cardea has by itself.

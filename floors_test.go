@@ -14,48 +14,46 @@ import (
 
 const module = "cardea.dev/cardea/"
 
-// towers lists every package, from the top floor to the bottom one. A package may import lower floors of its own tower
-// and the ground; only the roof joins towers. A package that is not listed fails the test: put it where it belongs. All
-// of internal/features are a tower of one floor.
-var towers = map[string][]string{
-	"roof": {"cmd/cardea", "internal/test/e2e/kubernetes", "extendtest", "internal/test/e2e", "internal/ops/cli", "internal/ops/ledgercmd",
-		"internal/app/ledgerserver",
-		"internal/ops/mcpclient", "internal/app/snapshot",
-		"internal/app/controller", "internal/app/standalone", "internal/app/eppchild", "internal/app/assembly", "internal/app/unreached",
-		"internal/app/ledgerlive", "internal/ops/ledgerpreview",
-		"internal/ops/objects", "internal/ops/admin", "internal/ops/diff", "internal/ops/explain", "internal/app/world",
-		"internal/app/dataplanes", "internal/app/builtin", "internal/app/pluginbuild"},
-	"meaning": {"internal/translate/gateway", "internal/translate/policy", "internal/translate/budget", "internal/translate/conditions",
-		"internal/translate/resolve"},
-	"dialects": {"internal/dataplane/envoy/files", "internal/dataplane/envoy", "internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters"},
-	"edges": {"internal/source/ledgerfeed", "internal/ledger/apply", "internal/ledger/admission",
-		"internal/ledger/compat", "internal/ledger/rest",
-		"internal/ledger/client", "internal/ledger/auth", "internal/ledger/wire", "internal/ledger/store",
-		"internal/source/kube", "internal/source/files", "internal/source/lifecycle", "internal/source/synthetic", "internal/source/fetch",
-		"internal/source/lastgood", "internal/source/machine",
-		"internal/source/validcache", "internal/core/schema", "internal/deliver/xds", "internal/deliver/filesync", "internal/deliver/process",
-		"internal/deliver/workload", "internal/deliver/kube/identity", "internal/deliver/certs",
-		"internal/deliver/kube/status", "internal/deliver/kube/epp", "internal/deliver/kube/proxies", "internal/deliver/kube/queue",
-		"internal/test/cluster", "internal/test/cluster/kubelet", "internal/test/cluster/services",
-		"internal/test/cluster/mirror",
-		"internal/test/cluster/container", "internal/test/cluster/sandbox"},
-	"picker": {"internal/epp", "internal/epp/cluster", "internal/epp/members",
-		"internal/epp/servers",
-		"internal/epp/objectives", "internal/epp/rewrite", "internal/epp/score",
-		"internal/epp/prefix", "internal/epp/prompt"},
-	"ground": {"internal/core/fielddoc",
-		"internal/core/policycrd", "internal/translate/policy/merge", "internal/core/dataplane", "internal/core/plan", "internal/core/kinds",
-		"internal/core/input", "extend", "internal/core/request",
-		"internal/core/resource", "internal/core/kind", "internal/core/flow", "internal/core/model", "api/v1alpha1", "api/agentic/v0alpha0",
-		"api/inference/v1", "api/inference/v1alpha2",
-		"internal/test/ledgertest", "internal/ledger/scope", "internal/core/ledger",
-		"internal/test/postgrestest", "internal/core/certfile", "internal/core/webserver", "internal/test/testcert", "internal/test/bodytest",
-		"internal/core/kubeclient",
-		"internal/test/promtext", "examples/calls"},
+// reaches says for each tower (the first folder below internal, or a public folder) which others it may import: the
+// picture at the top of ARCHITECTURE.md. extend, api and cmd are towers by these names, "" is the root package.
+var reaches = map[string][]string{
+	"api":       nil,
+	"extend":    {"core"}, // and only core/model and core/request: see floors
+	"core":      {"api", "extend"},
+	"features":  {"extend"}, // as anybody's feature
+	"source":    {"core", "api", "extend"},
+	"translate": {"core", "api", "extend"},
+	"dataplane": {"core", "api", "extend"},
+	"deliver":   {"core", "api", "extend"},
+	"epp":       {"core", "api", "extend"},
+	"ledger":    {"core", "api", "extend"},
+	"app": {"core", "api", "extend", "source", "translate", "dataplane", "deliver", "epp", "ledger", "features",
+		"ops"},
+	"ops": {"core", "api", "extend", "source", "translate", "dataplane", "deliver", "epp", "ledger", "app"},
+	"":    {"extend", "app", "ops"},
+	"cmd": {""},
+	"test": {"core", "api", "extend", "source", "translate", "dataplane", "deliver", "epp", "ledger", "features", "app",
+		"ops", "examples"},
+	"extendtest": {"extend", "app", "deliver", "test"},
+}
+
+// floors lists packages of which each may import only those behind it, and others that are not listed.
+var floors = [][]string{
+	{"internal/core/policycrd", "internal/core/dataplane", "internal/core/plan", "extend", "internal/core/kinds",
+		"internal/core/input", "internal/core/request", "internal/core/resource", "internal/core/kind",
+		"internal/core/flow", "internal/core/model"},
+	{"internal/dataplane/envoy/files", "internal/dataplane/envoy", "internal/dataplane/envoy/simulate",
+		"internal/dataplane/envoy/httpfilters"},
+	{"internal/translate/gateway", "internal/translate/policy", "internal/translate/budget",
+		"internal/translate/conditions", "internal/translate/resolve"},
+	{"internal/ops/cli", "internal/ops/ledgercmd", "internal/app/ledgerserver", "internal/app/controller",
+		"internal/app/standalone", "internal/app/assembly", "internal/ops/ledgerpreview", "internal/ops/admin",
+		"internal/ops/diff", "internal/ops/explain", "internal/app/world"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
-var apart = []string{"deploy", "examples", "internal/test/e2e/parts", "extend/schemagen", "hack/", "internal/core/kinds/generate"}
+var apart = []string{"deploy", "examples", "internal/test/e2e/parts", "extend/schemagen", "hack/",
+	"internal/core/kinds/generate"}
 
 // declared names the packages that may import a dialect: the list of data planes, and the tests of the whole program.
 // Others are passed a dataplane.Dialect.
@@ -63,18 +61,23 @@ var declared = []string{"internal/app/dataplanes", "internal/test/e2e", "interna
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/": {"internal/dataplane/envoy/files", "internal/dataplane/envoy", "internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters",
+	"github.com/envoyproxy/": {"internal/dataplane/envoy/files", "internal/dataplane/envoy",
+		"internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters",
 		"internal/deliver/xds", "internal/test/e2e", "internal/epp", "extend"},
 	"github.com/google/cel-go":         {"extend"},
 	"github.com/modelcontextprotocol/": {"internal/ops/mcpclient"},
 	"github.com/spiffe/":               {"internal/deliver/workload", "internal/test/e2e"},
-	"google.golang.org/grpc": {"internal/deliver/xds", "internal/deliver/workload", "internal/app/standalone", "internal/app/controller",
+	"google.golang.org/grpc": {"internal/deliver/xds", "internal/deliver/workload", "internal/app/standalone",
+		"internal/app/controller",
 		"internal/test/e2e", "internal/epp"},
-	"google.golang.org/protobuf": {"internal/dataplane/envoy/files", "internal/dataplane/envoy", "internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters",
+	"google.golang.org/protobuf": {"internal/dataplane/envoy/files", "internal/dataplane/envoy",
+		"internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters",
 		"internal/deliver/xds", "internal/epp", "internal/test/e2e", "extend"},
 	"k8s.io/client-go": {
+		"internal/core/kubeclient", "internal/core/tokenreview",
 		"internal/ledger/apply", "internal/ledger/auth", "internal/app/ledgerserver", "internal/epp/cluster",
-		"internal/source/kube", "internal/deliver/certs", "internal/deliver/kube/identity", "internal/deliver/kube/status", "internal/deliver/kube/proxies", "internal/deliver/kube/epp",
+		"internal/source/kube", "internal/deliver/certs", "internal/deliver/kube/identity", "internal/deliver/kube/status",
+		"internal/deliver/kube/proxies", "internal/deliver/kube/epp",
 		"internal/deliver/kube/queue", "internal/app/controller",
 		"internal/ops/cli",
 		"internal/test/cluster", "internal/test/cluster/kubelet", "internal/test/cluster/services",
@@ -94,12 +97,16 @@ var libraries = map[string][]string{
 	"github.com/fsnotify/":           {"internal/source/files", "internal/ledger/store", "internal/epp/members"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/ops/cli", "internal/ops/ledgercmd"},
 	"github.com/prometheus/": {
-		"internal/deliver/xds", "internal/deliver/filesync", "internal/source/kube", "internal/deliver/certs", "internal/deliver/kube/identity", "internal/deliver/kube/status",
-		"internal/deliver/kube/proxies", "internal/ops/admin", "internal/app/standalone", "internal/app/assembly", "internal/source/fetch",
+		"internal/core/tokenreview",
+		"internal/deliver/xds", "internal/deliver/filesync", "internal/source/kube", "internal/deliver/certs",
+		"internal/deliver/kube/identity", "internal/deliver/kube/status",
+		"internal/deliver/kube/proxies", "internal/ops/admin", "internal/app/standalone", "internal/app/assembly",
+		"internal/source/fetch",
 		"internal/ledger/apply", "internal/app/ledgerserver", "internal/epp", "internal/epp/servers",
 	},
 	"sigs.k8s.io/gateway-api/": {
-		"internal/translate/gateway", "internal/translate/conditions", "internal/core/input", "internal/core/kind", "internal/core/kinds", "internal/source/files",
+		"internal/translate/gateway", "internal/translate/conditions", "internal/core/input", "internal/core/kind",
+		"internal/core/kinds", "internal/source/files",
 		"internal/source/synthetic", "internal/source/ledgerfeed",
 		"internal/translate/policy",
 		"internal/source/kube", "internal/deliver/kube/proxies", "internal/core/policycrd", "internal/test/e2e", "extend",
@@ -109,55 +116,64 @@ var libraries = map[string][]string{
 
 func TestFloors(t *testing.T) {
 	found := packages(t)
-	for tower, floors := range towers {
-		for _, pkg := range floors {
+	for _, list := range floors {
+		for _, pkg := range list {
 			if _, exists := found[pkg]; !exists {
-				t.Errorf("the %s has no %s: take it out of the table in this file", tower, pkg)
+				t.Errorf("there is no %s: take it out of the list of floors in this file", pkg)
 			}
 		}
 	}
 	for pkg, imports := range found {
-		if isApart(pkg) || pkg == "" {
+		if isApart(pkg) {
 			continue
 		}
-		tower, floor := find(pkg)
-		if tower == "" {
-			t.Errorf("%s stands in no tower: add it to the table in this file", pkg)
+		if _, known := reaches[towerOf(pkg)]; !known {
+			t.Errorf("%s stands in no tower: put it into one, or add the tower to the table in this file", pkg)
 			continue
 		}
 		for _, path := range imports {
 			own, ok := strings.CutPrefix(path, module)
+			if path == strings.TrimSuffix(module, "/") {
+				own, ok = "", true
+			}
 			if !ok {
 				checkLibrary(t, pkg, path)
 				continue
 			}
-			under, depth := find(own)
-			if own == "extend" && tower == "features" {
-				continue
-			}
-			if !allowed(tower, floor, under, depth) {
-				t.Errorf("%s (%s) must not import %s (%s)", pkg, tower, own, under)
-			}
-			if under == "dialects" && tower != "dialects" && !slices.Contains(declared, pkg) {
-				t.Errorf("%s must not import %s: data planes are passed to it as a list of dialect.Dialect", pkg, own)
-			}
+			checkImport(t, pkg, own)
 		}
 	}
 }
 
-func allowed(tower string, floor int, under string, depth int) bool {
-	if tower == "features" {
-		return false // but for package extend, as for anybody's feature
+func checkImport(t *testing.T, pkg, imported string) {
+	t.Helper()
+	tower, under := towerOf(pkg), towerOf(imported)
+	if tower != under && !slices.Contains(reaches[tower], under) || tower == "features" && under == tower {
+		t.Errorf("%s must not import %s: %q reaches %q only", pkg, imported, tower, reaches[tower])
 	}
-	return under == "ground" && tower != "ground" || tower == "roof" && under != "roof" && under != "" || tower == under &&
-		depth > floor
+	for _, list := range floors {
+		if a, b := slices.Index(list, pkg), slices.Index(list, imported); a >= 0 && b >= 0 && a > b {
+			t.Errorf("%s must not import %s, which stands above it", pkg, imported)
+		}
+	}
+	if under == "dataplane" && tower != under && !slices.Contains(declared, pkg) {
+		t.Errorf("%s must not import %s: data planes are passed to it as a list of dataplane.Dialect", pkg, imported)
+	}
+}
+
+// towerOf is the first folder, or the one below internal.
+func towerOf(pkg string) string {
+	parts := strings.Split(pkg, "/")
+	if parts[0] == "internal" && len(parts) > 1 {
+		return parts[1]
+	}
+	return parts[0]
 }
 
 func checkLibrary(t *testing.T, pkg, path string) {
 	t.Helper()
-	tower, _ := find(pkg)
 	if pkg == "internal/core/model" && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
-		t.Errorf("%s (%s) imports %s: it may use the standard library only", pkg, tower, path)
+		t.Errorf("%s imports %s: it may use the standard library only", pkg, path)
 	}
 	owners, longest := []string(nil), ""
 	for prefix, list := range libraries {
@@ -165,21 +181,10 @@ func checkLibrary(t *testing.T, pkg, path string) {
 			owners, longest = list, prefix
 		}
 	}
-	if longest != "" && !slices.Contains(owners, pkg) && !(tower == "features" && slices.Contains(owners, "extend")) {
+	if longest != "" && !slices.Contains(owners, pkg) && !(towerOf(pkg) == "features" && slices.Contains(owners,
+		"extend")) {
 		t.Errorf("%s imports %s, which belongs to %v", pkg, path, owners)
 	}
-}
-
-func find(pkg string) (tower string, floor int) {
-	for name, floors := range towers {
-		if i := slices.Index(floors, pkg); i >= 0 {
-			return name, i
-		}
-	}
-	if strings.HasPrefix(pkg, "internal/features/") {
-		return "features", 0
-	}
-	return "", 0
 }
 
 func isApart(pkg string) bool {
@@ -274,22 +279,30 @@ func visit(t *testing.T, do func(path string)) {
 	}
 }
 
-// TestArchitecture: the table of ARCHITECTURE.md names every package of this one, but for tests and what serves a
-// package beside it.
+// TestArchitecture: ARCHITECTURE.md has a row for each folder below internal, which names the folder's packages.
 func TestArchitecture(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, floors := range towers {
-		for _, pkg := range floors {
-			name := strings.TrimPrefix(pkg, "internal/")
-			if strings.Contains(name, "/") && strings.HasPrefix(pkg, "internal/") || name == "e2e" {
-				continue
-			}
-			if !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("ARCHITECTURE.md does not name `%s`", name)
-			}
+	rows := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			rows[strings.Trim(cells[1], " `")] = line
+		}
+	}
+	for pkg := range packages(t) {
+		parts := strings.Split(pkg, "/")
+		if parts[0] != "internal" || isApart(pkg) || parts[1] == "features" {
+			continue
+		}
+		row, found := rows[parts[1]]
+		if !found {
+			t.Errorf("ARCHITECTURE.md has no row for internal/%s", parts[1])
+			continue
+		}
+		if len(parts) == 3 && !strings.Contains(row, "`"+parts[2]+"`") {
+			t.Errorf("ARCHITECTURE.md: the row of %s does not name `%s`", parts[1], parts[2])
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"cardea.dev/cardea/examples/calls"
-	"cardea.dev/cardea/internal/test/e2e"
-	"cardea.dev/cardea/internal/core/schema"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 func TestEveryExampleStatesItsCalls(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/test/e2e"
 	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 // TestNoPageShowsAPrivateKey asks the admin API for everything that it can tell about an example with certificates.

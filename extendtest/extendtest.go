@@ -12,8 +12,8 @@
 // Calls are made through a real Envoy, with a real Cardea that has the plugins. Envoy is found at $CARDEA_ENVOY, in the
 // PATH, or where Cardea's hack/get-envoy.sh puts it. Each file must hold without help of another.
 //
-// The package is the public face of Cardea's own suite (internal/test/e2e), and owns nothing of it. Only tests import it.
-// Start reading at Run.
+// The package is the public face of Cardea's own suite (internal/test/e2e), and owns nothing of it. Only tests import
+// it. Start reading at Run.
 package extendtest
 
 import (
@@ -27,8 +27,8 @@ import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/builtin"
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/test/e2e"
 	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 var update = flag.Bool("extendtest.update", false, "rewrite findings and status in behaviour files; inspect the diff")

@@ -18,17 +18,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/deliver/certs"
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
-	"cardea.dev/cardea/internal/deliver/kube/identity"
+	"cardea.dev/cardea/internal/app/controller"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
-	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/kube/epp"
 	"cardea.dev/cardea/internal/core/policycrd"
-	"cardea.dev/cardea/internal/app/controller"
+	"cardea.dev/cardea/internal/deliver/certs"
+	"cardea.dev/cardea/internal/deliver/kube/epp"
+	"cardea.dev/cardea/internal/deliver/kube/identity"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/deliver/kube/status"
+	"cardea.dev/cardea/internal/source/kube"
 )
 
 const (

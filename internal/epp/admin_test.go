@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/test/bodytest"
 	"cardea.dev/cardea/internal/epp/objectives"
 	"cardea.dev/cardea/internal/epp/rewrite"
 	"cardea.dev/cardea/internal/epp/score"
+	"cardea.dev/cardea/internal/test/bodytest"
 )
 
 func (p *Picker) get(method, path, body string, headers ...string) *httptest.ResponseRecorder {

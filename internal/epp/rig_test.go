@@ -18,8 +18,8 @@ import (
 
 	"cardea.dev/cardea/examples/inference/simulator"
 	"cardea.dev/cardea/internal/dataplane/envoy"
-	"cardea.dev/cardea/internal/epp/members"
 	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/epp/members"
 )
 
 // rig is a real Envoy with a listener for each mode, simulated model servers behind it, and a picker that it asks over

@@ -16,8 +16,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
-	"cardea.dev/cardea/internal/epp/members"
 	"cardea.dev/cardea/internal/core/webserver"
+	"cardea.dev/cardea/internal/epp/members"
 )
 
 const (

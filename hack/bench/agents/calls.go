@@ -13,9 +13,9 @@ import (
 	"cardea.dev/cardea/hack/bench/child"
 	"cardea.dev/cardea/hack/bench/proc"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/translate/gateway"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/test/testcert"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
 const (

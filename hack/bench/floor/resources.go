@@ -4,10 +4,10 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/dataplane/envoy"
 )
 
 // All flattens the current resources of these types of a world, by type URL.

@@ -12,13 +12,13 @@ import (
 
 	"cardea.dev/cardea/hack/bench/floor"
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/dataplane/envoy"
-	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/source/files"
 )
 
 // pure is the pure part for the folder, without any proxy.

@@ -19,11 +19,11 @@ import (
 	"cardea.dev/cardea/hack/bench/child"
 	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/ops/cli"
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/ops/cli"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/child"
-	"cardea.dev/cardea/internal/test/promtext"
 	"cardea.dev/cardea/internal/epp"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // processor is a process that a proxy asks about each request.

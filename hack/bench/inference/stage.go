@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/child"
-	"cardea.dev/cardea/internal/translate/gateway"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
 // stage is a Gateway that serves all ways.

@@ -17,11 +17,11 @@ import (
 	"cardea.dev/cardea/hack/bench/floor"
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/dataplane/envoy"
-	"cardea.dev/cardea/internal/source/kube"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/source/kube"
 )
 
 // floors are lower bounds of the times that the parts of an edit take.

@@ -121,8 +121,9 @@ func (b *bench) cluster(d *database, c *cluster.Cluster) (err error) {
 
 // worker runs the worker of the cluster.
 func (b *bench) worker(l *store.Store, c *cluster.Cluster) (stop func(), err error) {
-	w, err := apply.New(apply.Config{Work: l, Targets: l.Targets, Changes: l, REST: kubeclient.Once(c.Config), Cluster: east,
-		Worker: "bench"})
+	w, err := apply.New(apply.Config{Work: l, Targets: l.Targets, Changes: l, REST: kubeclient.Once(c.Config),
+		Cluster: east,
+		Worker:  "bench"})
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/test/postgrestest"
 	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // database is where ledgers are kept.

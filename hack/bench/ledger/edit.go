@@ -9,13 +9,13 @@ import (
 
 	"cardea.dev/cardea/hack/bench/child"
 	"cardea.dev/cardea/internal/app/dataplanes"
+	graph "cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/ledgerfeed"
-	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
-	graph "cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/source/ledgerfeed"
 )
 
 // oneEdit counts what one edit asks of the database: the commit, what a Cardea that serves the ledger reads, and what
@@ -30,7 +30,8 @@ func (b *bench) oneEdit(d *database, l *store.Store, url string) error {
 	fed := make(chan []ledger.Object, 1)
 	w := graph.New(graph.Config{Dialects: dataplanes.All(), Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	f := ledgerfeed.New(ledgerfeed.Config{Ledger: reader, Target: ledger.DefaultTarget, Sources: w.Sources.Sources, Graph: w.Graph,
+	f := ledgerfeed.New(ledgerfeed.Config{Ledger: reader, Target: ledger.DefaultTarget, Sources: w.Sources.Sources,
+		Graph:  w.Graph,
 		Schema: schema.New(kinds.Catalog()), Log: slog.New(slog.DiscardHandler),
 		Fed: func(list []ledger.Object) { fed <- list }})
 	ended := make(chan error, 1)

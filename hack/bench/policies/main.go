@@ -15,9 +15,9 @@ import (
 
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // bench is what the measurements have in common.

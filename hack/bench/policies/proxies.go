@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/child"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/translate/gateway"
-	"cardea.dev/cardea/internal/core/model"
 )
 
 // proxy is a running Envoy.

@@ -15,18 +15,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
-	"cardea.dev/cardea/internal/ops/admin"
-	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/ops/explain"
-	"cardea.dev/cardea/internal/source/fetch"
-	"cardea.dev/cardea/internal/source/lastgood"
-	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/ops/objects"
-	"cardea.dev/cardea/internal/deliver/filesync"
 	"cardea.dev/cardea/internal/app/unreached"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/dataplane"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/deliver/filesync"
 	"cardea.dev/cardea/internal/deliver/xds"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/ops/explain"
+	"cardea.dev/cardea/internal/ops/objects"
+	"cardea.dev/cardea/internal/source/fetch"
+	"cardea.dev/cardea/internal/source/lastgood"
 )
 
 // Config is what the parts are told.

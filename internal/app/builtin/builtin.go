@@ -6,6 +6,7 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/policycrd"
 	"cardea.dev/cardea/internal/features/access"
 	"cardea.dev/cardea/internal/features/accesslog"
 	"cardea.dev/cardea/internal/features/accesslogs"
@@ -41,7 +42,6 @@ import (
 	"cardea.dev/cardea/internal/features/ratelimits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
-	"cardea.dev/cardea/internal/core/policycrd"
 )
 
 // Plugins are the kinds of policies, and all features.

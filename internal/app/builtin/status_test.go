@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/policycrd"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // TestConditionsAreDeclared: each kind of policies declares the conditions that are written for it; a status with any

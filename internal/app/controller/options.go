@@ -10,11 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/deliver/xds"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // Audience is the audience of the proxies' tokens.
@@ -23,7 +23,7 @@ const Audience = "cardea.dev/xds"
 // Options say which cluster to serve, and how.
 type Options struct {
 	Dialects   []dataplane.Dialect // the data planes, at least one
-	Extensions []world.Extension // kinds that are read besides Cardea's own
+	Extensions []world.Extension   // kinds that are read besides Cardea's own
 
 	Kubeconfig, Context string // "" is the cluster that this program runs in, else what kubectl would use
 

@@ -7,8 +7,8 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/kube/epp"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/deliver/kube/epp"
 )
 
 // pickerAdmin tells where the admin API is of the picker that is run for a pool: that of the first pod of its Service

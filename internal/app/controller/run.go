@@ -69,8 +69,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	runner, err := epp.New(epp.Config{
-		REST: kubeclient.Once(cluster), Graph: w.Graph, Pickers: w.Plan.Pickers, States: w.Sources.Pickers, Image: o.PickerImage,
-		Log: o.Log,
+		REST: kubeclient.Once(cluster), Graph: w.Graph, Pickers: w.Plan.Pickers, States: w.Sources.Pickers,
+		Image: o.PickerImage,
+		Log:   o.Log,
 	})
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/epp/members"
 	"cardea.dev/cardea/internal/epp/rewrite"
-	"cardea.dev/cardea/internal/core/plan"
 )
 
 // pools follows which pools need a picker, and what their pickers are told. One goroutine uses it.

@@ -25,8 +25,8 @@ import (
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/epp/members"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/epp/members"
 )
 
 // The tests' pickers are this binary.

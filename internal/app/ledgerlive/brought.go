@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // An edit of an object may break others: a Gateway's listener, without the Secret of its certificate. What Cardea says

@@ -1,5 +1,5 @@
-// Package ledgerlive tells a ledger what became of its changes in the proxies of this Cardea: which generation of an object
-// they acknowledged, or refused, and in which words.
+// Package ledgerlive tells a ledger what became of its changes in the proxies of this Cardea: which generation of an
+// object they acknowledged, or refused, and in which words.
 //
 //	feed --Fed--> pending --(each turn of the graph)--> acknowledged or refused --Report--> ledger
 //
@@ -23,10 +23,10 @@ import (
 	"sync"
 	"time"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // Proxies is what knows how far proxies are: xds.Server.

@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/ledgerfeed"
-	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/source/ledgerfeed"
 	"cardea.dev/cardea/internal/test/testcert"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // rig is a real ledger that is fed to a world. The proxies are played: they say what a test has them say.

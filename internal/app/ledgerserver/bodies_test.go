@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/test/bodytest"
-	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/test/bodytest"
 )
 
 // TestBodiesThatNobodyReads: the server reads what is left of a body before it answers, so a body that is refused has a

@@ -19,9 +19,9 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/client"
-	"cardea.dev/cardea/internal/test/postgrestest"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // patience is how long a test waits for what must happen.

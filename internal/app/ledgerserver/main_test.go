@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"cardea.dev/cardea/internal/test/postgrestest"
 	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 func TestMain(m *testing.M) { cluster.Main(withDatabase{m}) }

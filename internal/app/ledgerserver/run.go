@@ -88,9 +88,10 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 	}
 	limits := rest.NewLimits(o.Bodies)
 	admission := admission.New(admission.Config{Ledger: db, Catalog: o.Catalog, Foreign: bounded(limits, w.dryRun)})
-	previewer := &ledgerpreview.Previewer{Ledger: db, Of: ledgerpreview.Of(db, ""), Log: o.Log, Reads: func(k ledger.Key) bool {
-		return o.Catalog.Of(model.KindOf(k.Group, k.Kind)) != nil
-	}}
+	previewer := &ledgerpreview.Previewer{Ledger: db, Of: ledgerpreview.Of(db, ""), Log: o.Log,
+		Reads: func(k ledger.Key) bool {
+			return o.Catalog.Of(model.KindOf(k.Group, k.Kind)) != nil
+		}}
 	own, err := rest.New(rest.Config{
 		Ledger: db, Callers: callers, Admit: admission, Preview: previewer, Proposer: previewer,
 		Kind: func(word string) (group, kind string, known bool) {

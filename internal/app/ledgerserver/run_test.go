@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/test/testcert"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // start serves a new ledger with TLS until the test ends, and returns its URL, the file of its authority, and the

@@ -1,5 +1,5 @@
-// Package pluginbuild makes a program of Cardea with the features of other modules: it writes a main package into a folder
-// of its own and runs the Go command there.
+// Package pluginbuild makes a program of Cardea with the features of other modules: it writes a main package into a
+// folder of its own and runs the Go command there.
 //
 //	PACKAGE@VERSION, PACKAGE=FOLDER --Parse--> Module --Run--> main.go, go.mod --go build--> program
 //

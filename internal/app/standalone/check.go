@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
-	"cardea.dev/cardea/internal/source/machine"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/source/machine"
 )
 
 // load reads a folder once into a new world, without proxies.

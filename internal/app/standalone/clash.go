@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // bind is an address that a Gateway's proxy binds for some listeners. All proxies share this machine's addresses.

@@ -6,8 +6,8 @@ import (
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/deliver/process"
 )
 
 // connectionsPatience is how long a proxy may take to tell how connections to a backend went.

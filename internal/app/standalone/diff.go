@@ -9,10 +9,10 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"cardea.dev/cardea/internal/source/files"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/ops/objects"
+	"cardea.dev/cardea/internal/source/files"
 )
 
 // Objects are the objects that a folder declares, as Kubernetes objects without status. If the folder has mistakes, the

@@ -3,10 +3,10 @@ package standalone
 import (
 	"context"
 
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/ops/explain"
-	"cardea.dev/cardea/internal/core/model"
 )
 
 // Explainer answers questions about the objects of a folder. Nothing is started.

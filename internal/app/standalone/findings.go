@@ -1,9 +1,9 @@
 package standalone
 
 import (
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/source/files"
-	"cardea.dev/cardea/internal/core/model"
 )
 
 // where finds an object's field in the folder, or which change of the ledger made the object as it is.

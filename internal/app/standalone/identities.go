@@ -5,9 +5,9 @@ import (
 	"context"
 
 	"cardea.dev/cardea/internal/app/assembly"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/certs"
 	"cardea.dev/cardea/internal/deliver/kube/identity"
-	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/workload"
 )
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // journal logs what findings about objects come and go, and where Gateways serve. What is wrong with the folder itself

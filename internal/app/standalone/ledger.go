@@ -12,15 +12,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cardea.dev/cardea/internal/source/files"
-	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/ledgerfeed"
 	"cardea.dev/cardea/internal/app/ledgerlive"
-	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/source/validcache"
+	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/source/ledgerfeed"
+	"cardea.dev/cardea/internal/source/validcache"
 )
 
 // newSource opens what the objects are read from. Whoever gets it calls end when nothing of it runs any more.

@@ -5,15 +5,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 func TestMetrics(t *testing.T) {
-	w, folder, err := load(Options{Dialects: dialects, Dir: "../../../docs/testdata/mistakes", Bind: []string{"127.0.0.1"}})
+	w, folder, err := load(Options{Dialects: dialects, Dir: "../../../docs/testdata/mistakes",
+		Bind: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,25 +9,25 @@ import (
 	"slices"
 	"time"
 
-	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/workload"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // Options say what to run, check or translate, and how.
 type Options struct {
 	Dialects   []dataplane.Dialect // the data planes, at least one
-	Extensions []world.Extension // kinds that are read besides Cardea's own
-	Dir        string            // the folder of objects; "": they are in a ledger
-	Ledger     LedgerOptions     // for Run only
-	Namespace  string            // of objects that state none; "": "default"
-	Envoy      string            // path of the proxy's program to run; "" looks for one, see process.Find
-	Memory     int64             // that each proxy may take, in bytes; 0: no bound
-	PortOffset int               // added to every listener's port to get the port to bind
-	Bind       []string          // IP addresses that Gateways bind where they state none
+	Extensions []world.Extension   // kinds that are read besides Cardea's own
+	Dir        string              // the folder of objects; "": they are in a ledger
+	Ledger     LedgerOptions       // for Run only
+	Namespace  string              // of objects that state none; "": "default"
+	Envoy      string              // path of the proxy's program to run; "" looks for one, see process.Find
+	Memory     int64               // that each proxy may take, in bytes; 0: no bound
+	PortOffset int                 // added to every listener's port to get the port to bind
+	Bind       []string            // IP addresses that Gateways bind where they state none
 	// Pickers: a picker runs for each InferencePool that names none, as `PickerProgram picker`. "" is this executable.
 	Pickers       bool
 	PickerProgram string

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"sync"
 
-	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/deliver/filesync"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // proxies keeps one proxy for each Gateway of the plan. Its methods but run may be called from any goroutine.

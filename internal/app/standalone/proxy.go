@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/translate/gateway"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/deliver/xds"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
 // findPrograms finds what each data plane runs.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/source/files"
 )
 
 // readiness says whether the first complete configuration is live. Once ready, it stays ready.

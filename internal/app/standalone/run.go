@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/app/assembly"
-	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/source/machine"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/filesync"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/source/machine"
 )
 
 // Run serves a folder or a ledger until ctx is done: it reads and follows it, and keeps one proxy for each Gateway.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // serving follows which addresses the proxies of each Gateway have bound. An address is bound when a listener of its

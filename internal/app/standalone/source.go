@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"cardea.dev/cardea/internal/source/files"
 	"cardea.dev/cardea/internal/app/ledgerlive"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/files"
 )
 
 // source is where the objects come from: a folder, or a ledger.

@@ -13,11 +13,11 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // translation is a Gateway's configuration for printing: its proxies' resources, by type and name.

@@ -8,9 +8,9 @@ import (
 // What a shell offers can be asked for, each alone.
 func TestGateways(t *testing.T) {
 	for dir, want := range map[string][]string{
-		"../../../examples/quickstart":     {"quickstart/quickstart"},
-		"../../../docs/testdata/mistakes":  {"default/web"},
-		"../../examples/demo/not/there": nil,
+		"../../../examples/quickstart":    {"quickstart/quickstart"},
+		"../../../docs/testdata/mistakes": {"default/web"},
+		"../../examples/demo/not/there":   nil,
 	} {
 		o := Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}}
 		names, err := Gateways(t.Context(), o)

@@ -13,9 +13,9 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/epp"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/epp"
 )
 
 const (

@@ -14,10 +14,10 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/epp"
 	"cardea.dev/cardea/internal/epp/members"
 	"cardea.dev/cardea/internal/epp/servers"
-	"cardea.dev/cardea/internal/core/plan"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // TestFollowFindings: each finding is told once when it comes and once when it goes, whatever says it; one that moves

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // served is a Gateway with a route for each backend.

@@ -11,18 +11,18 @@ import (
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/translate/gateway"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
-	"cardea.dev/cardea/internal/translate/policy"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/gateway"
+	"cardea.dev/cardea/internal/translate/policy"
 )
 
 // Config is what a World depends on besides objects.
 type Config struct {
-	Extensions  []Extension       // kinds that are read besides those of package kinds
+	Extensions  []Extension         // kinds that are read besides those of package kinds
 	Dialects    []dataplane.Dialect // the data planes, at least one
 	Log         *slog.Logger
 	Check       bool                         // flow's check mode, for tests

@@ -14,8 +14,8 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/deliver/process"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected files in testdata")

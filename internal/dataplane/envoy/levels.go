@@ -65,7 +65,8 @@ func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) []placed {
 	if h.Alone {
 		return nil
 	}
-	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), httpfilters.Join(fetch(c, s.settings.Listeners, k)))
+	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), httpfilters.Join(fetch(c, s.settings.Listeners,
+		k)))
 }
 
 // silences has for each listener what silence adds to routes there. It is of the slots that settings use, so most edits

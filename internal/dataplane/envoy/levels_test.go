@@ -24,7 +24,8 @@ import (
 // chains are the slots that hold chains: all that their filters do can be seen in the answer.
 func chains() []string {
 	return slices.DeleteFunc(httpfilters.Names(), func(s string) bool {
-		return slices.Contains(append(httpfilters.Shared(), httpfilters.CORS, httpfilters.Loops, httpfilters.Messages, httpfilters.Tools, httpfilters.AI), s)
+		return slices.Contains(append(httpfilters.Shared(), httpfilters.CORS, httpfilters.Loops, httpfilters.Messages,
+			httpfilters.Tools, httpfilters.AI), s)
 	})
 }
 

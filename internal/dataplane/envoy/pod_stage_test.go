@@ -24,8 +24,8 @@ import (
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/deliver/process"
 )
 
 // proxy is a real Envoy, started with the package's own bootstrap and fed with one state.

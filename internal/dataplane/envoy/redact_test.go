@@ -23,12 +23,13 @@ func TestRedact(t *testing.T) {
 		return &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: text}}
 	}
 	bytes := &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte("s3cret")}}
-	table := &routev3.RouteConfiguration{Name: "kept", TypedPerFilterConfig: httpfilters.Config(httpfilters.Table, []plan.Setting{
-		httpfilters.Set(httpfilters.Authn, "basic", &basicauthv3.BasicAuth{Users: source("ann:s3cret"), Realm: "kept"}),
-		httpfilters.Set(httpfilters.Authn, "key", &apikeyv3.ApiKeyAuth{
-			Credentials: []*apikeyv3.Credential{{Key: "s3cret", Client: "kept"}},
-		}),
-	})}
+	table := &routev3.RouteConfiguration{Name: "kept", TypedPerFilterConfig: httpfilters.Config(httpfilters.Table,
+		[]plan.Setting{
+			httpfilters.Set(httpfilters.Authn, "basic", &basicauthv3.BasicAuth{Users: source("ann:s3cret"), Realm: "kept"}),
+			httpfilters.Set(httpfilters.Authn, "key", &apikeyv3.ApiKeyAuth{
+				Credentials: []*apikeyv3.Credential{{Key: "s3cret", Client: "kept"}},
+			}),
+		})}
 	unknown := &routev3.RouteConfiguration{Name: "kept", TypedPerFilterConfig: map[string]*anypb.Any{
 		"a": {TypeUrl: "", Value: nil},
 	}}

@@ -192,7 +192,8 @@ func testTokens(t *testing.T) (*rsa.PrivateKey, []plan.Setting) {
 			MetadataNamespace: extend.UserMetadata, Key: extend.UserKey,
 		},
 	}}}
-	return key, []plan.Setting{httpfilters.Set(httpfilters.Authn, "jwt", config), httpfilters.Set(httpfilters.Authn, "user", user)}
+	return key, []plan.Setting{httpfilters.Set(httpfilters.Authn, "jwt", config), httpfilters.Set(httpfilters.Authn,
+		"user", user)}
 }
 
 func signedToken(t *testing.T, key *rsa.PrivateKey, name string) string {

@@ -89,7 +89,8 @@ func forwardRoute(
 // configure states the route's HTTP filters: those of its own fields and, in place of these, those of its levels. What
 // policies come to at a rule has the rule's own fields in it.
 func (r statedRule) configure(route *routev3.Route, f model.Filters, s *model.Session, out bool) {
-	route.TypedPerFilterConfig = httpfilters.Config(httpfilters.Route, httpfilters.Join(ownSettings(f, s, out), r.Settings))
+	route.TypedPerFilterConfig = httpfilters.Config(httpfilters.Route, httpfilters.Join(ownSettings(f, s, out),
+		r.Settings))
 }
 
 // shares names the clusters that share a rule's requests; nil if none takes any.

@@ -82,7 +82,8 @@ func TestLimitSlots(t *testing.T) {
 			MaxTokens: 3, TokensPerFill: wrapperspb.UInt32(1), FillInterval: durationpb.New(time.Hour),
 		},
 	})
-	for _, slot := range []string{httpfilters.LimitsEarly, httpfilters.EarlyProxy, httpfilters.LimitsLate, httpfilters.LateProxy} {
+	for _, slot := range []string{httpfilters.LimitsEarly, httpfilters.EarlyProxy, httpfilters.LimitsLate,
+		httpfilters.LateProxy} {
 		t.Run(slot, func(t *testing.T) {
 			bind := freePort(t)
 			w := stateEach(t, bind, alternate(plan.Setting{Slot: slot}, plan.Setting{Slot: slot, Off: true}))

@@ -111,7 +111,7 @@ type target struct {
 
 	read     bool // written is what is written
 	written  dataplane.FileSet
-	at       time.Time                          // when that changed last
+	at       time.Time                            // when that changed last
 	wrote    [dataplane.FilesRemove + 1]time.Time // when a step of a stage was written last
 	snapshot *snapshot
 	due      time.Time // when to look again at what is to be written

@@ -8,9 +8,9 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy"
 )
 
 // TestSends: the first send of a version is told for the revisions that it is the first to show, once, whatever goes to

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy"
 )
 
 // TestAResourceIsEncodedOnce: what ten proxies are sent of a table is the same bytes in memory.

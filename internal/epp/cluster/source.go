@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"cardea.dev/cardea/internal/epp/members"
 	"cardea.dev/cardea/internal/core/kubeclient"
+	"cardea.dev/cardea/internal/epp/members"
 )
 
 var (

@@ -1,5 +1,5 @@
-// Package admission decides whether a draft may become a change, by what its objects say: it does for a ledger what an API
-// server does on admission.
+// Package admission decides whether a draft may become a change, by what its objects say: it does for a ledger what an
+// API server does on admission.
 //
 // Objects of kinds that Cardea reads are checked by their schemas, rules over the old object included. Other kinds can
 // be in targets with clusters only, whose API servers are asked (Foreign). A certificate that has expired can't come

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/kubeclient"
+	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // TestStoreRestored: the API server's store is restored to an older state. What the ledger had applied since is seen to

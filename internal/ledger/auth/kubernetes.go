@@ -203,7 +203,8 @@ func (k *Kubernetes) allowed(
 	if err != nil {
 		return false, err
 	}
-	_, err = k.answers.Ask(ctx, sha256.Sum256(text), func(ctx context.Context) (said tokenreview.Accepted[bool], err error) {
+	_, err = k.answers.Ask(ctx, sha256.Sum256(text), func(ctx context.Context) (said tokenreview.Accepted[bool],
+		err error) {
 		answer, err := k.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
 			&authorizationv1.SubjectAccessReview{Spec: asked}, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {

@@ -13,11 +13,11 @@ import (
 
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/client"
-	"cardea.dev/cardea/internal/test/ledgertest"
-	"cardea.dev/cardea/internal/test/postgrestest"
-	"cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/ops/ledgerpreview"
+	"cardea.dev/cardea/internal/test/ledgertest"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 func TestMain(m *testing.M) { postgrestest.Main(m) }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/test/bodytest"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/compat"
 	"cardea.dev/cardea/internal/ledger/rest"
+	"cardea.dev/cardea/internal/test/bodytest"
 )
 
 // TestBodies: a body is read of who may do something with it, as much as it may be, in time, and while there is room.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/test/bodytest"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
+	"cardea.dev/cardea/internal/test/bodytest"
 )
 
 // send has a body answered without a connection, and says how much of it was read.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/ops/ledgerpreview"
 )
 
 // edit is an edit that writes an HTTPRoute of namespace shop.
@@ -384,7 +384,8 @@ func (a *asked) previews(l ledger.Ledger) *ledgerpreview.Previewer {
 			if a.silent != "" {
 				return []ledgerpreview.Asked{{Cluster: "east", Why: a.silent}}, nil
 			}
-			return []ledgerpreview.Asked{{Cluster: "east", Diff: func(_ context.Context, e diff.Edit) (r diff.Report, err error) {
+			return []ledgerpreview.Asked{{Cluster: "east", Diff: func(_ context.Context, e diff.Edit) (r diff.Report,
+				err error) {
 				if a.before != nil {
 					a.before()
 				}

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/core/ledger"
-	previews "cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/wire"
+	"cardea.dev/cardea/internal/ops/diff"
+	previews "cardea.dev/cardea/internal/ops/ledgerpreview"
 )
 
 // proposing is a server with proposals. Cluster "east" is asked for previews.

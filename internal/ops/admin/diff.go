@@ -13,8 +13,8 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/ops/diff"
 )
 
 // Differ computes what edits would change. Its method is called by many goroutines.

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/ops/explain"
 )
 
 // Explainer answers questions about requests and objects. Its methods are called by many goroutines.

@@ -17,11 +17,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/ops/explain"
 )
 
 func TestMain(m *testing.M) {

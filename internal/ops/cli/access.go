@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ops/explain"
+	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/ops/explain"
 )
 
 func accessCommand(p Program) *cobra.Command {

@@ -18,15 +18,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/ops/explain"
+	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/request"
-	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/ops/explain"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect")

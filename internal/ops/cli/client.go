@@ -19,8 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // client asks the admin API of a running Cardea.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/standalone"
 )
 
 // completionTimeout is how long a shell waits for an answer of the running Cardea. It is short, since the user is

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
-	"cardea.dev/cardea/internal/deliver/kube/identity"
-	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/app/controller"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/deliver/kube/identity"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/deliver/xds"
 )
 

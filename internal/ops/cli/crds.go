@@ -13,9 +13,9 @@ import (
 
 	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/core/kind"
-	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/kube/status"
+	"cardea.dev/cardea/internal/source/kube"
 )
 
 func crdsCommand(p Program) *cobra.Command {

@@ -11,10 +11,10 @@ import (
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/policycrd"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // Each definition is a document, and kinds of policies are among them only if they have features.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/ops/diff"
 )
 
 // exitError ends a command with an exit code of its own.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/fielddoc"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 func explainFieldCommand(p Program) *cobra.Command {

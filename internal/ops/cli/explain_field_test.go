@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/app/builtin"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/policycrd"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // withPolicies is a program with the kinds of policies of this module.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // findingsWords are what a user may write in the place of a KIND to see findings.

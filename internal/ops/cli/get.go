@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // getOptions are the flags of get.

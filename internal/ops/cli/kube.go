@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ops/admin"
-	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/app/snapshot"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/snapshot"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/diff"
 )
 
 // Cluster answers questions about a cluster that was read once.

@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ops/admin"
-	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/core/kind"
-	"cardea.dev/cardea/internal/ops/ledgercmd"
 	"cardea.dev/cardea/internal/app/controller"
 	"cardea.dev/cardea/internal/app/snapshot"
 	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/dataplane"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/diff"
+	"cardea.dev/cardea/internal/ops/ledgercmd"
 )
 
 // Program is what the commands run.
@@ -26,7 +26,7 @@ type Program struct {
 	// Catalog is of the kinds that the program reads.
 	Catalog    *kind.Catalog
 	Dialects   []dataplane.Dialect // the data planes, which the commands pass on
-	Extensions []world.Extension // kinds that are read besides those of package kinds, policies among them
+	Extensions []world.Extension   // kinds that are read besides those of package kinds, policies among them
 	Controller func(context.Context, controller.Options) error
 	Standalone func(context.Context, standalone.Options) error
 	// Check prints every finding and returns how many of them are errors.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/core/schema"
 	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/ops/mcpclient"
-	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/standalone"
 )
 
 func mcpCommand(p Program) *cobra.Command {

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/standalone"
 )
 
 func standaloneCommand(p Program) *cobra.Command {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // watched is a file of objects that an admin server shows.

@@ -8,8 +8,8 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/translate/policy"
 	"cardea.dev/cardea/internal/core/request"
+	"cardea.dev/cardea/internal/translate/policy"
 )
 
 // Access is what a caller would gain or lose of a server of MCP, at a rule that leads to it.

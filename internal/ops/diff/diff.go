@@ -8,13 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/source/synthetic"
 )
 
 // Edit is what would be applied.

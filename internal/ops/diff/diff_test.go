@@ -14,12 +14,12 @@ import (
 
 	"cardea.dev/cardea/internal/app/builtin"
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/test/testcert"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 const objects = `

@@ -7,9 +7,9 @@ import (
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/translate/policy"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/policy"
 )
 
 // scene is what an edit changes of a Gateway's configuration, and what of that decides about requests that show it: all

@@ -1,10 +1,10 @@
 package explain
 
 import (
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/translate/policy"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // steps are those of an answer: turns wait while a View is open, so it is not while something takes long.

@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // gateways is how many have the same port.

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/translate/gateway"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
 // nearest is how many near misses are told.

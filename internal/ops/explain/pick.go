@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/epp"
 	"cardea.dev/cardea/internal/epp/objectives"
 	"cardea.dev/cardea/internal/epp/score"
-	"cardea.dev/cardea/internal/core/request"
 )
 
 // Pick is which endpoint a picker would choose for a request now, and why.

@@ -12,9 +12,9 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/translate/policy"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/policy"
 )
 
 // mostWays is how many Gateways that could take a request are asked whether they do.
@@ -26,7 +26,7 @@ type way struct {
 	listeners []resource.Key     // of the port
 	tables    [][]*resource.Part // of these
 	rank      int                // how likely it takes the request, by hosts: the lowest first
-	dialect   dataplane.Dialect    // of the Gateway's proxies
+	dialect   dataplane.Dialect  // of the Gateway's proxies
 	catalog   *kind.Catalog
 	parts     *resource.Excerpt // what decides about the request; nil if the Gateway is not asked
 	gates     request.Gates     // of the features that it holds

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/source/files"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/admission"
+	"cardea.dev/cardea/internal/source/files"
 )
 
 // applying are the flags of the commands that make changes.

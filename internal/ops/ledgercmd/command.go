@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 // Program is what the commands need of the program that they are part of.

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/auth"
-	"cardea.dev/cardea/internal/ops/ledgerpreview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ops/ledgerpreview"
 )
 
 // Who may read one kind of objects sees that a change is of others, too: in its history, in what it shows and says of

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ledger/store"
 )
 
 // rig runs commands on a ledger that is a file.

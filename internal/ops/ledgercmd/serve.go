@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cardea.dev/cardea/internal/app/ledgerserver"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/rest"
-	"cardea.dev/cardea/internal/app/ledgerserver"
 )
 
 func (o *options) serveCommand() *cobra.Command {

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
+	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/ops/diff"
-	"cardea.dev/cardea/internal/core/ledger"
 )
 
 // answers is how long one Cardea may take for a preview.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/ops/admin"
-	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/diff"
 )
 
 // TestWhoIsAsked: of a target that is applied to clusters, all clusters that serve it; of one that Cardeas read by

@@ -1,4 +1,5 @@
-// Package ledgerpreview asks running Cardeas what a draft would change in their proxies, before it is a change of the ledger.
+// Package ledgerpreview asks running Cardeas what a draft would change in their proxies, before it is a change of the
+// ledger.
 //
 //	Draft --edits of each target--> diff.Edit --each Cardea of the target--> diff.Report --digest--> ledger.Preview
 //
@@ -19,8 +20,8 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ops/diff"
 )
 
 // Asked is a Cardea that can be asked, or one that can't.

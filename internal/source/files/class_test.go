@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
 func gatewayOf(class, listener string) string {

@@ -11,14 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kind"
-	"cardea.dev/cardea/internal/source/validcache"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/source/lifecycle"
+	"cardea.dev/cardea/internal/source/synthetic"
+	"cardea.dev/cardea/internal/source/validcache"
 )
 
 // Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version
@@ -62,8 +62,8 @@ type Folder struct {
 
 	// Only in the goroutine that reads.
 	memory    *validcache.Memory
-	life      *lifecycle.Objects[*object]   // what is published, and what waits
-	uses      synthetic.Namespaces          // of published objects
+	life      *lifecycle.Objects[*object] // what is published, and what waits
+	uses      synthetic.Namespaces        // of published objects
 	missed    map[model.ObjectRef]missing // ReferenceGrants that are live and that no text declares
 	withdrawn []model.ObjectRef           // ReferenceGrants that are gone, the last manyWithdrawn
 	unsettled map[string]struct{}         // files that were being written at the last look

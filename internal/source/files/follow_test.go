@@ -11,9 +11,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
 func TestFollowsEveryWayOfWriting(t *testing.T) {

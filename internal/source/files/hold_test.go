@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
 func service(name string) string {

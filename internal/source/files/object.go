@@ -1,9 +1,9 @@
 package files
 
 import (
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/source/synthetic"
 )
 
 // object is a good version of an object.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
 // A Gateway of a class that does not exist is nobody's. If it was somebody's, its class is most likely mistyped, and

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/input"
-	"cardea.dev/cardea/internal/source/validcache"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lifecycle"
+	"cardea.dev/cardea/internal/source/synthetic"
+	"cardea.dev/cardea/internal/source/validcache"
 )
 
 // look says what to look at.

@@ -51,7 +51,8 @@ func TestLoadConfig(t *testing.T) {
 		}
 	}
 	for _, wrong := range [][2]string{{"", "missing"}, {filepath.Join(t.TempDir(), "missing"), ""}} {
-		if _, err := kubeclient.LoadConfig(wrong[0], wrong[1]); err == nil || !strings.HasPrefix(err.Error(), "find the cluster: ") {
+		if _, err := kubeclient.LoadConfig(wrong[0], wrong[1]); err == nil || !strings.HasPrefix(err.Error(),
+			"find the cluster: ") {
 			t.Errorf("%v: %v", wrong, err)
 		}
 	}

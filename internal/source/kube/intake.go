@@ -7,11 +7,11 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
 // intake decides what goes into the graph, and when. One goroutine uses it.
@@ -168,8 +168,8 @@ func (d *intake) decide(o *object) {
 // Names implements lifecycle.Source.
 func (d *intake) Names(v version) []kind.Reference { return v.names() }
 
-// Unanswered implements lifecycle.Source: the object can't be judged yet, or the first answer is still to come about what
-// is read for it.
+// Unanswered implements lifecycle.Source: the object can't be judged yet, or the first answer is still to come about
+// what is read for it.
 func (d *intake) Unanswered(ref model.ObjectRef, v version) bool {
 	return !d.judges(ref.Kind()) || slices.ContainsFunc(v.names(), d.unknown) ||
 		ref.Kind() == model.KindReferenceGrant && d.grantWaits(ref)

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/source/lifecycle"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
 // bench is a intake with a graph behind it and a clock that the test moves. What it is told here, watches tell it

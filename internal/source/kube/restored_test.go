@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/kubeclient"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // TestStoreRestored: the API server's store is restored to an older state. What is served is that state, for kinds that

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/test/testcert"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // TestTrimmedMeansTheSame: what is left out of an object has no meaning. Each leaf of an object of the kinds that are

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/validcache"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/source/synthetic"
+	"cardea.dev/cardea/internal/source/validcache"
 )
 
 // Config of a Feed.

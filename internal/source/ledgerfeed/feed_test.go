@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/synthetic"
 )
 
 // A snapshot is all that a target has, as one state, and what is there by itself.

@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/test/postgrestest"
-	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/source/validcache"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/source/synthetic"
+	"cardea.dev/cardea/internal/source/validcache"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 func TestMain(m *testing.M) { postgrestest.Main(m) }

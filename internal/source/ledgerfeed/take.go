@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/synthetic"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/source/validcache"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/source/synthetic"
+	"cardea.dev/cardea/internal/source/validcache"
 )
 
 // pageSize is how many objects a snapshot reads at a time.
@@ -28,8 +28,8 @@ type arrived struct {
 	ref           model.ObjectRef
 	read          *schema.Object // nil: deleted, or not taken
 	problem       *Problem
-	closes        []schema.Closed // for as long as it can't be read
-	digest        validcache.Digest   // of its content; zero: nothing is remembered of it
+	closes        []schema.Closed   // for as long as it can't be read
+	digest        validcache.Digest // of its content; zero: nothing is remembered of it
 }
 
 // snapshot takes everything that the ledger has, in one batch. What was taken before and is not there any more goes.

@@ -1,6 +1,6 @@
-// Package lifecycle holds the states of the objects that a source reads. Objects that belong together are written one by
-// one, and each way in (files, watches of one kind each) has its own delay: so a new version may have to wait for what
-// it begins to name, and an object that is gone may be about to come back.
+// Package lifecycle holds the states of the objects that a source reads. Objects that belong together are written one
+// by one, and each way in (files, watches of one kind each) has its own delay: so a new version may have to wait for
+// what it begins to name, and an object that is gone may be about to come back.
 //
 //	state       published     becomes
 //	Absent      nothing       Known by its first version, or Unanswered

@@ -1,6 +1,6 @@
-// Package validcache keeps across runs which texts were valid, and which objects they are, so that a restart need not ask
-// again. It is a cache: any trouble with it costs time and nothing else. Secrets are not in it: of their texts it knows
-// at most that they were valid.
+// Package validcache keeps across runs which texts were valid, and which objects they are, so that a restart need not
+// ask again. It is a cache: any trouble with it costs time and nothing else. Secrets are not in it: of their texts it
+// knows at most that they were valid.
 //
 //	"cardea objects 1\n"  rules [32 hex]  program [32 hex]
 //	for each text, sorted: digest [16]  size of its object, as uvarint (0: that is not kept)  object, by package schema

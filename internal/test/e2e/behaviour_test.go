@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/core/schema"
 	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/schema"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata; inspect the diff")

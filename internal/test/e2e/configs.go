@@ -1,13 +1,13 @@
 package e2e
 
 import (
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/translate/policy"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/dataplane/envoy/simulate"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/translate/policy"
 )
 
 // simulations has, for each Gateway that is served, all that its proxies have or are about to get.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/ops/diff"
 )
 
 // notShown lists the fields of which no edit is shown by a request, and why. `cardea diff` tells that the routes or

@@ -12,7 +12,8 @@ import (
 
 // Document runs the commands of a document: every line "$ PROGRAM ..." of a console block, which must print what
 // follows it. "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a
-// cluster" is run there (internal/test/e2e/kubernetes). They run in a folder; programs are the files of programs by name.
+// cluster" is run there (internal/test/e2e/kubernetes). They run in a folder; programs are the files of programs by
+// name.
 func Document(t *testing.T, path, folder string, programs map[string]string, env ...string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/examples/inference/simulator"
-	"cardea.dev/cardea/internal/test/postgrestest"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // documents are those whose commands are run (Document).

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // TestHostsOfURLs: in a cluster, the URL of a key set can't name what is in it, which is refused, unless

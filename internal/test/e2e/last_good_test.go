@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/lastgood"
-	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/test/testcert"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/source/lastgood"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // keeping is a world whose last good versions are kept.

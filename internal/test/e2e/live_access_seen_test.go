@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/test/promtext"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // TestWhatAccessPoliciesSaidIsSeen: access logs have the caller, the tool, the decision and the rule; metrics count by

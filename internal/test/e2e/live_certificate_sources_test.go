@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/examples/calls"
-	"cardea.dev/cardea/internal/ops/diff"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/ops/diff"
 )
 
 // first is the status of the first answer that a call gets from a proxy that starts.

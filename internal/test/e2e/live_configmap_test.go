@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/spiffe/go-spiffe/v2/workloadapi"
 
 	"cardea.dev/cardea/internal/app/standalone"
-	"cardea.dev/cardea/internal/test/testcert"
 	"cardea.dev/cardea/internal/deliver/workload"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // svid is a certificate with SPIFFE IDs, that an authority signs.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/test/postgrestest"
-	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // TestLedgerTwoCardeas: a change is live when each Cardea that reads the target says so, and refused if one refuses

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/app/ledgerserver"
+	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/app/ledgerserver"
-	"cardea.dev/cardea/internal/app/standalone"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // TestRESTDocument runs the examples of docs/ledger-rest.md with curl against a server, and finds one for each

@@ -13,10 +13,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/test/postgrestest"
-	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/core/ledger"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
 // ledgerStage is a stage that serves a ledger. Its folder is what `cardea ledger apply` takes.

@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"cardea.dev/cardea/examples/inference/simulator"
+	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/ops/explain"
-	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/standalone"
 )
 
 // ownPickerStage is a pool of simulated model servers that names no picker.

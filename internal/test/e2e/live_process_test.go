@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/ops/admin"
 )
 
 func TestACrashedProxyComesBack(t *testing.T) {

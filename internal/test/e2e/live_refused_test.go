@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
-	"cardea.dev/cardea/internal/ops/explain"
-	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/deliver/process"
+	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 

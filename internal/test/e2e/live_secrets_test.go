@@ -23,13 +23,13 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/ops/admin"
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/app/standalone"
-	"cardea.dev/cardea/internal/test/testcert"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/ops/admin"
+	"cardea.dev/cardea/internal/ops/cli"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // TestNoPageShowsASecret: whatever refers to a Secret, its content is in no page of the admin API, no line of the log

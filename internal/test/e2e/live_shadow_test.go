@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/test/promtext"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // TestWhatShadowsRefuseIsSeen: what is only tried passes, and is counted by policy and rule, logged, and explained.

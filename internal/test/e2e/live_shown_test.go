@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/ops/explain"
 )
 
 // noted waits until an object, as `cardea get -o yaml` shows it, has an annotation that begins so; "" if it has none.

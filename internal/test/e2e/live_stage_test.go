@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cardea.dev/cardea/examples/calls"
-	"cardea.dev/cardea/internal/test/promtext"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // stage is a folder that a Program serves, the backends behind it and somebody who calls.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // Order holds that what a file's objects come to depends on the objects alone: not on the order in which they were

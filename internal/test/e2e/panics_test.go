@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/ops/explain"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ops/explain"
 )
 
 const twoRoutes = `

@@ -12,8 +12,8 @@ import (
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/core/policycrd"
 	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/core/policycrd"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 

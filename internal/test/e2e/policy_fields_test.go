@@ -10,8 +10,8 @@ import (
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/builtin"
-	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/core/policycrd"
+	"cardea.dev/cardea/internal/features/notyet"
 )
 
 // TestPolicyFields: a field of a policy stands in a file of testdata whose calls are made, and another value of it, or

@@ -18,10 +18,10 @@ import (
 
 	"cardea.dev/cardea/internal/app/builtin"
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/core/dataplane"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // Offset is added to every listener's port, so that tests need no privilege.

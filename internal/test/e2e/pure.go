@@ -17,12 +17,12 @@ import (
 	inferencev1 "cardea.dev/cardea/api/inference/v1"
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/source/files"
+	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/app/standalone"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/source/files"
 )
 
 // Plugged is the kinds and features of a program whose behaviour is tested.

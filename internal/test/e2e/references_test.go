@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // TestReferencesAreDeclared: every object that a transform fetched for another one is among the declared references of

@@ -11,12 +11,12 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/dataplane/envoy/simulate"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // TestShadowsAreTrue: of a rule that is said to take no request, no request of a small world is answered, whatever the

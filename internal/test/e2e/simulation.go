@@ -16,10 +16,10 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/examples/calls"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/dataplane/envoy/simulate"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // Comparison counts what was compared.

@@ -24,9 +24,9 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/core/resource"
 )
 
 // trialServer holds resources that a real Envoy is to look at, each under a name of its own, so that it serves none of

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // usedBackends finds what the status of backends has to tell of their use, whatever their kind.

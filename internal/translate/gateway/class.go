@@ -3,10 +3,10 @@ package gateway
 import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // class is a GatewayClass of this controller.

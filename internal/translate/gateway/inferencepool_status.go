@@ -4,11 +4,11 @@ import (
 	"slices"
 
 	inferencev1 "cardea.dev/cardea/api/inference/v1"
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // poolReports reports on InferencePools.

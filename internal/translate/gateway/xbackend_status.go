@@ -5,11 +5,11 @@ import (
 
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // xbackendReports reports on XBackends.

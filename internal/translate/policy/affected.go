@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"slices"
 
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // Affecting are the policies that target an object itself, or a section of it; whole: whatever the section.

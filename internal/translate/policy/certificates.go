@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // withoutCertificates are the findings on what takes only callers with certificates, where no listener of the Gateways

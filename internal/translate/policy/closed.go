@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kind"
-	"cardea.dev/cardea/internal/translate/policy/merge"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/policy/merge"
 )
 
 // A policy that protects and can't be read closes what it is for: it states a feature that no user can state, and that

@@ -6,11 +6,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // namings are the routes that name a policy in filters of type ExtensionRef, whether the rules can be served or not.

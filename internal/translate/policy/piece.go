@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // Piece is what a feature comes to at a level.

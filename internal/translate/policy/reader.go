@@ -9,10 +9,10 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // Lookups find what policies name. from is the policy that names it: its namespace counts, and its right to refer to

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // Replacing adds, to the policies that target a route, what overrides of policies replace of the fields that its rules

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
-	"cardea.dev/cardea/internal/translate/policy/merge"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/policy/merge"
 )
 
 // Target is what a policy is attached to: an object, or a section of it.

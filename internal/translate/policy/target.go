@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // ancestors adds the Gateways that a policy reaches by a target, or the target if it leads to none.

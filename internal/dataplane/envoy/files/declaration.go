@@ -4,8 +4,8 @@ import (
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 
 	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy"
 )
 
 // maxFiles is how many files a proxy may follow. Envoy takes an inotify instance for each, of which a user has 128 by

@@ -28,11 +28,11 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/deliver/filesync"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/deliver/filesync"
+	"cardea.dev/cardea/internal/deliver/process"
 )
 
 // TestEntriesOfARealProxy: an Envoy that has read all of a step but nothing of the next one answers as a table says

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy"
 )
 
 // The files of the lists.

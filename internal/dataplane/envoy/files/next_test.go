@@ -263,7 +263,8 @@ func TestEntriesThatLeave(t *testing.T) {
 	}
 }
 
-func readExtensions(t testing.TB, s dataplane.FileSet) (*jwtauthnv3.JwtAuthentication, *localratelimitv3.LocalRateLimit) {
+func readExtensions(t testing.TB, s dataplane.FileSet) (*jwtauthnv3.JwtAuthentication,
+	*localratelimitv3.LocalRateLimit) {
 	t.Helper()
 	tokens, limits := new(jwtauthnv3.JwtAuthentication), new(localratelimitv3.LocalRateLimit)
 	for name, m := range map[string]proto.Message{"jwt": tokens, "limits": limits} {

@@ -1,5 +1,5 @@
-// Package httpfilters is the list of HTTP filters that every connection manager of Envoy has, and how what a level states is
-// put into it.
+// Package httpfilters is the list of HTTP filters that every connection manager of Envoy has, and how what a level
+// states is put into it.
 //
 // The list is fixed: a change of it drains connections. A slot is a place in the list. Most hold a chain of filters,
 // which the levels bring along and Envoy merges by name; some are one filter, and some of these keep state that no edit

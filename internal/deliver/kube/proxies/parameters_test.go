@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/api/v1alpha1"
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
 )
 
 // parameters reads the specs of DataPlanes, after one without a drain, so that tests need not wait for it.

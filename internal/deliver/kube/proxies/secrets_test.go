@@ -9,9 +9,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
 )
 
 // TestWithoutSecrets: a Deployer that may not even list Secrets runs proxies that need none, and removes them. Of a

@@ -30,17 +30,17 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/typed/apis/v1"
 
-	"cardea.dev/cardea/internal/deliver/certs"
-	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/core/dataplane"
-	"cardea.dev/cardea/internal/dataplane/envoy"
-	"cardea.dev/cardea/internal/dataplane/envoy/files"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/translate/gateway"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/files"
+	"cardea.dev/cardea/internal/deliver/certs"
+	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/translate/gateway"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }

@@ -17,13 +17,13 @@ import (
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/deliver/kube/status"
+	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/test/cluster"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 const joinedObjects = `

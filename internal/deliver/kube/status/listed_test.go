@@ -5,9 +5,9 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/translate/conditions"
 )
 
 // TestEveryConditionIsListed: what the meaning says, whatever it is, can be written and taken away again.

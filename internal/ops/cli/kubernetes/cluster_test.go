@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cardea.dev/cardea/internal/ops/cli"
 	"cardea.dev/cardea/internal/app/dataplanes"
-	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/app/snapshot"
 	"cardea.dev/cardea/internal/app/standalone"
-	"cardea.dev/cardea/internal/test/testcert"
+	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/ops/cli"
 	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 const gateway = `

@@ -17,8 +17,8 @@ import (
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/ops/cli"
 	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/ops/cli"
 	"cardea.dev/cardea/internal/test/cluster"
 )
 

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/test/e2e"
 	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/e2e"
 )
 
 // What is said to an agent of a tool, or of a whole session, that it may not have.

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"cardea.dev/cardea/internal/test/cluster"
 	"cardea.dev/cardea/internal/test/e2e"
 	"cardea.dev/cardea/internal/test/testcert"
-	"cardea.dev/cardea/internal/test/cluster"
 )
 
 // toolsHost is the host of all Gateways before the server of tools.

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"cardea.dev/cardea/internal/test/testcert"
 	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // What docs/identity.md names.

@@ -17,13 +17,13 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/app/ledgerserver"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/apply"
 	tokens "cardea.dev/cardea/internal/ledger/auth"
 	remote "cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/app/ledgerserver"
-	"cardea.dev/cardea/internal/app/world"
 )
 
 // ledgerStage is a stage with a ledger of its own, which is asked over HTTP.

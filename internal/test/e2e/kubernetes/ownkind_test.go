@@ -15,18 +15,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cardea.dev/cardea/internal/ops/cli"
 	"cardea.dev/cardea/internal/app/dataplanes"
+	"cardea.dev/cardea/internal/app/standalone"
+	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
-	"cardea.dev/cardea/internal/source/kube"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
-	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/deliver/kube/status"
-	"cardea.dev/cardea/internal/app/world"
+	"cardea.dev/cardea/internal/ops/cli"
+	"cardea.dev/cardea/internal/source/kube"
 )
 
 // This file adds a kind of object to the program by one declaration and its meaning, and touches no other file. Its

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"cardea.dev/cardea/internal/test/promtext"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/test/promtext"
 )
 
 // ownPickers selects the pods of pickers that Cardea runs.
