@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -106,20 +105,6 @@ func startProtocols(t *testing.T) *Program {
 	p := Start(t, dir)
 	p.Ready(t)
 	return p
-}
-
-// speaking is a client of one protocol that calls one port, whatever host its URLs name.
-func (p *Program) speaking(t *testing.T, port int, speak func(*http.Protocols)) *http.Client {
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(p.Address, strconv.Itoa(port+Offset)))
-		},
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}},
-		Protocols:       new(http.Protocols),
-	}
-	speak(transport.Protocols)
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: Patience}
 }
 
 // TestProtocolsOfListeners: an HTTP listener takes HTTP/1.1 and HTTP/2 from the first byte (h2c), an HTTPS listener

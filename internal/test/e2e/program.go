@@ -2,15 +2,18 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -190,4 +193,18 @@ type logTo struct{ t testing.TB }
 func (l *logTo) Write(b []byte) (int, error) {
 	l.t.Logf("%s", b)
 	return len(b), nil
+}
+
+// speaking is a client of one protocol that calls one port, whatever host its URLs name.
+func (p *Program) speaking(t *testing.T, port int, speak func(*http.Protocols)) *http.Client {
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(p.Address, strconv.Itoa(port+Offset)))
+		},
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}},
+		Protocols:       new(http.Protocols),
+	}
+	speak(transport.Protocols)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: Patience}
 }
