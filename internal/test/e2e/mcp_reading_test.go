@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// texts are those behind a key.
-func (o object) texts(key string) (all []string) {
+// textsBehind are the texts behind a key.
+func textsBehind(o object, key string) (all []string) {
 	for _, n := range o[key] {
 		if n.text != nil {
 			all = append(all, *n.text)
@@ -38,7 +38,7 @@ func beyond(body []byte) string {
 		}
 	}
 	answers := message["result"] != nil || message["error"] != nil
-	switch methods := message.texts("method"); {
+	switch methods := textsBehind(message, "method"); {
 	case answers && message["method"] == nil && message["params"] == nil:
 		return ""
 	case answers:
@@ -46,18 +46,18 @@ func beyond(body []byte) string {
 	case len(methods) == 0:
 		return "it has neither a method nor a result"
 	case methods[0] == "tools/call":
-		return message.called()
+		return otherCall(message)
 	case !isBase(methods[0]):
 		return fmt.Sprintf("its method is %q", methods[0])
 	}
 	return ""
 }
 
-// called tells which other tool than get-sum could be called.
-func (o object) called() string {
+// otherCall tells which other tool than get-sum could be called.
+func otherCall(o object) string {
 	named := false
 	for _, params := range o["params"] {
-		for _, name := range params.object.texts("name") {
+		for _, name := range textsBehind(params.object, "name") {
 			if named = true; name != "get-sum" {
 				return fmt.Sprintf("it calls %q", name)
 			}
