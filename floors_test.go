@@ -57,7 +57,8 @@ var apart = []string{"deploy", "examples", "internal/test/e2e/parts", "extend/sc
 
 // declared names the packages that may import a dialect: the list of data planes, and the tests of the whole program.
 // Others are passed a dataplane.Dialect.
-var declared = []string{"internal/app/dataplanes", "internal/test/e2e", "internal/test/e2e/kubernetes"}
+var declared = []string{"internal/app/dataplanes", "internal/test/e2e", "internal/test/e2e/kubernetes",
+	"internal/test/e2e/live"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{

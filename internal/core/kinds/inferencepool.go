@@ -50,8 +50,8 @@ func inferencePool() *kind.Kind {
 		"selector.matchLabels":          "../internal/test/e2e/kubernetes/pools_test.go",
 		"endpointPickerRef.group":       "../internal/test/e2e/testdata/inference-pool-references.txtar",
 		"endpointPickerRef.kind":        "../internal/test/e2e/testdata/inference-pool-references.txtar",
-		"endpointPickerRef.name":        "../internal/test/e2e/live_pool_test.go",
-		"endpointPickerRef.port.number": "../internal/test/e2e/live_pool_test.go",
+		"endpointPickerRef.name":        "../internal/test/e2e/live/pool_test.go",
+		"endpointPickerRef.port.number": "../internal/test/e2e/live/pool_test.go",
 	}}
 	return &k
 }

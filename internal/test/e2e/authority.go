@@ -11,11 +11,11 @@ import (
 )
 
 // authority signs the certificates of backends and clients.
-var authority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("test authority") })
+var Authority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("test authority") })
 
 // backendCertificate is for localhost, and for spiffe://test/backend.
 var backendCertificate = sync.OnceValue(func() testcert.Pair {
-	signer := authority()
+	signer := Authority()
 	return testcert.New(x509.Certificate{
 		Subject: pkix.Name{CommonName: "backend"}, DNSNames: []string{"localhost"},
 		URIs:     []*url.URL{{Scheme: "spiffe", Host: "test", Path: "/backend"}},
@@ -24,15 +24,15 @@ var backendCertificate = sync.OnceValue(func() testcert.Pair {
 })
 
 // clientCertificate is for who is called gateway.
-var clientCertificate = sync.OnceValue(func() testcert.Pair { return clientBy(authority(), "gateway") })
+var ClientCertificate = sync.OnceValue(func() testcert.Pair { return ClientBy(Authority(), "gateway") })
 
 // otherAuthority signs the certificate of who is called stranger.
-var otherAuthority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("other authority") })
+var OtherAuthority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("other authority") })
 
-var strangerCertificate = sync.OnceValue(func() testcert.Pair { return clientBy(otherAuthority(), "stranger") })
+var StrangerCertificate = sync.OnceValue(func() testcert.Pair { return ClientBy(OtherAuthority(), "stranger") })
 
 // clientBy is the certificate of a client, with a name of each kind.
-func clientBy(signer testcert.Pair, name string) testcert.Pair {
+func ClientBy(signer testcert.Pair, name string) testcert.Pair {
 	return testcert.New(x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name + ".example"},
 		URIs:           []*url.URL{{Scheme: "spiffe", Host: "test", Path: "/" + name}},
@@ -45,17 +45,17 @@ func clientBy(signer testcert.Pair, name string) testcert.Pair {
 func certificateText(name string) []byte {
 	switch name {
 	case "ca":
-		return authority().Certificate
+		return Authority().Certificate
 	case "other-ca":
-		return otherAuthority().Certificate
+		return OtherAuthority().Certificate
 	case "server-cert":
 		return backendCertificate().Certificate
 	case "server-key":
 		return backendCertificate().PrivateKey
 	case "client-cert":
-		return clientCertificate().Certificate
+		return ClientCertificate().Certificate
 	case "client-key":
-		return clientCertificate().PrivateKey
+		return ClientCertificate().PrivateKey
 	}
 	return nil
 }

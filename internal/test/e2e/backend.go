@@ -139,7 +139,7 @@ func startServer(t testing.TB, name string, handler http.Handler) *httptest.Serv
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{backendCertificate().TLS()}}
 		if strings.HasPrefix(name, "tls-mutual") {
 			server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-			server.TLS.ClientCAs.AddCert(authority().Leaf)
+			server.TLS.ClientCAs.AddCert(Authority().Leaf)
 		}
 		server.StartTLS()
 	case strings.HasPrefix(name, "h2c-"), strings.HasPrefix(name, "authz-"):

@@ -71,7 +71,7 @@ func (p *Plugged) Behaviour(t *testing.T, path string, simulated *Comparison, up
 	}
 }
 
-var placeholder = regexp.MustCompile(`\$\{([a-z0-9-]+)\}`)
+var Placeholder = regexp.MustCompile(`\$\{([a-z0-9-]+)\}`)
 
 // isObjects tells whether a section is a file of objects.
 func isObjects(name string) bool { return strings.HasSuffix(name, ".yaml") && name != "config.yaml" }
@@ -84,8 +84,8 @@ func writeFolder(t *testing.T, dir string, archive *txtar.Archive) (ports map[st
 		if !isObjects(f.Name) {
 			continue
 		}
-		text := placeholder.ReplaceAllStringFunc(string(f.Data), func(s string) string {
-			name := placeholder.FindStringSubmatch(s)[1]
+		text := Placeholder.ReplaceAllStringFunc(string(f.Data), func(s string) string {
+			name := Placeholder.FindStringSubmatch(s)[1]
 			if text := certificateText(name); text != nil {
 				return strconv.Quote(string(text))
 			}
@@ -111,8 +111,8 @@ func (p *Plugged) makeCalls(t *testing.T, dir, text string, simulated *simulated
 	program.Ready(t)
 	client := calls.NewClient(program.Address, Offset)
 	defer client.Close()
-	client.Show("gateway", clientCertificate().TLS())
-	client.Show("stranger", strangerCertificate().TLS())
+	client.Show("gateway", ClientCertificate().TLS())
+	client.Show("stranger", StrangerCertificate().TLS())
 	for _, call := range list {
 		answers, err := client.Ask(t.Context(), call)
 		if err != nil {

@@ -20,7 +20,7 @@ func TestBehaviour(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			own().Behaviour(t, path, simulated, *update)
+			Own().Behaviour(t, path, simulated, *update)
 		})
 	}
 }
@@ -28,5 +28,5 @@ func TestBehaviour(t *testing.T) {
 // readPerturbed has the files of testdata.
 func readPerturbed(t *testing.T) *perturbed {
 	t.Helper()
-	return own().perturbed(t, testdata(t))
+	return Own().perturbed(t, testdata(t))
 }

@@ -141,7 +141,7 @@ func moreFields(kind string, at place, values map[string][]any) (list []edit) {
 		for _, other := range values[kind+" "+at.path] {
 			more, _ := other.(map[string]any)
 			list = append(list, edit{leavesOf(at.path, other), other})
-			for _, name := range sortedKeys(more) {
+			for _, name := range SortedKeys(more) {
 				if _, has := v[name]; !has {
 					with := copyOf(v).(map[string]any)
 					with[name] = more[name]

@@ -63,7 +63,7 @@ func diffs(t *testing.T, binary, path string) {
 			t.Fatal(err)
 		}
 		got = fmt.Appendf(got, "[exit %d]\n", code)
-		if !matches(string(got), string(f.Data)) {
+		if !Matches(string(got), string(f.Data)) {
 			t.Errorf("$ cardea %s\n%s\nwant:\n%s", f.Name, got, f.Data)
 		}
 	}

@@ -21,7 +21,7 @@ func Document(t *testing.T, path, folder string, programs map[string]string, env
 		t.Fatal(err)
 	}
 	ran := 0
-	for _, block := range consoleBlock.FindAllStringSubmatch(inACluster.ReplaceAllString(string(text), ""), -1) {
+	for _, block := range ConsoleBlock.FindAllStringSubmatch(inACluster.ReplaceAllString(string(text), ""), -1) {
 		for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
 			command, want, _ := strings.Cut(step, "\n")
 			words := wordsOf(command)
@@ -31,7 +31,7 @@ func Document(t *testing.T, path, folder string, programs map[string]string, env
 			if err != nil {
 				got = fmt.Appendf(got, "[exit %d]\n", cmd.ProcessState.ExitCode())
 			}
-			if !matches(string(got), want) {
+			if !Matches(string(got), want) {
 				t.Errorf("%s: $ %s\n%s\nwant:\n%s", path, command, got, want)
 			}
 			ran++
@@ -55,10 +55,10 @@ var word = regexp.MustCompile(`(?:[^\s']|'[^']*')+`)
 // inACluster is a section: its heading, and all lines up to the next one.
 var inACluster = regexp.MustCompile("(?m)^## In a cluster\n(?:[^#\n].*\n|\n)*")
 
-var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
+var ConsoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 // matches compares output with what a document says, without regard to how columns are padded.
-func matches(got, want string) bool {
+func Matches(got, want string) bool {
 	pattern := regexp.QuoteMeta(squeeze(want))
 	pattern = strings.ReplaceAll(pattern, `\.\.\.`, `(?s:.*)`)
 	return regexp.MustCompile("^" + pattern + "$").MatchString(squeeze(got))

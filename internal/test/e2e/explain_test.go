@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 				if err != nil {
 					got = append(got, "[exit 1]\n"...)
 				}
-				if !matches(string(got), string(f.Data)) {
+				if !Matches(string(got), string(f.Data)) {
 					t.Errorf("$ cardea %s\n%s\nwant:\n%s", f.Name, got, f.Data)
 				}
 			}
@@ -62,7 +62,7 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 	ask := "/explain?url=" + url.QueryEscape("http://any/old")
 	var story explain.Story
 	Eventually(t, func() error {
-		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 1 ||
+		if story = (explain.Story{}); p.Read(ask, &story) != nil || len(story.Rules) != 1 ||
 			!story.Rules[0].Live.Acknowledged {
 			return fmt.Errorf("%+v", story)
 		}
@@ -76,7 +76,7 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 
 	p.Write(t, "web.yaml", strings.Replace(text, "rules: [{", "rules: [{matches: [{path: {value: /new}}], ", 1))
 	Eventually(t, func() error {
-		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 0 || len(story.Near) != 1 ||
+		if story = (explain.Story{}); p.Read(ask, &story) != nil || len(story.Rules) != 0 || len(story.Near) != 1 ||
 			story.Outcomes[0].Status != 404 {
 			return fmt.Errorf("%+v", story)
 		}
@@ -87,7 +87,7 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 	}
 	var route explain.Object
 	Eventually(t, func() error {
-		if route = (explain.Object{}); p.read("/explain/httproutes/default/web", &route) != nil ||
+		if route = (explain.Object{}); p.Read("/explain/httproutes/default/web", &route) != nil ||
 			route.Stages.Acknowledged == nil {
 			return fmt.Errorf("%+v", route)
 		}
@@ -106,7 +106,7 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 	}
 	p.Write(t, "web.yaml", strings.Replace(text, "rules: [{", "rulez: [{", 1))
 	Eventually(t, func() error {
-		if broken := (explain.Object{}); p.read("/explain/httproutes/default/web", &broken) != nil ||
+		if broken := (explain.Object{}); p.Read("/explain/httproutes/default/web", &broken) != nil ||
 			len(broken.Findings) == 0 ||
 			!strings.HasSuffix(broken.Findings[0], "its last good version keeps serving") {
 			return fmt.Errorf("%+v, want to be told of the newest version", broken)

@@ -14,7 +14,7 @@ type stated struct{ file, doc, place int }
 // statedFeatures are the places of all features in all files.
 func statedFeatures(c *corpus) (list []stated) {
 	names := map[string]bool{}
-	for _, e := range own().Extensions {
+	for _, e := range Own().Extensions {
 		for _, f := range e.Features {
 			names[e.Kind.String()+" "+f.Name] = true
 			names[e.Kind.String()+" "+input.ExtensionsField+"."+f.Name] = true

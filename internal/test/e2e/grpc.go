@@ -39,7 +39,7 @@ func echoing(name string, seen *tally, tell func(*http.Request) any) http.Handle
 			}
 		}
 	}
-	server := grpc.NewServer(grpc.UnknownServiceHandler(serve), grpc.ForceServerCodec(asJSON{}))
+	server := grpc.NewServer(grpc.UnknownServiceHandler(serve), grpc.ForceServerCodec(AsJSON{}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		attempt := seen.add(r.URL.Path, r.Method+" "+r.RequestURI)
 		if n, err := strconv.Atoi(r.Header.Get("Await")); err == nil {
@@ -58,8 +58,8 @@ func isGRPC(r *http.Request) bool {
 }
 
 // asJSON is a codec whose messages are JSON.
-type asJSON struct{}
+type AsJSON struct{}
 
-func (asJSON) Name() string                       { return "json" }
-func (asJSON) Marshal(v any) ([]byte, error)      { return json.Marshal(v) }
-func (asJSON) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
+func (AsJSON) Name() string                       { return "json" }
+func (AsJSON) Marshal(v any) ([]byte, error)      { return json.Marshal(v) }
+func (AsJSON) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }

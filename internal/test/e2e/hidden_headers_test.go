@@ -16,7 +16,7 @@ func TestHeadersOfSecretsAreHidden(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeFolder(t, dir, archive)
-	printed := configOf(t, dir)
+	printed := ConfigOf(t, dir)
 	for text, want := range map[string]bool{"s3cr": false, "[redacted]": true, "x-key": true} {
 		if strings.Contains(printed, text) != want {
 			t.Errorf("that %q is in the configuration is not %v", text, want)

@@ -17,20 +17,20 @@ type reading struct {
 }
 
 // object is what stands behind each key, and node a text, a list, an object or something else.
-type object map[string][]node
+type Object map[string][]node
 
 type node struct {
 	key    string // as it is written
-	text   *string
+	Text   *string
 	list   []node
-	object object
+	Object Object
 }
 
 // deepest is how deep values are read; what is deeper is skipped.
 const deepest = 2000
 
 // documentsIn are the objects and lists of a body.
-func documentsIn(body []byte) (all []node) {
+func DocumentsIn(body []byte) (all []node) {
 	r := &reading{text: body}
 	for len(r.text) > 0 {
 		if c := r.text[0]; c == '{' || c == '[' {
@@ -77,14 +77,14 @@ func (r *reading) value() (n node) {
 	case r.depth > deepest:
 		r.text = nil
 	case r.next('{'):
-		n.object = object{}
+		n.Object = Object{}
 		for r.skip(); len(r.text) > 0 && !r.next('}'); r.skip() {
 			written := r.word()
 			key := folded(written)
 			if r.next(':') {
 				value := r.value()
 				value.key = written
-				n.object[key] = append(n.object[key], value)
+				n.Object[key] = append(n.Object[key], value)
 			}
 		}
 	case r.next('['):
@@ -97,7 +97,7 @@ func (r *reading) value() (n node) {
 		// no value, but the end of what is around it
 	default:
 		if text := r.word(); text != "null" {
-			n.text = &text
+			n.Text = &text
 		}
 	}
 	return n
@@ -158,23 +158,23 @@ func (r *reading) escaped() []byte {
 
 // twice is a key that stands twice in an object. In a message, its params and their arguments, keys that differ in the
 // case of letters are one. path is where the value stands.
-func (n node) twice(path ...string) string {
+func (n node) Twice(path ...string) string {
 	fold := len(path) < 2 || path[1] == "arguments"
 	fold = fold && (len(path) == 0 || path[0] == "params")
-	for key, values := range n.object {
+	for key, values := range n.Object {
 		seen := map[string]bool{}
 		for _, value := range values {
 			if seen[value.key] || fold && len(seen) > 0 {
 				return key
 			}
 			seen[value.key] = true
-			if key := value.twice(append(slices.Clone(path), key)...); key != "" {
+			if key := value.Twice(append(slices.Clone(path), key)...); key != "" {
 				return key
 			}
 		}
 	}
 	for _, value := range n.list {
-		if key := value.twice(append(slices.Clone(path), "")...); key != "" {
+		if key := value.Twice(append(slices.Clone(path), "")...); key != "" {
 			return key
 		}
 	}

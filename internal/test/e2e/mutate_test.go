@@ -86,10 +86,10 @@ func (c *corpus) mutate(file int, script []byte, valid func(map[string]any) bool
 			}
 		case 5: // a field that others of its kind have
 			if fields, isMap := at.value.(map[string]any); isMap {
-				names := sortedKeys(fields)
+				names := SortedKeys(fields)
 				for _, other := range c.values[at.name] {
 					more, _ := other.(map[string]any)
-					for _, name := range sortedKeys(more) {
+					for _, name := range SortedKeys(more) {
 						if !slices.Contains(names, name) && pick.one(3) == 0 {
 							fields[name] = copyOf(more[name])
 							names = append(names, name)

@@ -25,19 +25,19 @@ func (p *Plugged) Order(t *testing.T, path string) {
 		return
 	}
 	random := rand.New(rand.NewPCG(1, uint64(len(docs))))
-	want := outcomeOf(p.worldOf(t, docs))
+	want := outcomeOf(p.WorldOf(t, docs))
 	w := p.worldWith(t, func(*flow.Batch, *world.World) {})
 	for _, i := range random.Perm(len(docs)) {
-		p.turn(w, func(b *flow.Batch) { p.put(b, w, docs[i]) })
+		p.turn(w, func(b *flow.Batch) { p.Put(b, w, docs[i]) })
 	}
 	compare(t, "made in another order", outcomeOf(w), want)
 
 	all := p.perturbed(t, []string{path})
 	for _, i := range policies {
 		for _, docs := range all.edits(docs, i) {
-			p.turn(w, func(b *flow.Batch) { p.put(b, w, docs[i]) })
+			p.turn(w, func(b *flow.Batch) { p.Put(b, w, docs[i]) })
 		}
-		p.turn(w, func(b *flow.Batch) { p.put(b, w, docs[i]) })
+		p.turn(w, func(b *flow.Batch) { p.Put(b, w, docs[i]) })
 	}
 	compare(t, "after edits that were taken back", outcomeOf(w), want)
 
@@ -48,9 +48,9 @@ func (p *Plugged) Order(t *testing.T, path string) {
 		}
 	}
 	for _, i := range random.Perm(len(policies)) {
-		p.turn(w, func(b *flow.Batch) { p.drop(b, w, docs[policies[i]]) })
+		p.turn(w, func(b *flow.Batch) { p.Drop(b, w, docs[policies[i]]) })
 	}
-	compare(t, "without the policies", outcomeOf(w), outcomeOf(p.worldOf(t, without)))
+	compare(t, "without the policies", outcomeOf(w), outcomeOf(p.WorldOf(t, without)))
 }
 
 func (p *Plugged) turn(w *world.World, edit func(*flow.Batch)) {
@@ -91,7 +91,7 @@ func docsOf(t testing.TB, path string) (docs []map[string]any) {
 	}
 	for _, f := range archive.Files {
 		if isObjects(f.Name) {
-			docs = append(docs, readDocs(string(f.Data))...)
+			docs = append(docs, ReadDocs(string(f.Data))...)
 		}
 	}
 	return docs

@@ -11,7 +11,7 @@ func TestOrder(t *testing.T) {
 	for _, path := range testdata(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			own().Order(t, path)
+			Own().Order(t, path)
 		})
 	}
 }

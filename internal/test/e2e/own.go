@@ -11,7 +11,7 @@ import (
 )
 
 // own is the program with the features that Cardea has by itself.
-var own = sync.OnceValue(func() *Plugged {
+var Own = sync.OnceValue(func() *Plugged {
 	p, err := Plug(builtin.Plugins())
 	if err != nil {
 		panic(err) // a mistake of a feature's declaration
@@ -19,14 +19,14 @@ var own = sync.OnceValue(func() *Plugged {
 	return p
 })
 
-func pureWorld(t *testing.T, dir string) *world.World { return own().world(t, dir) }
-func options(dir string) standalone.Options           { return own().options(dir) }
-func findingsOf(t *testing.T, dir string) string      { return own().findings(t, dir) }
-func statusOf(t *testing.T, dir string) string        { return own().status(t, dir) }
-func configOf(t *testing.T, dir string) string        { return own().config(t, dir) }
-func schemas() *schema.Schema                         { return own().schemas() }
-func isValid(doc map[string]any) bool                 { return own().isValid(doc) }
+func pureWorld(t *testing.T, dir string) *world.World { return Own().world(t, dir) }
+func Options(dir string) standalone.Options           { return Own().options(dir) }
+func FindingsOf(t *testing.T, dir string) string      { return Own().findings(t, dir) }
+func statusOf(t *testing.T, dir string) string        { return Own().status(t, dir) }
+func ConfigOf(t *testing.T, dir string) string        { return Own().config(t, dir) }
+func schemas() *schema.Schema                         { return Own().schemas() }
+func isValid(doc map[string]any) bool                 { return Own().isValid(doc) }
 func worldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
-	return own().worldOf(t, docs)
+	return Own().WorldOf(t, docs)
 }

@@ -80,7 +80,7 @@ func (f *faulty) apply(text string) {
 	f.t.Helper()
 	s := schemas()
 	f.Graph.Apply("edit", func(b *flow.Batch) {
-		for _, doc := range readDocs(text) {
+		for _, doc := range ReadDocs(text) {
 			o, problems := s.Check(doc, schema.Options{})
 			if len(problems) > 0 {
 				f.t.Fatal(problems)

@@ -61,13 +61,13 @@ func Built(t testing.TB, folder string) string {
 }
 
 // builtPart builds a program of parts.
-func builtPart(t testing.TB, name string) string {
+func BuiltPart(t testing.TB, name string) string {
 	t.Helper()
 	return Built(t, filepath.Join("internal/test/e2e/parts", name))
 }
 
 // started runs a program until the test ends, and returns the first line that it prints: where it listens.
-func started(t testing.TB, command *exec.Cmd) (line string) {
+func Started(t testing.TB, command *exec.Cmd) (line string) {
 	t.Helper()
 	out, err := command.StdoutPipe()
 	if err == nil {

@@ -59,7 +59,7 @@ func (p *Plugged) perturbed(t *testing.T, paths []string) *perturbed {
 			}
 			checked = checked || f.Name == "calls" || f.Name == "findings"
 			if isObjects(f.Name) {
-				file.docs = append(file.docs, readDocs(string(f.Data))...)
+				file.docs = append(file.docs, ReadDocs(string(f.Data))...)
 			}
 		}
 		if checked {
@@ -173,7 +173,7 @@ func (e *effect) differs(other *effect, field string) bool {
 
 func (p *Plugged) effectOf(t *testing.T, docs []map[string]any, list []calls.Call) *effect {
 	t.Helper()
-	w := p.worldOf(t, docs)
+	w := p.WorldOf(t, docs)
 	e := &effect{outcome: outcomeOf(w)}
 	w.Graph.View(func(v flow.View) {
 		e.answer(&simulatedFolder{configs: simulationsOf(t, w, v)}, list)

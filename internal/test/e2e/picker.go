@@ -20,7 +20,7 @@ import (
 // What it does in the answer's phase is to add the header "told-served": the endpoint that the proxy says has served.
 type Picker struct {
 	Port   int
-	server *grpc.Server
+	Server *grpc.Server
 
 	mu    sync.Mutex
 	asked []http.Header // what each request had for headers, in the order of their arrival
@@ -35,9 +35,9 @@ func StartPicker(t testing.TB) *Picker {
 		t.Fatal(err)
 	}
 	p := &Picker{Port: l.Addr().(*net.TCPAddr).Port}
-	p.server = PickerServer(p.pick)
-	go func() { _ = p.server.Serve(l) }() // it ends with the test
-	t.Cleanup(func() { p.server.Stop() })
+	p.Server = PickerServer(p.pick)
+	go func() { _ = p.Server.Serve(l) }() // it ends with the test
+	t.Cleanup(func() { p.Server.Stop() })
 	return p
 }
 

@@ -50,7 +50,7 @@ const (
 // the headers of each request, by any goroutine.
 func PickerServer(pick func(http.Header) Pick) *grpc.Server {
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
-		Certificates: []tls.Certificate{strangerCertificate().TLS()}, NextProtos: []string{"h2"},
+		Certificates: []tls.Certificate{StrangerCertificate().TLS()}, NextProtos: []string{"h2"},
 	})))
 	extprocv3.RegisterExternalProcessorServer(server, picking{pick: pick})
 	return server

@@ -45,7 +45,7 @@ type place struct {
 func places(of any) (list []place) {
 	var visit func(path, at string, value any, put func(any))
 	fields := func(path, at string, of map[string]any) {
-		for _, key := range sortedKeys(of) {
+		for _, key := range SortedKeys(of) {
 			visit(strings.TrimPrefix(path+"."+key, "."), strings.TrimPrefix(at+"."+key, "."), of[key], func(x any) {
 				if of[key] = x; x == nil {
 					delete(of, key)
@@ -73,7 +73,7 @@ func places(of any) (list []place) {
 // around is where what the place is in is.
 func (p place) around() string { return p.at[:max(0, strings.LastIndexAny(p.at, ".["))] }
 
-func sortedKeys(m map[string]any) []string {
+func SortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

@@ -60,7 +60,7 @@ func DataPlanes(t testing.TB) []dataplane.Dialect {
 var addresses atomic.Uint32
 
 // address is a loopback address that no other test of this process uses. The process id keeps test binaries apart.
-func address() string {
+func Address() string {
 	const each = 4000 // addresses of a process; 3,900 processes have others
 	n := os.Getpid()%3900*each + int(addresses.Add(1))%each
 	return fmt.Sprintf("127.%d.%d.%d", 1+n/250/250, 1+n/250%250, 1+n%250)
@@ -78,7 +78,7 @@ var Extensions = sync.OnceValue(func() []world.Extension {
 // Start serves dir until the test ends.
 func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Program {
 	t.Helper()
-	p := &Program{Dir: dir, Address: address(), done: make(chan error, 1)}
+	p := &Program{Dir: dir, Address: Address(), done: make(chan error, 1)}
 	listening := make(chan string, 1)
 	o := standalone.Options{
 		Budgets: model.DefaultBudgets, Dialects: DataPlanes(t), Extensions: Extensions(),
@@ -128,25 +128,25 @@ func (p *Program) Stop(t testing.TB) {
 func (p *Program) Ready(t testing.TB) {
 	t.Helper()
 	Eventually(t, func() error {
-		_, err := p.get("/readyz")
+		_, err := p.Get("/readyz")
 		return err
 	})
 }
 
 // Object reads an object with its status, such as "httproute/shop/web", into object.
 func (p *Program) Object(path string, object any) error {
-	return p.read("/objects/"+path, object)
+	return p.Read("/objects/"+path, object)
 }
 
-func (p *Program) read(path string, value any) error {
-	body, err := p.get(path)
+func (p *Program) Read(path string, value any) error {
+	body, err := p.Get(path)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(body, value)
 }
 
-func (p *Program) get(path string) ([]byte, error) {
+func (p *Program) Get(path string) ([]byte, error) {
 	response, err := http.Get(p.Admin + path)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (l *logTo) Write(b []byte) (int, error) {
 }
 
 // speaking is a client of one protocol that calls one port, whatever host its URLs name.
-func (p *Program) speaking(t *testing.T, port int, speak func(*http.Protocols)) *http.Client {
+func (p *Program) Speaking(t *testing.T, port int, speak func(*http.Protocols)) *http.Client {
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(p.Address, strconv.Itoa(port+Offset)))

@@ -152,10 +152,10 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 }
 
 // readDocs reads what of a text is objects. Each backend that it names has a port of its own.
-func readDocs(text string) (docs []map[string]any) {
+func ReadDocs(text string) (docs []map[string]any) {
 	var backends []string
-	text = placeholder.ReplaceAllStringFunc(text, func(s string) string {
-		name := placeholder.FindStringSubmatch(s)[1]
+	text = Placeholder.ReplaceAllStringFunc(text, func(s string) string {
+		name := Placeholder.FindStringSubmatch(s)[1]
 		if certificate := certificateText(name); certificate != nil {
 			return strconv.Quote(string(certificate))
 		}

@@ -184,8 +184,8 @@ func agentOf(call calls.Call) *request.Agent {
 		Result  any            `json:"result"`
 		Error   any            `json:"error"`
 	}
-	for _, document := range documentsIn([]byte(call.Body)) {
-		if document.twice() != "" {
+	for _, document := range DocumentsIn([]byte(call.Body)) {
+		if document.Twice() != "" {
 			return nil
 		}
 	}

@@ -17,11 +17,11 @@ func (p *Plugged) isValid(doc map[string]any) bool {
 }
 
 // worldOf is a world that has objects, those of them that are valid.
-func (p *Plugged) worldOf(t *testing.T, docs []map[string]any) *world.World {
+func (p *Plugged) WorldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
 	return p.worldWith(t, func(b *flow.Batch, w *world.World) {
 		for _, doc := range docs {
-			p.put(b, w, doc)
+			p.Put(b, w, doc)
 		}
 	})
 }
@@ -33,7 +33,7 @@ func (p *Plugged) worldWith(t *testing.T, first func(*flow.Batch, *world.World))
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	w.Graph.Apply("fuzz", func(b *flow.Batch) {
 		first(b, w)
-		p.put(b, w, map[string]any{
+		p.Put(b, w, map[string]any{
 			"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": map[string]any{"name": "cardea"},
 			"spec": map[string]any{"controllerName": model.ControllerName},
 		})
@@ -44,7 +44,7 @@ func (p *Plugged) worldWith(t *testing.T, first func(*flow.Batch, *world.World))
 }
 
 // put makes an object known to a world, if it is valid.
-func (p *Plugged) put(b *flow.Batch, w *world.World, doc map[string]any) {
+func (p *Plugged) Put(b *flow.Batch, w *world.World, doc map[string]any) {
 	o, problems := p.schemas().Check(copyOf(doc).(map[string]any), schema.Options{})
 	if len(problems) == 0 && o != nil {
 		w.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Labels: o.Labels}, o.Spec)
@@ -52,7 +52,7 @@ func (p *Plugged) put(b *flow.Batch, w *world.World, doc map[string]any) {
 }
 
 // drop takes an object out of a world.
-func (p *Plugged) drop(b *flow.Batch, w *world.World, doc map[string]any) {
+func (p *Plugged) Drop(b *flow.Batch, w *world.World, doc map[string]any) {
 	o, problems := p.schemas().Check(copyOf(doc).(map[string]any), schema.Options{})
 	if len(problems) == 0 && o != nil {
 		w.Sources.Of(o.Ref.Kind()).Delete(b, o.Ref)
