@@ -3,8 +3,11 @@ package e2e
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"embed"
 	"net"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 
 	"cardea.dev/cardea/internal/test/testcert"
@@ -41,7 +44,12 @@ func ClientBy(signer testcert.Pair, name string) testcert.Pair {
 	}, &signer)
 }
 
-// certificateText is the PEM that files of testdata call by a name; nil if there is none.
+//
+//go:embed testdata/certificates
+var certificateFiles embed.FS
+
+// certificateText is what a placeholder of this name stands for, if that is PEM text; "crt-NAME" and "key-NAME" are files
+// of testdata/certificates.
 func certificateText(name string) []byte {
 	switch name {
 	case "ca":
@@ -57,5 +65,17 @@ func certificateText(name string) []byte {
 	case "client-key":
 		return ClientCertificate().PrivateKey
 	}
-	return nil
+	kind, file, _ := strings.Cut(name, "-")
+	text, _ := certificateFiles.ReadFile("testdata/certificates/" + file + "." + kind)
+	return text
+}
+
+// withCertificates is a text with the certificates and keys that it names.
+func withCertificates(text []byte) []byte {
+	return Placeholder.ReplaceAllFunc(text, func(name []byte) []byte {
+		if text := certificateText(string(Placeholder.FindSubmatch(name)[1])); text != nil {
+			return strconv.AppendQuote(nil, string(text))
+		}
+		return name
+	})
 }

@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
 			dir := t.TempDir()
 			for _, f := range archive.Files {
 				if !strings.HasPrefix(f.Name, "explain ") {
-					if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o644); err != nil {
+					if err := os.WriteFile(filepath.Join(dir, f.Name), withCertificates(f.Data), 0o644); err != nil {
 						t.Fatal(err)
 					}
 					continue
