@@ -25,7 +25,7 @@ type edges struct {
 	statuses  *status.Status
 }
 
-// newEdges makes them. What the cluster has of APIs becomes a part of the environment as it is found.
+// newEdges makes them. The APIs that are found in the cluster become a part of the environment.
 func newEdges(
 	o Options, cluster *rest.Config, w *world.World, environment model.Environment, metrics *assembly.Metrics,
 ) (e edges, err error) {

@@ -32,8 +32,8 @@ type Options struct {
 	XDSPort   int32  // of the Service
 	XDS       string // host:port at which the xDS server listens
 	Image     string // of proxies, if no DataPlane sets one; "": that of their data plane
-	// PickerImage is the image of this program, of which the pickers of InferencePools are run that name none; "": none
-	// are run.
+	// PickerImage is the image of this program. It runs the pickers of InferencePools that name no picker; "": none are
+	// run.
 	PickerImage string
 
 	Budgets       model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing

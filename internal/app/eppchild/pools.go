@@ -58,7 +58,8 @@ func (p *pools) stop() {
 	p.secrets.Stop()
 }
 
-// read takes what changed up to v, and returns the pools whose pickers begin, end, or are told something else.
+// read takes what changed up to v, and returns the pools with a picker that begins, ends, or has something else to
+// read.
 func (p *pools) read(v flow.View) map[model.ObjectRef]bool {
 	changed := map[model.ObjectRef]bool{}
 	for c := range p.pickers.Changes(v) {

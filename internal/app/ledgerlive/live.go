@@ -5,10 +5,11 @@
 //
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
-// object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one whose change
-// brought errors of others (brought.go), and one of which a proxy refused a part. What a proxy refused of another
-// object is an answer, too. A Gateway without proxies is waited for, and the ledger is told so. What was refused, or
-// waits for proxies, is looked at again in each turn: when what was in its way is gone, it is live.
+// object is refused, in Cardea's words, if Cardea itself does not accept it or finds errors in it, or if its change
+// brought errors of others (brought.go). It is refused, too, if a proxy refused a part of it. A refusal of another
+// object counts as an answer of the proxy, too. A Gateway without proxies is waited for, and the ledger is told so.
+// Objects that were refused, or wait for proxies, are looked at again in each turn: when the obstacle is gone, they are
+// live.
 //
 // It owns which generations are pending, and that this Cardea has its name in the ledger: nothing is told before that.
 // It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
@@ -60,7 +61,7 @@ type Tracker struct {
 	looked
 }
 
-// holdUp is an object of which something was refused, or that waits for proxies, and what the ledger was told of it.
+// holdUp is an object that was refused, perhaps in part, or that waits for proxies, and what the ledger was told of it.
 type holdUp struct {
 	ledger.Object
 	rows []ledger.Live

@@ -1,5 +1,5 @@
-// Package snapshot answers questions about a cluster of which nothing runs here: it reads the cluster's objects once,
-// with a user's own kubeconfig, and evaluates them as the controller does.
+// Package snapshot answers questions about a cluster while no part of it runs here: it reads the cluster's objects
+// once, with a user's own kubeconfig, and evaluates them as the controller does.
 //
 //	API server ──list──> kube ──> world ──> explain: where a request goes
 //	                                  └───> diff: what a folder's objects would change; Beside: what is wrong with them

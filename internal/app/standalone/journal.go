@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// journal logs what findings about objects come and go, and where Gateways serve. What is wrong with the folder itself
-// package files logs.
+// journal logs what findings about objects come and go, and where Gateways serve. Package files logs what is wrong with
+// the folder itself.
 type journal struct {
 	world *world.World
 	// locate makes what finds an object in the folder, for one turn.

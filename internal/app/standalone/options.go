@@ -43,7 +43,7 @@ type Options struct {
 	WorkDir        string       // for the proxies' sockets and bootstraps; "" makes a temporary one
 	// ConfigMapSync is the time between the steps of an edit of files that proxies read by themselves.
 	ConfigMapSync time.Duration
-	Strict        bool   // Run does not start with a folder of which something can't be read
+	Strict        bool   // Run does not start if something of the folder can't be read
 	AccessLog     string // the file that proxies log requests to; "": none
 	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
 	Log           *slog.Logger
@@ -60,7 +60,7 @@ type Options struct {
 type LedgerOptions struct {
 	URL     string // a file, or postgres://...; "": none
 	KeyFile string // that Secrets are sealed with; "": the store's default
-	Target  string // whose objects are served; "": ledger.DefaultTarget
+	Target  string // the target to serve; "": ledger.DefaultTarget
 	Name    string // by which this Cardea tells the ledger what is live; "": the host's name
 }
 

@@ -92,7 +92,8 @@ func temporaryDir() (dir string, remove func() error, err error) {
 	}, nil
 }
 
-// sweep removes this user's work folders whose program has ended. Folders that can't be removed stay; they do no harm.
+// sweep removes this user's work folders once their program has ended. Folders that can't be removed stay; they do no
+// harm.
 func sweep(parent string) {
 	locks, _ := filepath.Glob(filepath.Join(parent, workPrefix+"*", lockName))
 	for _, path := range locks {

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/translate/resolve"
 )
 
-// uncovered warns of listeners whose routes have hosts, and whose certificates are good for none of them: clients
-// refuse them. Nothing is known of a route for every host, nor of a listener one of whose certificates can't be used.
+// uncovered warns of listeners with certificates that are good for none of the hosts of their routes: clients refuse
+// them. Nothing is known of a route for every host, nor of a listener with a certificate that can't be used.
 func (w *World) uncovered(v flow.View) (list []model.Finding) {
 	hosts := map[model.ListenerKey][]string{}
 	for _, route := range flow.All(v, w.Plan.Routes) {

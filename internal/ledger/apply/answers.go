@@ -20,7 +20,7 @@ type answer struct {
 }
 
 // answersOf is what an object's status says about its newest spec, as text; "": not all has been said yet. A refusal is
-// told at once. Of a kind that nobody answers for, that it is there is the answer.
+// told at once. If nobody answers for a kind, an object serves as soon as it is there.
 func answersOf(o *unstructured.Unstructured, kind schema.GroupKind, awaits func(schema.GroupKind) bool) string {
 	if !awaits(kind) {
 		return textOf([]answer{{}})

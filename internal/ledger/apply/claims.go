@@ -69,7 +69,7 @@ func (w *Worker) claim(ctx context.Context, most int, start func(handle func()))
 	}
 	w.cfg.Metrics.claims.WithLabelValues(w.cfg.Cluster).Add(float64(len(list)))
 	for _, c := range list {
-		// What was begun is finished, though ctx ends: nobody else may do it before the lease ends.
+		// A claim that was begun is finished even if ctx ends: nobody else may do it before the lease ends.
 		start(func() { w.handle(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease), unseen) })
 	}
 	return len(list)

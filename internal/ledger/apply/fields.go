@@ -31,7 +31,7 @@ func entriesOf(object metav1.Object) (list []entry) {
 		e := entry{manager: m.Manager, version: m.APIVersion, subresource: m.Subresource, fields: fields{},
 			apply: m.Operation == metav1.ManagedFieldsOperationApply}
 		if m.FieldsV1 != nil {
-			_ = json.Unmarshal(m.FieldsV1.Raw, &e.fields) // the API server checked it; of a broken one nothing is owned
+			_ = json.Unmarshal(m.FieldsV1.Raw, &e.fields) // the API server checked it; a broken one owns nothing
 		}
 		list = append(list, e)
 	}
@@ -94,8 +94,8 @@ func (f fields) union(g fields) fields {
 	return both
 }
 
-// prune is the part of a value that is in the set. What is in the set as a whole is kept without those of its parts
-// that are others' own.
+// prune is the part of a value that is in the set. If the set has a value as a whole, it is kept without the parts that
+// only others own.
 func prune(value any, set, others fields) any {
 	if len(set) == 0 {
 		return subtract(value, others)

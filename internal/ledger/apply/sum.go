@@ -28,8 +28,8 @@ func foreign(object *unstructured.Unstructured) (paths []string) {
 	return paths
 }
 
-// outside lists what is in a set and not in another one. Who has a part of what the other one has as a whole has added
-// it: of what can't be shared, there are no parts.
+// outside lists what is in a set and not in another one. If the other set has an element as a whole and this one has a
+// part of it, the part was added: an element that can't be shared has no parts.
 func (f fields) outside(g fields, path string, paths *[]string) {
 	for element := range f {
 		if element == "." {

@@ -25,7 +25,7 @@ type Access interface {
 	Grants(ctx context.Context) ([]ledger.Grant, error)
 }
 
-// Reviewer asks Kubernetes whose token something is (TokenReview). false: nobody's.
+// Reviewer asks Kubernetes who a token belongs to (TokenReview). false: nobody.
 type Reviewer interface {
 	Review(ctx context.Context, token string) (ledger.Caller, bool, error)
 }

@@ -54,7 +54,7 @@ func GroupsOf(catalog *kind.Catalog) func(kind string) []string {
 	}
 }
 
-// CheckGrant refuses a grant that names a kind without a group of which no group is known: it would let nobody do
+// CheckGrant refuses a grant that names a kind without its group if no group of it is known: it would let nobody do
 // anything.
 func CheckGrant(g ledger.Grant, groups func(kind string) []string) error {
 	for _, word := range g.Kinds {

@@ -63,7 +63,7 @@ func (v *verifier) issued(token string) bool {
 	return err == nil && json.Unmarshal(text, &claims) == nil && claims.Issuer == v.Issuer
 }
 
-// verifier finds out where the issuer's keys are. Who gives up does so alone.
+// verifier finds out where the issuer's keys are. A caller that gives up does not end the search for the others.
 func (v *verifier) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	if made := v.made.Load(); made != nil {
 		return made, nil

@@ -36,8 +36,8 @@ type Config struct {
 	// Heartbeat is how often a watch that has nothing to send sends a comment, and asks whether its caller is still
 	// known; 0: 15 s.
 	Heartbeat time.Duration
-	// Unknown, if not nil, is called for each request whose caller is not known. Such requests are counted and not
-	// noted: else anybody could fill the disk.
+	// Unknown, if not nil, is called for each request from an unknown caller. Such requests are counted and not noted:
+	// else anybody could fill the disk.
 	Unknown func()
 }
 

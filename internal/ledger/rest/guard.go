@@ -19,7 +19,7 @@ func As(ctx context.Context, c ledger.Caller, request string) context.Context {
 	return context.WithValue(ctx, askedKey{}, asked{caller: c, name: request})
 }
 
-// Subject names whose request a context is of; "": nobody's.
+// Subject names the caller of a context's request; "": there is none.
 func Subject(ctx context.Context) string { return askedOf(ctx).attempt().Subject() }
 
 // asked is what handlers know of a request beside its input.
@@ -95,8 +95,8 @@ const (
 	workersToo  = "too"
 )
 
-// confine lets a cluster's worker ask for its own cluster only, and nobody else do a worker's work. What is not marked
-// as a worker's is not for workers.
+// confine lets a cluster's worker ask for its own cluster only, and nobody else do a worker's work. Operations that are
+// not marked as a worker's are not for workers.
 func (s *server) confine(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	caller := askedOf(r.Context()).caller
@@ -115,7 +115,7 @@ func (s *server) confine(ctx huma.Context, next func(huma.Context)) {
 	}
 }
 
-// problem is how an error travels. What is not a user's business is logged, and not told.
+// problem is how an error travels. Causes that are not a user's business are logged, and left out.
 func (s *server) problem(ctx context.Context, err error) *wire.Problem {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p

@@ -293,7 +293,7 @@ func (s *server) mayDraft(ctx context.Context, d ledger.Draft) error {
 	return nil
 }
 
-// readable are the items whose objects the caller may read.
+// readable are the items with objects that the caller may read.
 func readable[T any](ctx context.Context, s *server, list []T, key func(T) ledger.Key) ([]T, error) {
 	seen := make([]T, 0, len(list))
 	for _, item := range list {

@@ -201,7 +201,7 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 	return w, nil
 }
 
-// shown answers a proposal of which the caller may read something.
+// shown answers a proposal if the caller may read some of it.
 func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, error) {
 	w, err := s.seenProposal(ctx, p)
 	if err == nil && len(w.Draft.Edits) == 0 && w.Hidden > 0 {
@@ -210,7 +210,7 @@ func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, er
 	return &oneProposal{Body: w}, err
 }
 
-// proposal reads a proposal. Of one that is only to end, the contents are not needed.
+// proposal reads a proposal. It needs no contents if the proposal is only to end.
 func (s *server) proposal(ctx context.Context, number int64, ends bool) (ledger.Proposal, error) {
 	p, err := s.Ledger.Proposal(ctx, number)
 	if ends && ledger.CodeOf(err) == ledger.Unprotected {

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// Keep says how much of the past is kept. What is current, applied in a cluster, or live in a proxy is always kept.
+// Keep says how much of the past is kept. A generation that is current, applied in a cluster, or live in a proxy is
+// always kept.
 type Keep struct {
 	Age         time.Duration // of changes and generations; 0: 90 days
 	Generations int           // of an object, with contents; 0: 50
 	Secrets     int           // the same of Secrets; 0: 3
 }
 
-// What is kept unless somebody says otherwise.
+// The defaults of Keep.
 const (
 	defaultAge         = 90 * 24 * time.Hour
 	defaultGenerations = 50

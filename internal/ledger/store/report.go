@@ -14,7 +14,7 @@ type report struct {
 	live      rowSet // cluster, gateway, refused, generation, proxies, words
 	waits     rowSet // cluster, "", 0, generation, 0, words
 	refusals  table  // of live
-	firstLive table  // cluster, "", 0, generation: of which nothing was refused
+	firstLive table  // cluster, "", 0, generation: nothing of it was refused
 }
 
 // rowSet keeps, of rows with one identity, that of the newest generation.
@@ -76,7 +76,7 @@ func newReport(list []ledger.Live) (r report) {
 	return r
 }
 
-// Report takes what proxies said. What they said of a later generation stays.
+// Report takes what proxies said. Rows about a later generation stay.
 func (s *Store) Report(ctx context.Context, list []ledger.Live) error {
 	if len(list) == 0 {
 		return nil

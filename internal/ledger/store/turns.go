@@ -12,8 +12,8 @@ import (
 // turn is where the rows of a change begin that are due at a time.
 type turn struct{ due, change int64 }
 
-// claimStatement takes the first rows, of a window that begins at a turn, that wait for nothing. Both parts of it use
-// an index: without the window, the barrier would be quadratic.
+// claimStatement takes the first rows that wait for nothing in a window that begins at a turn. Both parts of it use an
+// index: without the window, the barrier would be quadratic.
 func claimStatement(d *dialect) string {
 	const window = `WITH first AS MATERIALIZED (SELECT cluster, object, change, rank, due FROM work
 		WHERE cluster = $1 AND due <= $2 AND (due, change) >= ($9, $10) AND target NOT IN ({list $3})

@@ -19,7 +19,7 @@ import (
 // Access says who may ask the API. Nothing stated: the programs of this machine. The fields are names of files.
 type Access struct {
 	TokenFile string // has the token that callers send, as "Authorization: Bearer TOKEN"; it is read at each request
-	// ClientCA has the authorities, in PEM, of the certificates that callers show; it is read at each handshake.
+	// ClientCA has, in PEM, the authorities of the certificates that callers show; it is read at each handshake.
 	ClientCA string
 	// Certificate and Key are the server's, in PEM; they are read again when they change. "": the API has no TLS.
 	Certificate, Key string

@@ -30,10 +30,10 @@ const (
 	valueTold  = 80 // bytes of a value
 )
 
-// secretive are the kinds whose values nobody is told.
+// secretive are the kinds with values that nobody is told.
 var secretive = []model.Kind{model.KindSecret}
 
-// addFields adds the fields in which two versions of an object differ, in order. Of a Secret nothing is told.
+// addFields adds the fields in which two versions of an object differ, in order. It tells nothing of a Secret.
 func (r *Report) addFields(k *kind.Kind, ref model.ObjectRef, was, is any) {
 	if slices.Contains(secretive, ref.Kind()) {
 		return
@@ -117,7 +117,7 @@ func members(was, is any) (before, after map[string]any, ok bool) {
 	return before, after, true
 }
 
-// named are the elements of a list, each of which has a name of its own.
+// named are the elements of a list by their names, if each has a name of its own.
 func named(list []any) (map[string]any, bool) {
 	elements := map[string]any{}
 	for _, e := range list {

@@ -121,8 +121,8 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)
 // forms are what a route was and is: both, if it differs in what it does.
 type forms []request.Route
 
-// routes lists the routes that differ, and gives those whose matches or place something may have changed. Others are
-// the same as before, and what is stated around them is not: in the table, or around that.
+// routes adds the routes that differ to the report, and returns them. others are routes that are the same as before
+// while something around them is not: in the table, or around that.
 func (c *comparison) routes(of Route, was, is []request.Route, around bool) (differ, others []forms) {
 	wasKeys, before := index(was)
 	isKeys, after := index(is)

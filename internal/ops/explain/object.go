@@ -26,7 +26,7 @@ type Object struct {
 	Made      []Made       `json:"made,omitempty"`
 	// Fields are a policy's: where each one counts.
 	Fields []Reached `json:"fields,omitempty"`
-	// Panics are bugs of Cardea's own that concern the object, or what it looks at. What was made before stays.
+	// Panics are bugs of Cardea's own that concern the object, or what it looks at. Results from before stay.
 	Panics  []string `json:"panics,omitempty"`
 	Offline bool     `json:"offline,omitempty"` // no proxy runs
 	Unasked bool     `json:"unasked,omitempty"` // the proxies of the cluster were not asked

@@ -85,7 +85,7 @@ type Outcome struct {
 	Pick *Pick `json:"pick,omitempty"`
 
 	backend resource.Key    // zero: none
-	pool    model.ObjectRef // whose picker Cardea runs; zero: none
+	pool    model.ObjectRef // Cardea runs its picker; zero: none
 }
 
 // Connections are those that a proxy tried to a backend since it has the backend.

@@ -104,7 +104,7 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 	return stage, err
 }
 
-// unserved says whose targets nobody serves, each once.
+// unserved says which targets nobody serves, each once.
 func unserved(list []ledger.Status) (words []string) {
 	for _, s := range list {
 		if why := s.Unserved(); why != "" && !slices.Contains(words, why) {

@@ -132,7 +132,7 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 	return edits, base, nil
 }
 
-// unchanged tells whether an edit wants an object as it is. Of Secrets that is not told.
+// unchanged tells whether an edit wants an object as it is. It never says so of a new content of a Secret.
 func unchanged(e ledger.Edit, is ledger.Object) bool {
 	switch {
 	case e.Delete:

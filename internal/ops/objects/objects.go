@@ -28,8 +28,8 @@ type Objects struct {
 	stamps *stamps
 }
 
-// New makes Objects; Run keeps statuses up to date. older, if not nil, tells of which objects an older version serves
-// than the newest one, and why. It is not called in a View.
+// New makes Objects; Run keeps statuses up to date. older, if not nil, returns the objects that serve in an older
+// version than the newest one, and why. It is not called in a View.
 func New(w *world.World, older func() map[model.ObjectRef]string) *Objects {
 	if older == nil {
 		older = func() map[model.ObjectRef]string { return nil }
