@@ -1,8 +1,8 @@
 // Package assembly puts together the parts that every Cardea runs, wherever its objects come from: the graph, what
 // feeds the proxies, what answers questions, and the admin API.
 //
-// It owns which parts there are, and what each is told of the others. It must never know where objects are read, nor
-// who starts proxies: standalone and server say that, and add their own parts. Start reading at New.
+// It owns which parts there are, and what each knows of the others. It must never know where objects are read, nor who
+// starts proxies: standalone and server say that, and add their own parts. Start reading at New.
 package assembly
 
 import (
@@ -29,13 +29,13 @@ import (
 	"cardea.dev/cardea/internal/source/lastgood"
 )
 
-// Config is what the parts are told.
+// Config is what the parts need.
 type Config struct {
 	World   *world.World
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // NewMetrics makes one
 
-	// Identify tells who a proxy is that connects.
+	// Identify finds the identity of a proxy that connects.
 	Identify func(context.Context) (xds.Claim, error)
 	Limits   xds.Limits // of a Gateway's proxies
 	// Files is where proxies that read files find them, and Sync how long after a write each has read it.

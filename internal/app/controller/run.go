@@ -147,8 +147,8 @@ func saveMemory(ctx context.Context, proxies *xds.Server) error {
 	return nil
 }
 
-// ready: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller
-// configuration.
+// ready tells whether the cluster's objects were read, and published to proxies that connect. So a restart never pushes
+// a smaller configuration.
 func ready(edge *kube.Edge, proxies *xds.Server) (bool, string) {
 	if !edge.State().Synced {
 		return false, "the cluster's objects have not been read yet"

@@ -17,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/epp/rewrite"
 )
 
-// pools follows which pools need a picker, and what their pickers are told. One goroutine uses it.
+// pools follows which pools need a picker, and what their pickers read. One goroutine uses it.
 type pools struct {
 	pickers    *flow.Follower[model.ObjectRef, plan.Picker]
 	backends   *flow.Follower[plan.BackendKey, model.Backend]

@@ -11,8 +11,8 @@
 // Objects that were refused, or wait for proxies, are looked at again in each turn: when the obstacle is gone, they are
 // live.
 //
-// It owns which generations are pending, and that this Cardea has its name in the ledger: nothing is told before that.
-// It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
+// It owns which generations are pending, and that this Cardea has its name in the ledger: it reports nothing before
+// that. It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
 // Fed may be called from any goroutine; Run is the one that looks. Start reading at Tracker.look.
 package ledgerlive
 
@@ -159,7 +159,7 @@ func (t *Tracker) round(ctx context.Context) (left, all int) {
 		if slices.Equal(rows, told[ref].rows) {
 			continue
 		}
-		// All of an object is told at once: what is told of it later counts instead.
+		// All rows of an object are reported at once: a later report of it counts instead.
 		if len(list)+len(rows) > reported && !t.tell(ctx, list) {
 			return len(asked), len(asked)
 		} else if len(list)+len(rows) > reported {
@@ -219,7 +219,7 @@ func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[mode
 	return len(t.pending)
 }
 
-// look decides about objects in one View: what is to be reported of those that are live, refused or wait for proxies.
+// look decides about objects in one View: the rows to report of objects that are live, refused or waiting for proxies.
 func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.ObjectRef][]ledger.Live {
 	for {
 		decided := map[model.ObjectRef][]ledger.Live{}

@@ -4,6 +4,6 @@
 //	PACKAGE@VERSION, PACKAGE=FOLDER --Parse--> Module --Run--> main.go, go.mod --go build--> program
 //
 // Each package has a function `Plugins() []extend.Plugin`; the program is cardea.Main with those of all packages. The
-// package owns that convention and what is said if something is missing. It must never know a feature, nor how a
-// program is put together of plugins. Nothing of it is called concurrently. Start reading at Run.
+// package owns that convention and the messages about missing parts. It must never know a feature, nor how a program is
+// put together of plugins. Nothing of it is called concurrently. Start reading at Run.
 package pluginbuild

@@ -22,8 +22,8 @@ type journal struct {
 	log    *slog.Logger
 }
 
-// manyLines is how many lines of one kind a turn logs at most: what thousands of objects have in common is told by a
-// few, and by their number.
+// manyLines is how many lines of one kind a turn logs at most: if thousands of objects have the same finding, a few of
+// them and their number are enough.
 const manyLines = 20
 
 // run logs until ctx is done.

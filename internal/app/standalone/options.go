@@ -48,7 +48,7 @@ type Options struct {
 	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
 	Log           *slog.Logger
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
-	// Beside, if not nil, tells Check what is wrong with the folder's objects where others are, too: those of a cluster.
+	// Beside, if not nil, tells Check what is wrong with the folder's objects beside other objects: those of a cluster.
 	Beside    func(context.Context, []input.Content) ([]model.Finding, error)
 	Unchecked bool // for tests: see gateway.Options
 	// machine: the proxies run on this machine, or would.

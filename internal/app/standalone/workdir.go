@@ -48,8 +48,8 @@ func checkLength(dir string) error {
 	return nil
 }
 
-// checkPrivate refuses an existing folder that other users may enter, since whoever can open the sockets is trusted.
-// Its mode is not changed, since somebody else may need it.
+// checkPrivate refuses an existing folder that other users may enter, since any user who can open the sockets is
+// trusted. Its mode is not changed, since somebody else may need it.
 func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -109,7 +109,7 @@ func (w *Watcher) round(ctx context.Context) map[model.ObjectRef]model.Unreached
 	return answers
 }
 
-// ask asks one picker; false if it does not answer. Why that is, whoever runs it tells.
+// ask asks one picker; false if it does not answer. The program that runs the picker reports the reason.
 func (w *Watcher) ask(ctx context.Context, pool model.ObjectRef) (model.Unreached, bool) {
 	base, serves := w.config.Admin(pool)
 	if !serves {

@@ -10,7 +10,7 @@ import (
 // Extension is a kind of object that a program reads besides those of package kinds, and what its objects mean.
 type Extension struct {
 	Kind *kind.Kind
-	// Meaning makes the reports on the objects of the kind; nil: nothing is told of them. It is called once, by New.
+	// Meaning makes the reports on the objects of the kind; nil: there are none. It is called once, by New.
 	Meaning func(in *kinds.Sources) plan.Reporter
 	// Features are those of a kind of policies.
 	Features []*extend.Declared

@@ -39,7 +39,7 @@ func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) []model.Finding {
 	return slices.DeleteFunc(w.unanswered(v), func(f model.Finding) bool { return f.Object != ref })
 }
 
-// noEndpoint is what is told of a backend, if it is there and has no endpoint that is ready. A cluster makes the slices
+// noEndpoint is the finding about a backend that is there and has no endpoint that is ready. A cluster makes the slices
 // of a backend with a selector, even empty ones: so while it has none, nobody knows its endpoints yet.
 func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 	b, found := flow.Get(v, w.Plan.Backends, key)

@@ -1,8 +1,8 @@
 // Package apply makes one Kubernetes cluster what the ledger wants: it applies what is due, and watches what it
 // applied.
 //
-// It owns when an object of a cluster is written and how, what counts as drift, and what is told of both to the ledger.
-// It must never know how the ledger is kept: it calls ledger.Work, in the same way beside the database and over HTTP.
+// It owns when and how an object of a cluster is written, what counts as drift, and what the ledger learns of both. It
+// must never know how the ledger is kept: it calls ledger.Work, in the same way beside the database and over HTTP.
 //
 //	ledger.Work -- claims.go --> object.go: get, decide.go (pure), write --> Record or Fail
 //	API server --- watch.go ---> index.go: as applied? -- no --> drift.go: ask both again --> Observe

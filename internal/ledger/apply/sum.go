@@ -104,8 +104,8 @@ func hashOf(v any) string {
 }
 
 // holds tells whether an object has a content already, and all of it is the ledger's: to apply it would write nothing.
-// In doubt the answer is no. Quantities may be written otherwise: the API server does that, and whoever else changed
-// one would own it.
+// In doubt the answer is no. Quantities may be written otherwise: the API server does that, and anybody else who
+// changed one would own it.
 func holds(object *unstructured.Unstructured, stated map[string]any, exact bool) bool {
 	part := owned(object)
 	c := comparison{lenient: true}

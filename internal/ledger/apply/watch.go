@@ -91,7 +91,8 @@ func (v *watcher) reads(ctx context.Context, of scope, err error) {
 
 // watch lists and watches objects of a kind until ctx ends.
 func (v *watcher) watch(ctx context.Context, of scope) {
-	// The client library tells its errors to a logger of its own; that the API server does not answer is said once.
+	// The client library tells its errors to a logger of its own; the worker says once that the API server does not
+	// answer.
 	quiet := logr.Discard()
 	ctx = klog.NewContext(ctx, quiet)
 	backoff := watchBackoff

@@ -143,8 +143,8 @@ func (c *Callers) May(ctx context.Context, who ledger.Caller, p ledger.Permissio
 	return c.config.Authorizer.Authorize(ctx, who, p, k)
 }
 
-// MayAny tells whether there may be an object with which a caller may do one of some things. Another authority knows
-// only about objects that it is told, so with one there may.
+// MayAny tells whether there may be an object with which a caller may do one of some things. Another authority only
+// answers about objects that are named, so with one the answer is yes.
 func (c *Callers) MayAny(ctx context.Context, who ledger.Caller, list ...ledger.Permission) (bool, error) {
 	if who.All {
 		return true, nil

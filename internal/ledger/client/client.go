@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// Config says which ledger is asked, and by whom.
+// Config says which ledger is asked, and who asks.
 type Config struct {
 	URL   string // "https://ledger.example.com:8443"; the path /ledger/v1 is added
 	Token string

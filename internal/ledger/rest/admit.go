@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/ledger/scope"
 )
 
-// mayStated has may decide about a draft as it was stated, before anything is told of its objects: of those that it
-// names, and of those that an undo is about.
+// mayStated has may decide about a draft as it was stated, before an answer reveals anything of its objects: those that
+// it names, and those that an undo is about.
 func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context.Context, ledger.Draft) error) error {
 	var keys []ledger.Key
 	if d.Back != nil {

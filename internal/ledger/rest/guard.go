@@ -134,8 +134,8 @@ func (s *server) problem(ctx context.Context, err error) *wire.Problem {
 	return wire.ProblemOf(&ledger.Error{Message: "the server failed; its log says why"})
 }
 
-// Unprotected is an error about the key of Secrets as callers are told it: where the key would be is for the server's
-// administrators.
+// Unprotected is an error about the key of Secrets for callers: only the server's administrators learn where the key
+// would be.
 func Unprotected(e *ledger.Error) *ledger.Error {
 	told := &ledger.Error{Code: e.Code, Message: noKey,
 		Fix: "have an administrator put the key file back: the log of the server says where it is to be"}
@@ -150,7 +150,7 @@ func Unprotected(e *ledger.Error) *ledger.Error {
 	return told
 }
 
-// noKey is what callers are told of a Secret that can't be sealed or opened.
+// noKey is the message to callers about a Secret that can't be sealed or opened.
 const noKey = "the server has not the key of Secrets"
 
 // refuse answers an error.

@@ -230,7 +230,7 @@ func (g Guard) Blind(ctx context.Context, c ledger.Caller, edits []ledger.Edit) 
 	return false, nil
 }
 
-// Told is what a change did, as its author is told. If the author may not read a Secret, it does not tell to which
+// Told is what a change did, as its author may see it. If the author may not read a Secret, it does not tell to which
 // older content the Secret has gone back.
 func (g Guard) Told(ctx context.Context, c ledger.Caller, list []ledger.Edited) ([]ledger.Edited, error) {
 	list = slices.Clone(list)

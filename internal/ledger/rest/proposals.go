@@ -351,7 +351,7 @@ func (s *server) commitProposal(ctx context.Context, in *struct {
 	return s.changed(ctx, c)
 }
 
-// mayMove refuses who neither proposed it nor may approve it or make its changes.
+// mayMove refuses a caller who neither made the proposal nor may approve it or make its changes.
 func (s *server) mayMove(ctx context.Context, p ledger.Proposal) error {
 	if p.By == askedOf(ctx).caller.Subject {
 		return s.mayPropose(ctx, p.Draft) // they may have lost the permission

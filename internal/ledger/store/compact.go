@@ -132,8 +132,8 @@ func (c *compaction) oldGenerations(ctx context.Context) error {
 	return nil
 }
 
-// oldChanges removes changes from before the compacted one that no generation is of. The others tell who made what is
-// there.
+// oldChanges removes changes from before the compacted one that no generation belongs to. The others tell who made the
+// generations that are kept.
 func (c *compaction) oldChanges(ctx context.Context) error {
 	return c.pages(ctx, `SELECT number FROM changes WHERE number > $1 AND number < $3 ORDER BY number LIMIT $2`, int64(0),
 		[]any{c.compacted}, `DELETE FROM changes WHERE number IN (SELECT CAST(r.value->>0 AS bigint) FROM {rows $1})

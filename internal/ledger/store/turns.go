@@ -7,7 +7,7 @@ import (
 
 // Rows of work have their turn by (due, change, rank). Those of a change that were made due together lie side by side
 // in that order, lower ranks first. If one of them waits for a lower rank, so do all after it that are of the same
-// change and the same time. So what waits is passed over by a step for each change, however many objects that has.
+// change and the same time. So waiting rows are passed over in one step for each change, however many objects that has.
 
 // turn is where the rows of a change begin that are due at a time.
 type turn struct{ due, change int64 }

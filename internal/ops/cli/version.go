@@ -23,7 +23,7 @@ func versionCommand(p Program) *cobra.Command {
 	}
 }
 
-// versions are of this program, what made it, and whom it speaks to.
+// versions are those of this program, its compiler and the proxies that it configures.
 func versions(p Program) string {
 	text := fmt.Sprintf("%s (%s %s/%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	var proxies []string

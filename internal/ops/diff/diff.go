@@ -39,8 +39,8 @@ type Report struct {
 	Fields  []Field  `json:"fields,omitempty"`  // of the objects that are changed
 	// MoreFields is how many fields of an object differ that are not listed, by its name in Fields.
 	MoreFields map[string]int `json:"moreFields,omitempty"`
-	// DataPlanes of Gateways that are told of, where Gateways have several, and those that would change:
-	// "infra/edge: Envoy, would be EnvoyConfigMap"
+	// DataPlanes are those of the reported Gateways if Gateways have several, and those that would change: "infra/edge:
+	// Envoy, would be EnvoyConfigMap"
 	DataPlanes []string  `json:"dataPlanes,omitempty"`
 	Routes     []Route   `json:"routes,omitempty"`     // of route tables
 	Resources  []string  `json:"resources,omitempty"`  // others that proxies get: "+ shop/web: Cluster web"
@@ -258,8 +258,8 @@ func (d *Differ) opened(applied []arriving, e Edit) (keys []model.ObjectRef) {
 	return keys
 }
 
-// notRead is said of what nobody has referred to so far. An error because of it is only a warning: the object may be
-// there.
+// notRead is the reason for an object that nobody has referred to so far. An error because of it is only a warning: the
+// object may be there.
 const notRead = "it is not known before something refers to it"
 
 // arriving is an object on its way into the graph.

@@ -30,10 +30,10 @@ const (
 	valueTold  = 80 // bytes of a value
 )
 
-// secretive are the kinds with values that nobody is told.
+// secretive are the kinds with values that are not shown.
 var secretive = []model.Kind{model.KindSecret}
 
-// addFields adds the fields in which two versions of an object differ, in order. It tells nothing of a Secret.
+// addFields adds the fields in which two versions of an object differ, in order. It adds nothing for a Secret.
 func (r *Report) addFields(k *kind.Kind, ref model.ObjectRef, was, is any) {
 	if slices.Contains(secretive, ref.Kind()) {
 		return

@@ -17,7 +17,7 @@ func (p *page) line(heading, format string, args ...any) {
 	fmt.Fprintf(p, "  %-10s %s\n", heading, fmt.Sprintf(format, args...))
 }
 
-// Print writes the story for people. now is what ages are told by.
+// Print writes the story for people. Ages are counted up to now.
 func (s Story) Print(w io.Writer, now time.Time) error {
 	var p page
 	p.WriteString(s.Request + "\n")

@@ -62,7 +62,7 @@ over.`,
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = 500 * time.Millisecond
-	hintAfter = 3 * time.Second // until it is said that nobody is there who is waited for
+	hintAfter = 3 * time.Second // until a hint says that nobody runs who could answer
 )
 
 // waitFor waits until a change is live or refused, and says so.

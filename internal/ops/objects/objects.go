@@ -48,8 +48,7 @@ func (o *Objects) endpoints(v flow.View, kind model.Kind) map[model.ObjectRef]st
 	return o.world.Endpoints(v)
 }
 
-// told is what is said of objects beside what they say themselves: which endpoints they have, and why an older version
-// of them serves.
+// told is what annotations say of objects: which endpoints they have, and why an older version of them serves.
 type told struct{ endpoints, older map[model.ObjectRef]string }
 
 // show is an object as Kubernetes has it; false if there is none.
