@@ -1,7 +1,7 @@
 // Package ledgerlive tells a ledger what became of its changes in the proxies of this Cardea: which generation of an
 // object they acknowledged, or refused, and in which words.
 //
-//	feed --Fed--> pending --(each turn of the graph)--> acknowledged or refused --Report--> ledger
+//	feed --feed--> pending --(each turn of the graph)--> acknowledged or refused --Report--> ledger
 //
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
@@ -13,7 +13,7 @@
 //
 // It owns which generations are pending, and that this Cardea has its name in the ledger: it reports nothing before
 // that. It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
-// Fed may be called from any goroutine; Run is the one that looks. Start reading at Tracker.look.
+// Any goroutine may feed it; Run is the one that looks. Start reading at look.go.
 package ledgerlive
 
 import (

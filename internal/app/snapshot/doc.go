@@ -2,7 +2,7 @@
 // once, with a user's own kubeconfig, and evaluates them as the controller does.
 //
 //	API server ──list──> kube ──> world ──> explain: where a request goes
-//	                                  └───> diff: what a folder's objects would change; Beside: what is wrong with them
+//	                                  └───> diff: what a folder's objects would change; check: what is wrong with them
 //
 // It owns which parts are joined for that, and the messages about objects that the user may not read. No proxy is
 // asked, and nothing is written. It must never know how commands are called, nor what an object means. Its methods are

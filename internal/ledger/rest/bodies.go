@@ -10,7 +10,7 @@ import (
 )
 
 // first is the key in an operation's metadata under which the check stands that is made before the body is read. An
-// operation without one is for every known caller, or for a cluster's worker (confine).
+// operation without one is for every known caller, or for a cluster's worker (guard.go).
 const first = "first"
 
 // large is the key in an operation's metadata that says that the body is a change: a caller who may write a whole

@@ -13,7 +13,7 @@ import (
 )
 
 // work are the endpoints of a cluster's worker. All that they take belongs to the cluster in the path, which is the
-// worker's own (confine), whatever the body says.
+// worker's own (guard.go), whatever the body says.
 func work(s *server, api huma.API) {
 	only := map[string]any{workers: workersOnly}
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/claims", Summary: "Claim work",
