@@ -51,7 +51,7 @@ type Config struct {
 	Admin   admin.Config
 	// Older, if not nil, returns the objects that serve in an older version because a newer one was not taken, and why.
 	Older func() map[model.ObjectRef]string
-	// Counted are the findings for metrics, if those of the API cost too much; nil: Admin.Findings.
+	// Counted returns the findings for metrics, if the API's findings cost too much; nil: Admin.Findings.
 	Counted func() []admin.Finding
 }
 

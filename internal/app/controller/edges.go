@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/internal/translate/gateway"
 )
 
-// edges are the parts that speak with the API server, but for the one that runs proxies.
+// edges are the parts that speak with the API server, except the one that runs proxies.
 type edges struct {
 	objects   *kube.Edge
 	tokens    *tokenreview.Reviewer

@@ -123,8 +123,8 @@ func (o Options) deployment(w *world.World, environment model.Environment) proxi
 	}
 }
 
-// reach is where documents are fetched from that policies name. apiServer is the address at which this program has
-// rights of its own.
+// reach says which addresses the documents that policies name may be fetched from. apiServer is the address at which
+// this program has rights of its own.
 func (o Options) reach(apiServer string) fetch.Reach {
 	r := fetch.Reach{ClusterDomain: o.ClusterDomain, Except: slices.Concat(fetch.OwnMachine, o.FetchExcept)}
 	host := apiServer

@@ -12,10 +12,11 @@ import (
 )
 
 // An edit of an object may break others: a Gateway's listener, without the Secret of its certificate. Cardea reports
-// that as a finding on the other object. An error is attributed to a change if it came between two looks in which the
-// graph took this change and nothing else but answers of proxies. If it took more, the error is attributed to none.
+// that as a finding on the other object. An error is attributed to a change if it came between two looks while the
+// graph took only this change and answers of proxies. If it took more, the error is attributed to none.
 
-// looked is up to where errors were looked at, and to which changes they are attributed. Only look uses it.
+// looked is the point up to which errors were looked at, and the changes that they are attributed to. Only look uses
+// it.
 type looked struct {
 	errors  *world.FindingFollower
 	until   flow.Rev

@@ -41,7 +41,7 @@ type Config struct {
 	World   *world.World
 	Ledger  ledger.Work
 	Target  string // which this Cardea reads
-	Cluster string // the name by which it reports
+	Cluster string // the name that it reports under
 	Proxies Proxies
 	// Untaken says why an object's newest version did not go into the graph; "" if it did, or is about to.
 	Untaken func(model.ObjectRef) string

@@ -61,7 +61,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	// As server has it by default, but for the families of IP of the cluster's pods, which are not known here.
+	// These are the defaults of the controller, without the IP families of the cluster's pods, which are not known
+	// here.
 	w := world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log,
 		Environment: model.Environment{
@@ -86,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Namespace is that of the kubeconfig's context.
+// Namespace is the namespace of the kubeconfig's context.
 func (c *Cluster) Namespace() string { return c.namespace }
 
 // Unread says what could not be read, a sentence for each kind.

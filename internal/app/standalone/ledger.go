@@ -108,7 +108,8 @@ func servedByProxies(ctx context.Context, l ledger.Registry, name string) error 
 	return fmt.Errorf("the ledger has no target %s", name)
 }
 
-// Problems are those of the feed, as those of a folder. The change that made an object takes the place of its file.
+// Problems are the problems of the feed, in the form of a folder's problems. The change that made an object takes the
+// place of its file.
 func (s *ledgerSource) Problems() (list []files.Problem) {
 	for _, p := range s.Feed.Problems() {
 		list = append(list, files.Problem{File: changed(p.Change), Object: p.Object, Ref: p.Ref, Field: p.Field,

@@ -31,10 +31,10 @@ type Options struct {
 	// Pickers: a picker runs for each InferencePool that names none, as `PickerProgram picker`. "" is this executable.
 	Pickers       bool
 	PickerProgram string
-	// TrustDomain is that of ServiceAccounts' SPIFFE IDs; "": model.DefaultTrustDomain.
+	// TrustDomain is the trust domain of ServiceAccounts' SPIFFE IDs; "": model.DefaultTrustDomain.
 	TrustDomain string
-	// Identities are those for which programs on this machine get certificates; IdentityBundle is the file that gets their
-	// ClusterTrustBundle, "" for none.
+	// Identities are the identities that programs on this machine get certificates for; IdentityBundle is the file that
+	// gets their ClusterTrustBundle, "" for none.
 	Identities     []workload.Identity
 	IdentityBundle string
 	Admin          string       // host:port of the admin API
@@ -61,7 +61,7 @@ type LedgerOptions struct {
 	URL     string // a file, or postgres://...; "": none
 	KeyFile string // that Secrets are sealed with; "": the store's default
 	Target  string // the target to serve; "": ledger.DefaultTarget
-	Name    string // by which this Cardea tells the ledger what is live; "": the host's name
+	Name    string // this Cardea's name in the ledger; "": the host's name
 }
 
 // logger is the logger of the options; nil discards.

@@ -135,7 +135,7 @@ func read(told epp.Unreached) model.Unreached {
 	return u
 }
 
-// take writes what has changed. A turn in which nothing has is none.
+// take writes the answers that changed. If nothing changed, there is no turn.
 func (w *Watcher) take(answers map[model.ObjectRef]model.Unreached) {
 	same := len(answers) == len(w.known)
 	for pool, answer := range answers {

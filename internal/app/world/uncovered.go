@@ -41,7 +41,7 @@ func (w *World) uncovered(v flow.View) (list []model.Finding) {
 	return list
 }
 
-// certified are the names of a listener's certificates, sorted, each once; none if those of one are not known, or if
+// certified are the names in a listener's certificates, sorted, each once; none if those of one are not known, or if
 // none is for a host that the listener takes, which its status tells.
 func (w *World) certified(v flow.View, l model.Listener) (names []string) {
 	for _, ref := range l.Certificates {

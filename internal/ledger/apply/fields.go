@@ -38,7 +38,7 @@ func entriesOf(object metav1.Object) (list []entry) {
 	return list
 }
 
-// ownership is which fields the ledger owns, and which others do, but for the status.
+// ownership returns the fields that the ledger owns, and those that others own, without the status.
 func ownership(list []entry) (ours, others fields) {
 	ours, others = fields{}, fields{}
 	for _, e := range list {

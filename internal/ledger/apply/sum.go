@@ -81,7 +81,7 @@ func sum(object *unstructured.Unstructured, exact bool) string {
 	return hashOf(state)
 }
 
-// whole is a hash of an object but for its status and what changes with each write.
+// whole is a hash of an object without its status and the fields that change with each write.
 func whole(object *unstructured.Unstructured) string {
 	state := copied(object.Object)
 	delete(state, "status")

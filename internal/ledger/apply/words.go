@@ -96,7 +96,7 @@ func (v *watcher) wanted(ctx context.Context, s subject) map[string]any {
 	return want
 }
 
-// culprit is the field manager that has a field that differs; "" if that is not known, as of what was removed.
+// culprit is the field manager of a field that differs; "": not known, as for a field that was removed.
 func culprit(live *unstructured.Unstructured, list []difference, foreign []string) string {
 	differs := slices.Clone(foreign)
 	for _, d := range list {

@@ -38,7 +38,8 @@ type Authorizer interface {
 // Config is what callers are known by.
 type Config struct {
 	Access Access
-	// Groups are those of a kind that a grant names without its group: those that are known; nil: of Kubernetes' own.
+	// Groups finds the known groups of a kind that a grant names without its group; nil: those of Kubernetes' own
+	// kinds.
 	Groups     func(kind string) []string
 	OIDC       *OIDC      // nil: no ID tokens
 	Reviewer   Reviewer   // nil: no tokens of Kubernetes
@@ -143,8 +144,8 @@ func (c *Callers) May(ctx context.Context, who ledger.Caller, p ledger.Permissio
 	return c.config.Authorizer.Authorize(ctx, who, p, k)
 }
 
-// MayAny tells whether there may be an object with which a caller may do one of some things. Another authority only
-// answers about objects that are named, so with one the answer is yes.
+// MayAny tells whether a caller may have one of some permissions for some object. Another authority only answers about
+// objects that are named, so with one the answer is yes.
 func (c *Callers) MayAny(ctx context.Context, who ledger.Caller, list ...ledger.Permission) (bool, error) {
 	if who.All {
 		return true, nil

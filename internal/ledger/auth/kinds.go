@@ -42,7 +42,7 @@ func grouped(kinds []string, groups func(kind string) []string) (list []string) 
 	return list
 }
 
-// GroupsOf are those of the kinds of a catalog, and of Kubernetes' own.
+// GroupsOf finds the groups of kinds in a catalog, and of Kubernetes' own kinds.
 func GroupsOf(catalog *kind.Catalog) func(kind string) []string {
 	return func(word string) []string {
 		list := slices.Clone(Groups(word))

@@ -156,7 +156,7 @@ func (k *Kubernetes) Authorize(
 	return false, nil
 }
 
-// widest are the keys for which a permission includes the key's object: from all objects of the target to the object
+// widest are the keys that include the key's object in a permission: from all objects of the target to the object
 // itself. A key without a name stands for all objects of what its other fields say.
 func widest(k ledger.Key) []ledger.Key {
 	list := []ledger.Key{{Target: k.Target}}
@@ -172,7 +172,7 @@ func widest(k ledger.Key) []ledger.Key {
 	return list
 }
 
-// verbs are those by which the API server knows a permission; a caller needs all of them.
+// verbs are the API server's verbs for a permission; a caller needs all of them.
 var verbs = map[ledger.Permission][]string{
 	ledger.MayRead: {"get"}, ledger.MayDelete: {"delete"}, ledger.MayWrite: {"patch", "create"},
 	ledger.MayCreate: {"create"}, ledger.MayChange: {"patch"},

@@ -71,7 +71,7 @@ func New(c Config) (*Client, error) {
 	return &Client{config: c, base: base, http: &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
 }
 
-// Authorities reads those of a file in PEM format. Errors are about the flag that names it.
+// Authorities reads certificate authorities from a file in PEM format. Errors are about the flag that names it.
 func Authorities(file, flag string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// Config is what the routes are made of, as of package rest.
+// Config has the parts of the routes, as in package rest.
 type Config struct {
 	Ledger  ledger.Ledger
 	Callers rest.Callers

@@ -17,13 +17,13 @@ type report struct {
 	firstLive table  // cluster, "", 0, generation: nothing of it was refused
 }
 
-// rowSet keeps, of rows with one identity, that of the newest generation.
+// rowSet keeps only the row of the newest generation among rows with one identity.
 type rowSet struct {
 	rows table
 	last map[string]int
 }
 
-// generationColumn is that of the generation, after the key, the cluster, the Gateway and whether it is refused.
+// generationColumn is the index of the generation, after the key, the cluster, the Gateway and whether it is refused.
 const generationColumn = 8
 
 func (s *rowSet) add(row []any) {

@@ -39,7 +39,7 @@ func versions(p Program) string {
 // stamp is the version that the linker wrote into the program of a release (-X): hack/image.sh, hack/release.sh.
 var stamp string
 
-// version is that of the release, or what the Go tool wrote into the program: a tag, or a commit.
+// version is the version of the release, or what the Go tool wrote into the program: a tag, or a commit.
 func version() string {
 	if stamp != "" {
 		return stamp

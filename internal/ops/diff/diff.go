@@ -64,8 +64,8 @@ type Route struct {
 	Match   string `json:"match"`
 }
 
-// Request is one that would go elsewhere. It witnesses what changes for a route's match; Like counts its near misses to
-// which the same happens.
+// Request is a request that would go elsewhere. It witnesses what changes for a route's match; Like counts its near
+// misses to which the same happens.
 type Request struct {
 	Request string `json:"request"`
 	Gateway string `json:"gateway"`
@@ -200,7 +200,7 @@ func (d *Differ) read(docs []map[string]any) (list []*schema.Object, err error) 
 	return list, nil
 }
 
-// removed are the objects that an edit removes, those of them that are there.
+// removed are the objects that an edit removes, if they are there.
 func (d *Differ) removed(list []Removal) (refs []model.ObjectRef, err error) {
 	d.world.Graph.View(func(v flow.View) {
 		for _, r := range list {
@@ -218,7 +218,7 @@ func (d *Differ) removed(list []Removal) (refs []model.ObjectRef, err error) {
 	return refs, err
 }
 
-// others are the objects that there are besides the given ones, but for those that may be there by themselves.
+// others are all objects besides the given ones, except those that may be there by themselves.
 func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 	named := map[model.ObjectRef]bool{}
 	for _, o := range objects {

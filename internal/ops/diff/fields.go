@@ -90,8 +90,8 @@ func (c *fieldComparison) compare(path string, was, is any) {
 	}
 }
 
-// members are those of two objects, by name, or of two lists: by the names of their elements, or by their places if the
-// lists have the same length. false: the values are compared as a whole.
+// members are the members of two objects, by name, or of two lists: by the names of their elements, or by their places
+// if the lists have the same length. false: the values are compared as a whole.
 func members(was, is any) (before, after map[string]any, ok bool) {
 	before, ok = was.(map[string]any)
 	if after, both := is.(map[string]any); ok && both {

@@ -162,7 +162,7 @@ func changedParts(a, b []*resource.Part) (domains []string) {
 	return domains
 }
 
-// sharedParts are those of no domain, which come first: parts are in the order of their IDs.
+// sharedParts are the parts without a domain, which come first: parts are in the order of their IDs.
 func sharedParts(list []*resource.Part) []*resource.Part {
 	n := slices.IndexFunc(list, func(p *resource.Part) bool { return p.ID != "" })
 	if n < 0 {

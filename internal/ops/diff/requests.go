@@ -87,7 +87,7 @@ func (c *comparison) compare(s *scene) error {
 	return nil
 }
 
-// entrances are those of a table in the last of the sides that has some.
+// entrances are the requests that enter a table, in the last of the sides that has some.
 func entrances(table resource.Name, sides ...side) (list []request.Request) {
 	for i := len(sides) - 1; i >= 0 && len(list) == 0; i-- {
 		list = sides[i].Entrances(table)

@@ -28,7 +28,7 @@ type scene struct {
 // nameOf is a resource's name on its Gateway.
 func nameOf(key resource.Key) resource.Name { return resource.Name{Type: key.Type, Name: key.Name} }
 
-// scenes are those of the Gateways with tables, listeners or backends that differ, in order.
+// scenes are the scenes of the Gateways with tables, listeners or backends that differ, in order.
 func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedListener, moves []move) []*scene {
 	of := map[model.ObjectRef]*scene{}
 	at := func(gateway model.ObjectRef) *scene {
@@ -59,8 +59,8 @@ func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedL
 	return list
 }
 
-// dialects are those of a Gateway's proxies without the edits and with them. If a Gateway comes or leaves, both are the
-// one that is known.
+// dialects are the dialects of a Gateway's proxies without the edits and with them. If a Gateway comes or leaves, both
+// are the one that is known.
 func (d *Differ) dialects(v flow.View, gateway model.ObjectRef) (was, is dataplane.Dialect) {
 	old, _ := flow.Before(v, d.world.Plan.Gateways, gateway)
 	edited, _ := flow.Get(v, d.world.Plan.Gateways, gateway)

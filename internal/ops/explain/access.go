@@ -12,7 +12,7 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// Access is who may ask a backend for what, at each place from which requests go to it.
+// Access is who may ask a backend for what, at each place that sends requests to it.
 type Access struct {
 	Backend string        `json:"backend"` // "XBackend shop/tools"
 	Places  []AccessPlace `json:"places,omitempty"`

@@ -91,7 +91,7 @@ func (q *asked) behind(w *way, l model.ListenerKey, winner, loser request.Tried)
 	return gateway.Behind(first, later)
 }
 
-// order is the precedence of a route in its domain: that of its site there, or at a wider one.
+// order is the precedence of a route in its domain, by its entry there or in a wider domain.
 func (q *asked) order(w *way, l model.ListenerKey, t request.Tried) (string, bool) {
 	place, found := q.place(t.Rule)
 	if !found {

@@ -18,7 +18,8 @@ type Policy struct {
 	From  string `json:"from"`            // who states it: "TrafficPolicy shop/web-t, on the route"
 	// Over is what it counts in place of, the nearest first.
 	Over []PolicyLost `json:"over,omitempty"`
-	// Words are what the feature tells besides: of an element of a list on its first field, else on that of the feature.
+	// Words are further notes of the feature: about a list's element they stand on its first field, else on the
+	// feature's.
 	Words []string `json:"words,omitempty"`
 	// Instead is why requests are answered with an error in place of it.
 	Instead string `json:"instead,omitempty"`

@@ -32,7 +32,7 @@ type Story struct {
 	Closed   string `json:"closed,omitempty"`  // why the connection ends without an answer
 	Refused  string `json:"refused,omitempty"` // why the proxy answers before it looks for a route
 
-	// Decisions are those of each level of access policies, for a request of an agent.
+	// Decisions are the decisions of each level of access policies, for a request of an agent.
 	Decisions []request.Decision `json:"decisions,omitempty"`
 
 	Rules    []Rule    `json:"rules,omitempty"` // that take it: one, or none

@@ -189,7 +189,7 @@ func (l Live) text(now time.Time) string {
 	}
 }
 
-// by tells by which proxies something is acknowledged. One that has not all of the route table may have that, if it was
+// by names the proxies that acknowledged something. One that has not all of the route table may have that, if it was
 // there before.
 func (l Live) by() string {
 	named, late := l.names(true), l.names(false)

@@ -24,7 +24,7 @@ import (
 // name that is mistyped.
 const makesLedger = "makes-ledger"
 
-// making marks a command as one that makes the ledger's file.
+// making marks a command that makes the ledger's file.
 func making(cmd *cobra.Command) *cobra.Command {
 	cmd.Annotations = map[string]string{makesLedger: "yes"}
 	return cmd

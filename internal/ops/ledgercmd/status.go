@@ -217,7 +217,7 @@ func printGone(w io.Writer, list []ledger.Status) error {
 	return nil
 }
 
-// where says in which clusters and Gateways an object is how far, in one line.
+// where says in one line how far an object is in its clusters and Gateways.
 func where(s ledger.Status, p ledger.Progress) string {
 	if len(p.Words) > 0 {
 		return model.Plain(strings.Join(p.Words, "; "))

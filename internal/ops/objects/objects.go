@@ -40,7 +40,7 @@ func New(w *world.World, older func() map[model.ObjectRef]string) *Objects {
 // Run stamps what every turn changes, until ctx is done.
 func (o *Objects) Run(ctx context.Context) error { return o.stamps.follow(ctx, o.world) }
 
-// endpoints are those of all objects of a kind; nil if objects of the kind have none.
+// endpoints are the endpoint counts of all objects of a kind; nil if objects of the kind have none.
 func (o *Objects) endpoints(v flow.View, kind model.Kind) map[model.ObjectRef]string {
 	if k := o.world.Sources.Catalog.Of(kind); k == nil || k.Sliced == nil {
 		return nil
