@@ -15,7 +15,7 @@ const Manager = "cardea-ledger"
 // `v:"x"` or "i:0" an item of a list; below it, {} is all of it, and "." the map or item itself.
 type fields map[string]any
 
-// entry is who owns fields of an object.
+// entry is a field manager of an object, with the fields that it owns.
 type entry struct {
 	manager, version, subresource string
 	apply                         bool

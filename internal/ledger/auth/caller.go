@@ -72,8 +72,8 @@ func unknown(message, fix string) error {
 	return &ledger.Error{Code: ledger.Unknown, Message: message, Fix: fix}
 }
 
-// Caller is who makes a request. The error is of code Unknown if that is nobody known, and Unavailable if who would
-// know can't be asked.
+// Caller identifies the sender of a request. The error is of code Unknown if that is nobody known, and Unavailable if
+// who would know can't be asked.
 func (c *Callers) Caller(r *http.Request) (ledger.Caller, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {

@@ -142,7 +142,7 @@ func (v *verifier) caller(ctx context.Context, token string) (ledger.Caller, err
 	return c, nil
 }
 
-// reason is what may be told of why a token was not taken.
+// reason is why a token was not taken, as far as its sender may know.
 func reason(err error) string {
 	text := strings.TrimPrefix(err.Error(), "oidc: ")
 	switch {

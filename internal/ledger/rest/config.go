@@ -43,7 +43,7 @@ type Config struct {
 
 // Callers knows who asks, and what they may do.
 type Callers interface {
-	// Caller is who makes a request; an error of code Unknown if that is nobody known.
+	// Caller identifies the sender of a request; an error of code Unknown if that is nobody known.
 	Caller(r *http.Request) (ledger.Caller, error)
 	May(ctx context.Context, c ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error)
 	// MayAny tells whether a caller may have one of some permissions for some object.

@@ -115,7 +115,7 @@ func (s *server) confine(ctx huma.Context, next func(huma.Context)) {
 	}
 }
 
-// problem is how an error travels. Causes that are not a user's business are logged, and left out.
+// problem is an error as the body of an answer. Causes that are not a user's business are logged, and left out.
 func (s *server) problem(ctx context.Context, err error) *wire.Problem {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p

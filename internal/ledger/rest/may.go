@@ -25,7 +25,7 @@ type Guard struct {
 	Log    *slog.Logger
 }
 
-// Attempt is who tries something.
+// Attempt is a caller's request to do something.
 type Attempt struct {
 	Caller  ledger.Caller
 	Request string // "PUT /ledger/v1/..."

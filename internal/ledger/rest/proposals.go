@@ -50,7 +50,7 @@ func proposals(s *server, api huma.API) {
 			"answer the same change."}, s.commitProposal)
 }
 
-// proposer is who makes previews of proposals.
+// proposer returns the maker of proposals' previews; an error if there is none.
 func (s *server) proposer() (Proposer, error) {
 	if s.Proposer == nil {
 		return nil, &ledger.Error{Code: ledger.NotAsked, Message: "this server can't make previews of proposals",

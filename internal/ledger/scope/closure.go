@@ -75,7 +75,7 @@ type world struct {
 	chosen   []ledger.Key                // with targetSelectors
 }
 
-// object is what counts of an object.
+// object has the parts of an object that links between objects depend on.
 type object struct {
 	names     []ledger.Key // in references that lead down
 	labels    map[string]string

@@ -9,7 +9,7 @@ import (
 // in that order, lower ranks first. If one of them waits for a lower rank, so do all after it that are of the same
 // change and the same time. So waiting rows are passed over in one step for each change, however many objects that has.
 
-// turn is where the rows of a change begin that are due at a time.
+// turn is the start of the rows of one change that are due at one time.
 type turn struct{ due, change int64 }
 
 // claimStatement takes the first rows that wait for nothing in a window that begins at a turn. Both parts of it use an
