@@ -37,7 +37,7 @@ type Previewer struct {
 	Ledger ledger.Ledger
 	// Reads tells whether Cardea reads objects of a kind; others change nothing in proxies.
 	Reads func(ledger.Key) bool
-	// Of lists the Cardeas that serve a target.
+	// CardeasOf lists the Cardeas that serve a target.
 	Of  func(ctx context.Context, target string) ([]Asked, error)
 	Log *slog.Logger // of what went wrong with a Cardea that was asked; nil: none
 }
