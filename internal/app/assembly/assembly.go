@@ -1,8 +1,8 @@
 // Package assembly puts together the parts that every Cardea runs, wherever its objects come from: the graph, what
 // feeds the proxies, what answers questions, and the admin API.
 //
-// It owns which parts there are, and what each is told of the others. It must never know where objects are read, nor
-// who starts proxies: standalone and server say that, and add their own parts. Start reading at New.
+// It owns which parts there are, and what each knows of the others. It must never know where objects are read, nor who
+// starts proxies: standalone and server say that, and add their own parts. Start reading at New.
 package assembly
 
 import (
@@ -29,13 +29,13 @@ import (
 	"cardea.dev/cardea/internal/source/lastgood"
 )
 
-// Config is what the parts are told.
+// Config is what the parts need.
 type Config struct {
 	World   *world.World
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // NewMetrics makes one
 
-	// Identify tells who a proxy is that connects.
+	// Identify finds the identity of a proxy that connects.
 	Identify func(context.Context) (xds.Claim, error)
 	Limits   xds.Limits // of a Gateway's proxies
 	// Files is where proxies that read files find them, and Sync how long after a write each has read it.
@@ -45,13 +45,13 @@ type Config struct {
 	Reach fetch.Reach
 
 	// Explain, Diff and Admin say what the source of the objects knows: who locates objects, which edits it would not
-	// take, what is wrong, where the API listens. What the other parts know is filled in.
+	// take, what is wrong, where the API listens. New fills in what the other parts know.
 	Explain explain.Config
 	Diff    diff.Config
 	Admin   admin.Config
-	// Older, if not nil, tells of which objects a newer version was not taken, so that an older one serves, and why.
+	// Older, if not nil, returns the objects that serve in an older version because a newer one was not taken, and why.
 	Older func() map[model.ObjectRef]string
-	// Counted are the findings for metrics, if those of the API cost too much; nil: Admin.Findings.
+	// Counted returns the findings for metrics, if the API's findings cost too much; nil: Admin.Findings.
 	Counted func() []admin.Finding
 }
 
@@ -115,8 +115,8 @@ func New(c Config) (p *Parts, err error) {
 	return p, nil
 }
 
-// after runs a part when another one is ready. What a restart does not know yet is not published: proxies keep what
-// they have until then.
+// after runs a part when another one is ready. So nothing is published after a restart before documents were fetched:
+// proxies keep what they have until then.
 func after(ready <-chan struct{}, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {

@@ -7,7 +7,7 @@ import (
 	"cardea.dev/cardea/internal/deliver/xds"
 )
 
-// older tells of which objects an older version serves: a newer one was not taken, or can't be used, or the proxies
+// older returns the objects that serve in an older version: a newer one was not taken, or can't be used, or the proxies
 // refused it and keep what they accepted before.
 func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
 	return func() map[model.ObjectRef]string {

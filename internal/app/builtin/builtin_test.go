@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/core/policycrd"
 )
 
-// TestDisable is complaint 5 (no way out of an inherited setting): whatever a broader policy states, a narrower one can
-// turn off, by one field.
+// TestDisable checks that a narrower policy can turn off, by one field, whatever a broader policy states: else there is
+// no way out of an inherited setting.
 func TestDisable(t *testing.T) {
 	declared, err := policycrd.Of(Plugins())
 	if err != nil {

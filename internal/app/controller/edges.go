@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/internal/translate/gateway"
 )
 
-// edges are the parts that speak with the API server, but for the one that runs proxies.
+// edges are the parts that speak with the API server, except the one that runs proxies.
 type edges struct {
 	objects   *kube.Edge
 	tokens    *tokenreview.Reviewer
@@ -25,7 +25,7 @@ type edges struct {
 	statuses  *status.Status
 }
 
-// newEdges makes them. What the cluster has of APIs becomes a part of the environment as it is found.
+// newEdges makes them. The APIs that are found in the cluster become a part of the environment.
 func newEdges(
 	o Options, cluster *rest.Config, w *world.World, environment model.Environment, metrics *assembly.Metrics,
 ) (e edges, err error) {

@@ -20,8 +20,8 @@ type reviewer interface {
 }
 
 // identify authenticates a stream by its token alone, and then finds the Gateway: the one that the proxy's node names,
-// if the token is of that Gateway's ServiceAccount and, where it is bound to a pod, of the pod that the node names. So
-// nothing is read from strangers, and a proxy can read its own Gateway and no other.
+// if the token belongs to that Gateway's ServiceAccount and, where it is bound to a pod, to the pod that the node
+// names. So nothing is read from strangers, and a proxy can read its own Gateway and no other.
 func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 	return func(ctx context.Context) (xds.Claim, error) {
 		token, err := bearer(ctx)

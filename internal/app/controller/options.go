@@ -28,12 +28,12 @@ type Options struct {
 	Kubeconfig, Context string // "" is the cluster that this program runs in, else what kubectl would use
 
 	Namespace string // of this program: the authority's Secret and the Service are there
-	Service   string // by which proxies reach the xDS server
+	Service   string // the xDS server, for proxies
 	XDSPort   int32  // of the Service
-	XDS       string // host:port at which the xDS server listens
+	XDS       string // host:port where the xDS server listens
 	Image     string // of proxies, if no DataPlane sets one; "": that of their data plane
-	// PickerImage is the image of this program, of which the pickers of InferencePools are run that name none; "": none
-	// are run.
+	// PickerImage is the image of this program. It runs the pickers of InferencePools that name no picker; "": none are
+	// run.
 	PickerImage string
 
 	Budgets       model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
@@ -70,7 +70,7 @@ type LedgerOptions struct {
 	Cluster   string // the cluster's name in the ledger
 }
 
-// serverName is the DNS name by which proxies reach the xDS server. The server's certificate has it.
+// serverName is the DNS name of the xDS server for proxies. The server's certificate has it.
 func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".svc" }
 
 // SecretName is the name of the Secret of the certificate authority for xDS.

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/deliver/kube/epp"
 )
 
-// pickerAdmin tells where the admin API is of the picker that is run for a pool: that of the first pod of its Service
-// that is ready; false if none is. Several replicas know different things: one of them is asked.
+// pickerAdmin tells where a pool's picker has its admin API: on the first pod of its Service that is ready; false if
+// none is. Several replicas know different things: one of them is asked.
 func pickerAdmin(g *flow.Graph, p *plan.Plan) func(pool model.ObjectRef) (base string, ok bool) {
 	return func(pool model.ObjectRef) (base string, ok bool) {
 		g.View(func(v flow.View) {

@@ -123,8 +123,8 @@ func (o Options) deployment(w *world.World, environment model.Environment) proxi
 	}
 }
 
-// reach is where documents are fetched from that policies name. apiServer is the address at which this program has
-// rights of its own.
+// reach says which addresses the documents that policies name may be fetched from. apiServer is the address at which
+// this program has rights of its own.
 func (o Options) reach(apiServer string) fetch.Reach {
 	r := fetch.Reach{ClusterDomain: o.ClusterDomain, Except: slices.Concat(fetch.OwnMachine, o.FetchExcept)}
 	host := apiServer
@@ -147,8 +147,8 @@ func saveMemory(ctx context.Context, proxies *xds.Server) error {
 	return nil
 }
 
-// ready: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller
-// configuration.
+// ready tells whether the cluster's objects were read, and published to proxies that connect. So a restart never pushes
+// a smaller configuration.
 func ready(edge *kube.Edge, proxies *xds.Server) (bool, string) {
 	if !edge.State().Synced {
 		return false, "the cluster's objects have not been read yet"

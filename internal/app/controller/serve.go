@@ -15,7 +15,7 @@ import (
 )
 
 // connectionAge is how long a proxy is served before it has to connect again and to authenticate again. After it, a
-// token that was stolen, or whose pod is deleted, is of no use. A proxy that connects again is sent only what differs,
+// stolen token is of no use, nor is the token of a deleted pod. A proxy that connects again is sent only what differs,
 // which is nothing.
 const connectionAge = 30 * time.Minute
 

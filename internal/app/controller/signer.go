@@ -17,8 +17,8 @@ import (
 // IdentitySecretName is the name of the Secret of the certificate authority for workloads' identities.
 func IdentitySecretName(service string) string { return service + "-identity" }
 
-// identityTimes are those of the authority for workloads' identities. A step is longer than the life of a certificate:
-// when an authority is dropped, none is in use that it has signed.
+// identityTimes are the times of the authority for workloads' identities. A step is longer than the life of a
+// certificate: when an authority is dropped, none is in use that it has signed.
 var identityTimes = certs.Times{
 	Authority: certs.DefaultTimes.Authority, Server: certs.DefaultTimes.Server, Step: identity.MaxLife * 3 / 2,
 }

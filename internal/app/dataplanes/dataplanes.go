@@ -1,7 +1,7 @@
 // Package dataplanes is the list of the data planes that the program has.
 //
-// It owns the list and nothing else: whoever puts the program together takes it from here and passes it on. It must
-// never know what is done with a data plane. A new one is one more line in All.
+// It owns the list and nothing else: the package that assembles the program takes it from here and passes it on. It
+// must never know what is done with a data plane. A new one is one more line in All.
 package dataplanes
 
 import (

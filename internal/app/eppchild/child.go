@@ -81,7 +81,7 @@ func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd,
 	}
 }
 
-// tell tells the picker what changed. What can't be written is written before the next start.
+// tell tells the picker what changed. A file that can't be written is written before the next start.
 func (c *child) tell(is told, log *slog.Logger) {
 	c.filed.Lock()
 	defer c.filed.Unlock()
@@ -153,7 +153,8 @@ func (c *child) serves(ctx context.Context, client *http.Client) (at netip.AddrP
 	}
 }
 
-// level is the level that a line of a picker's log has. What is no line of its log says why it ends.
+// level is the level that a line of a picker's log has. A line without a level is not from its log: it says why the
+// picker ends.
 func level(line string) (level slog.Level) {
 	_, rest, found := strings.Cut(line, " level=")
 	word, _, _ := strings.Cut(rest, " ")

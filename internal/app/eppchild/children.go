@@ -173,7 +173,7 @@ func (c *Children) States() map[model.ObjectRef]process.State {
 	return states
 }
 
-// Metrics are those of a pool's picker, as text for Prometheus; false if none serves.
+// Metrics are the metrics of a pool's picker, as text for Prometheus; false if none serves.
 func (c *Children) Metrics(ctx context.Context, pool model.ObjectRef) ([]byte, bool, error) {
 	admin, serves := c.Admin(pool)
 	if !serves {

@@ -17,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/epp/rewrite"
 )
 
-// pools follows which pools need a picker, and what their pickers are told. One goroutine uses it.
+// pools follows which pools need a picker, and what their pickers read. One goroutine uses it.
 type pools struct {
 	pickers    *flow.Follower[model.ObjectRef, plan.Picker]
 	backends   *flow.Follower[plan.BackendKey, model.Backend]
@@ -58,7 +58,8 @@ func (p *pools) stop() {
 	p.secrets.Stop()
 }
 
-// read takes what changed up to v, and returns the pools whose pickers begin, end, or are told something else.
+// read takes what changed up to v, and returns the pools with a picker that begins, ends, or has something else to
+// read.
 func (p *pools) read(v flow.View) map[model.ObjectRef]bool {
 	changed := map[model.ObjectRef]bool{}
 	for c := range p.pickers.Changes(v) {

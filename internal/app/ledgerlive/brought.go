@@ -11,18 +11,19 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// An edit of an object may break others: a Gateway's listener, without the Secret of its certificate. What Cardea says
-// of it is a finding on the other object. An error is attributed to a change if it came between two looks in which the
-// graph took this change and nothing else but answers of proxies. If it took more, the error is attributed to none.
+// An edit of an object may break others: a Gateway's listener, without the Secret of its certificate. Cardea reports
+// that as a finding on the other object. An error is attributed to a change if it came between two looks while the
+// graph took only this change and answers of proxies. If it took more, the error is attributed to none.
 
-// looked is up to where errors were looked at, and to which changes they are attributed. Only look uses it.
+// looked is the point up to which errors were looked at, and the changes that they are attributed to. Only look uses
+// it.
 type looked struct {
 	errors  *world.FindingFollower
 	until   flow.Rev
 	brought map[int64][]model.Finding // by change, as long as one of them stands
 }
 
-// news are the errors that came since the last look. The first look has none: nobody knows whose they are.
+// news are the errors that came since the last look. The first look has none: nobody knows which changes brought them.
 func (l *looked) news(v flow.View) (list []model.Finding, from flow.Rev) {
 	from, l.until = l.until, v.Rev()
 	come, _ := l.errors.Changes(v)
@@ -70,7 +71,7 @@ func isWrong(f model.Finding) bool {
 	return f.Severity == model.Error && !strings.HasSuffix(f.Reason, "Pending")
 }
 
-// forget forgets changes of whose errors none stands any more.
+// forget drops the changes that have no error left.
 func (l *look) forget() {
 	for number, list := range l.brought {
 		if !slices.ContainsFunc(list, l.stands) {

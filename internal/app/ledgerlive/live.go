@@ -1,18 +1,19 @@
 // Package ledgerlive tells a ledger what became of its changes in the proxies of this Cardea: which generation of an
 // object they acknowledged, or refused, and in which words.
 //
-//	feed --Fed--> pending --(each turn of the graph)--> acknowledged or refused --Report--> ledger
+//	feed --feed--> pending --(each turn of the graph)--> acknowledged or refused --Report--> ledger
 //
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
-// object that Cardea itself does not accept, or finds errors in, is refused in Cardea's words; so is one whose change
-// brought errors of others (brought.go), and one of which a proxy refused a part. What a proxy refused of another
-// object is an answer, too. A Gateway without proxies is waited for, and the ledger is told so. What was refused, or
-// waits for proxies, is looked at again in each turn: when what was in its way is gone, it is live.
+// object is refused, in Cardea's words, if Cardea itself does not accept it or finds errors in it, or if its change
+// brought errors of others (brought.go). It is refused, too, if a proxy refused a part of it. A refusal of another
+// object counts as an answer of the proxy, too. A Gateway without proxies is waited for, and the ledger is told so.
+// Objects that were refused, or wait for proxies, are looked at again in each turn: when the obstacle is gone, they are
+// live.
 //
-// It owns which generations are pending, and that this Cardea has its name in the ledger: nothing is told before that.
-// It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
-// Fed may be called from any goroutine; Run is the one that looks. Start reading at Tracker.look.
+// It owns which generations are pending, and that this Cardea has its name in the ledger: it reports nothing before
+// that. It must never know databases or HTTP. Work is done per pending object and turn, and for findings that change.
+// Any goroutine may feed it; Run is the one that looks. Start reading at look.go.
 package ledgerlive
 
 import (
@@ -40,7 +41,7 @@ type Config struct {
 	World   *world.World
 	Ledger  ledger.Work
 	Target  string // which this Cardea reads
-	Cluster string // the name by which it reports
+	Cluster string // the name that it reports under
 	Proxies Proxies
 	// Untaken says why an object's newest version did not go into the graph; "" if it did, or is about to.
 	Untaken func(model.ObjectRef) string
@@ -60,7 +61,7 @@ type Tracker struct {
 	looked
 }
 
-// holdUp is an object of which something was refused, or that waits for proxies, and what the ledger was told of it.
+// holdUp is an object that was refused, perhaps in part, or that waits for proxies, and what the ledger was told of it.
 type holdUp struct {
 	ledger.Object
 	rows []ledger.Live
@@ -158,7 +159,7 @@ func (t *Tracker) round(ctx context.Context) (left, all int) {
 		if slices.Equal(rows, told[ref].rows) {
 			continue
 		}
-		// All of an object is told at once: what is told of it later counts instead.
+		// All rows of an object are reported at once: a later report of it counts instead.
 		if len(list)+len(rows) > reported && !t.tell(ctx, list) {
 			return len(asked), len(asked)
 		} else if len(list)+len(rows) > reported {
@@ -218,7 +219,7 @@ func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[mode
 	return len(t.pending)
 }
 
-// look decides about objects in one View: what is to be reported of those that are live, refused or wait for proxies.
+// look decides about objects in one View: the rows to report of objects that are live, refused or waiting for proxies.
 func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.ObjectRef][]ledger.Live {
 	for {
 		decided := map[model.ObjectRef][]ledger.Live{}

@@ -53,8 +53,8 @@ func (l *look) everywhere() map[model.ObjectRef]atGateway {
 	return l.at
 }
 
-// everything is what all proxies said of all that there is: done if they acknowledged or refused it. Of a Gateway, only
-// its own proxies are asked. What waits for proxies to connect is told, too.
+// everything is what all proxies said of all that there is: done if they acknowledged or refused it. For a Gateway,
+// only its own proxies count. The rows also say where an object waits for proxies to connect.
 func (l *look) everything(ref model.ObjectRef) (rows []ledger.Live, done bool) {
 	proxies, waits := 0, []string(nil)
 	for gateway, at := range l.everywhere() {
@@ -121,7 +121,8 @@ func (l *look) answers(ref model.ObjectRef) (rows []ledger.Live, done bool) {
 	return l.everything(ref)
 }
 
-// refused are the Gateways whose proxies refused an object that is no route, as it is now, in their words.
+// refused are the Gateways with proxies that refused the present version of an object that is no route, with their
+// words.
 func (l *look) refused(ref model.ObjectRef) (rows []ledger.Live) {
 	out := l.World.Outputs
 	for _, gateway := range l.gateways {
@@ -157,8 +158,8 @@ func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
 	return words
 }
 
-// wrong says what is wrong with an object, as Cardea found it: why it is not accepted, or any error, because of which
-// it does not do what it states though proxies have it. What rows tell in a proxy's words is not told again.
+// wrong says what is wrong with an object, as Cardea found it: why it is not accepted, or any error that keeps it from
+// doing what it states though proxies have it. It does not repeat what rows tell in a proxy's words.
 func (l *look) wrong(ref model.ObjectRef, condition string, rows []ledger.Live) string {
 	var why []string
 	for _, f := range l.World.Reported(l.View, ref) {

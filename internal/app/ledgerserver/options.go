@@ -37,7 +37,7 @@ type Options struct {
 	// Kubernetes lets callers of a cluster be known by their tokens, and do what they may do there.
 	Kubernetes                    bool
 	Kubeconfig, Context, Audience string
-	// KubernetesTargets are the targets for which that counts.
+	// KubernetesTargets are the targets that this counts for.
 	KubernetesTargets []string
 	// KubernetesAdmins has those administer the ledger who may do so by the cluster's RBAC.
 	KubernetesAdmins bool

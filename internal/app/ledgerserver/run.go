@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// metrics are those of the server.
+// metrics are the metrics of the server.
 type metrics struct {
 	*prometheus.Registry
 	unknown prometheus.Counter

@@ -14,7 +14,7 @@ import (
 
 // Options say what to build.
 type Options struct {
-	With   []Module  // whose features the program has besides Cardea's own
+	With   []Module  // modules with features, besides Cardea's own
 	Cardea Module    // the module of Cardea itself
 	Output string    // the program's file
 	Log    io.Writer // what the Go command says while it works

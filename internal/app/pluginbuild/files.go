@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// name is that of a package in main.go.
+// name is the name of a package in main.go.
 func name(i int) string { return fmt.Sprintf("plugin%d", i) }
 
 // mainFile is the program.

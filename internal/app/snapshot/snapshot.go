@@ -51,7 +51,7 @@ type Cluster struct {
 	lookedUp map[model.ObjectRef]bool
 }
 
-// Open reads a cluster. What the user may not read is in Unread; an error says why nothing could be read.
+// Open reads a cluster. Unread lists what the user may not read; an error says why nothing could be read.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	config, namespace, err := kubeclient.Kubeconfig(o.Kubeconfig, o.Context)
 	if err != nil {
@@ -61,7 +61,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	// As server has it by default, but for the families of IP of the cluster's pods, which are not known here.
+	// These are the defaults of the controller, without the IP families of the cluster's pods, which are not known
+	// here.
 	w := world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log,
 		Environment: model.Environment{
@@ -86,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Namespace is that of the kubeconfig's context.
+// Namespace is the namespace of the kubeconfig's context.
 func (c *Cluster) Namespace() string { return c.namespace }
 
 // Unread says what could not be read, a sentence for each kind.
@@ -97,8 +98,7 @@ func (c *Cluster) Unread() (list []string) {
 	return list
 }
 
-// doubtful says of an error that it may be none: it names an object that could not be read, or a kind of which none
-// could.
+// doubtful tells whether an error may be none: it names an object, or a whole kind, that could not be read.
 func (c *Cluster) doubtful(f model.Finding) bool {
 	return slices.ContainsFunc(c.unread, func(u kube.Unread) bool {
 		if u.Objects == nil {
@@ -110,7 +110,8 @@ func (c *Cluster) doubtful(f model.Finding) bool {
 	})
 }
 
-// applied is what would be read of objects that are applied. What was looked up is known.
+// applied is what would be read of objects that are applied. Objects that were looked up are known, whether they exist
+// or not.
 func (c *Cluster) applied(v flow.View, objects []input.Content) (read []input.Content, unknown []model.ObjectRef) {
 	read, unknown = c.edge.Applied(v, objects)
 	return read, slices.DeleteFunc(unknown, func(ref model.ObjectRef) bool { return c.lookedUp[ref] })

@@ -85,8 +85,8 @@ func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error
 	return errors, err
 }
 
-// readable returns an error if something of a folder can't be read, or has a mistake because of which it is left out: a
-// policy that is left out protects nothing.
+// readable returns an error if something of a folder can't be read, or is left out because of a mistake: a policy that
+// is left out protects nothing.
 func readable(o Options) error {
 	_, folder, err := load(o)
 	if err != nil {
@@ -102,12 +102,12 @@ func readable(o Options) error {
 	return fmt.Errorf("the folder has mistakes, and with --strict nothing starts:\n%s", strings.Join(list, "\n"))
 }
 
-// unread are the problems of a folder because of which what it states is not known, or is left out.
+// unread are the problems of a folder that hide what it states, or leave it out.
 func unread(folder *files.Folder) []files.Problem {
 	return slices.Concat(mistakes(folder.Problems()), lost(folder))
 }
 
-// lost are links to what does not exist that may be of folders. Who serves a folder is only warned of them.
+// lost are links to what does not exist that may be of folders. A Cardea that serves a folder only warns of them.
 func lost(folder *files.Folder) (list []files.Problem) {
 	for _, link := range folder.Lost() {
 		list = append(list, files.Problem{File: link, Message: files.LostLink})
@@ -115,7 +115,7 @@ func lost(folder *files.Folder) (list []files.Problem) {
 	return list
 }
 
-// mistakes are those problems because of which something is left out, or is not as it was written last.
+// mistakes are those problems that leave something out, or keep it as it was before it was written last.
 func mistakes(problems []files.Problem) []files.Problem {
 	return slices.DeleteFunc(problems, func(p files.Problem) bool { return p.Severity != model.Error || p.Closes })
 }

@@ -26,7 +26,7 @@ func (p *proxies) connections(backend resource.Key) (dataplane.Connections, bool
 	return how.Connections(answer), err == nil
 }
 
-// metrics are those of a Gateway's proxy, as text for Prometheus; false if it does not run.
+// metrics are the metrics of a Gateway's proxy, as text for Prometheus; false if it does not run.
 func (p *proxies) metrics(ctx context.Context, gateway model.ObjectRef) ([]byte, bool, error) {
 	how, ok := p.child(gateway)
 	if !ok {

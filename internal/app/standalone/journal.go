@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// journal logs what findings about objects come and go, and where Gateways serve. What is wrong with the folder itself
-// package files logs.
+// journal logs what findings about objects come and go, and where Gateways serve. Package files logs what is wrong with
+// the folder itself.
 type journal struct {
 	world *world.World
 	// locate makes what finds an object in the folder, for one turn.
@@ -22,8 +22,8 @@ type journal struct {
 	log    *slog.Logger
 }
 
-// manyLines is how many lines of one kind a turn logs at most: what thousands of objects have in common is told by a
-// few, and by their number.
+// manyLines is how many lines of one kind a turn logs at most: if thousands of objects have the same finding, a few of
+// them and their number are enough.
 const manyLines = 20
 
 // run logs until ctx is done.

@@ -23,7 +23,7 @@ import (
 	"cardea.dev/cardea/internal/source/validcache"
 )
 
-// newSource opens what the objects are read from. Whoever gets it calls end when nothing of it runs any more.
+// newSource opens what the objects are read from. The caller calls end when nothing of it runs any more.
 func newSource(ctx context.Context, o Options, w *world.World) (objects source, end func() error, err error) {
 	if o.Ledger.URL == "" {
 		folder, err := newFolder(o, w, nil)
@@ -90,7 +90,7 @@ func place(address string) string {
 	return address
 }
 
-// servedByProxies returns an error if a target is not one whose objects a Cardea reads by itself.
+// servedByProxies returns an error unless it is Cardeas themselves that read the objects of a target.
 func servedByProxies(ctx context.Context, l ledger.Registry, name string) error {
 	targets, err := l.Targets(ctx)
 	if err != nil {
@@ -108,7 +108,8 @@ func servedByProxies(ctx context.Context, l ledger.Registry, name string) error 
 	return fmt.Errorf("the ledger has no target %s", name)
 }
 
-// Problems are those of the feed, as those of a folder. What of a ledger has a place is a change.
+// Problems are the problems of the feed, in the form of a folder's problems. The change that made an object takes the
+// place of its file.
 func (s *ledgerSource) Problems() (list []files.Problem) {
 	for _, p := range s.Feed.Problems() {
 		list = append(list, files.Problem{File: changed(p.Change), Object: p.Object, Ref: p.Ref, Field: p.Field,
@@ -122,7 +123,7 @@ func (s *ledgerSource) Problems() (list []files.Problem) {
 	return list
 }
 
-// Older are the objects of which an older version serves than the one in the ledger.
+// Older are the objects that serve in an older version than the one in the ledger, with why.
 func (s *ledgerSource) Older() map[model.ObjectRef]string {
 	older := map[model.ObjectRef]string{}
 	for _, p := range s.Feed.Problems() {

@@ -31,10 +31,10 @@ type Options struct {
 	// Pickers: a picker runs for each InferencePool that names none, as `PickerProgram picker`. "" is this executable.
 	Pickers       bool
 	PickerProgram string
-	// TrustDomain is that of ServiceAccounts' SPIFFE IDs; "": model.DefaultTrustDomain.
+	// TrustDomain is the trust domain of ServiceAccounts' SPIFFE IDs; "": model.DefaultTrustDomain.
 	TrustDomain string
-	// Identities are those for which programs on this machine get certificates; IdentityBundle is the file that gets their
-	// ClusterTrustBundle, "" for none.
+	// Identities are the identities that programs on this machine get certificates for; IdentityBundle is the file that
+	// gets their ClusterTrustBundle, "" for none.
 	Identities     []workload.Identity
 	IdentityBundle string
 	Admin          string       // host:port of the admin API
@@ -43,12 +43,12 @@ type Options struct {
 	WorkDir        string       // for the proxies' sockets and bootstraps; "" makes a temporary one
 	// ConfigMapSync is the time between the steps of an edit of files that proxies read by themselves.
 	ConfigMapSync time.Duration
-	Strict        bool   // Run does not start with a folder of which something can't be read
+	Strict        bool   // Run does not start if something of the folder can't be read
 	AccessLog     string // the file that proxies log requests to; "": none
 	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
 	Log           *slog.Logger
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
-	// Beside, if not nil, tells Check what is wrong with the folder's objects where others are, too: those of a cluster.
+	// Beside, if not nil, tells Check what is wrong with the folder's objects beside other objects: those of a cluster.
 	Beside    func(context.Context, []input.Content) ([]model.Finding, error)
 	Unchecked bool // for tests: see gateway.Options
 	// machine: the proxies run on this machine, or would.
@@ -60,8 +60,8 @@ type Options struct {
 type LedgerOptions struct {
 	URL     string // a file, or postgres://...; "": none
 	KeyFile string // that Secrets are sealed with; "": the store's default
-	Target  string // whose objects are served; "": ledger.DefaultTarget
-	Name    string // by which this Cardea tells the ledger what is live; "": the host's name
+	Target  string // the target to serve; "": ledger.DefaultTarget
+	Name    string // this Cardea's name in the ledger; "": the host's name
 }
 
 // logger is the logger of the options; nil discards.

@@ -198,8 +198,8 @@ func (p *proxies) follow(ctx context.Context, ref model.ObjectRef, c *child) {
 	p.world.Graph.Apply("proxy serves", func(*flow.Batch) {}) // those that wait for it look again
 }
 
-// live has the Gateways whose proxies read files, and serve. It must not be called in a View: run opens one with mu
-// held.
+// live tells which Gateways have a proxy that reads files, and serves. It must not be called in a View: run opens one
+// with mu held.
 func (p *proxies) live() map[model.ObjectRef]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

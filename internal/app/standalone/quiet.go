@@ -15,9 +15,9 @@ const (
 	quietInterval = 20 * time.Millisecond // between checks
 )
 
-// quiet waits until a proxy whose Gateway is gone has given up its listeners, which its server tells it to, and has
-// answered every request: what else its clients hold are idle connections. It also returns if the proxy does not answer
-// (nothing can be in flight then), if that takes too long, or if ctx is done.
+// quiet waits until the proxy of a Gateway that is gone has given up its listeners, as its server tells it to, and has
+// answered every request: the connections that clients still hold are idle. It also returns if the proxy does not
+// answer (nothing can be in flight then), if that takes too long, or if ctx is done.
 func quiet(ctx context.Context, how dataplane.Child, adminSocket string) {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 type readiness struct {
 	world   *world.World
 	objects source
-	live    func() map[model.ObjectRef]bool // Gateways whose proxies read files, and serve
+	live    func() map[model.ObjectRef]bool // Gateways with a proxy that reads files, and serves
 	ready   atomic.Bool
 }
 

@@ -17,7 +17,7 @@ type source interface {
 	Loaded() bool
 	// Problems are what is wrong now, the weightiest first if nothing is loaded.
 	Problems() []files.Problem
-	// Older tells of which objects an older version serves, and why.
+	// Older returns the objects that serve in an older version, and why.
 	Older() map[model.ObjectRef]string
 	// locate makes what finds objects, for one question.
 	locate() where

@@ -48,8 +48,8 @@ func checkLength(dir string) error {
 	return nil
 }
 
-// checkPrivate refuses an existing folder that other users may enter, since whoever can open the sockets is trusted.
-// Its mode is not changed, since somebody else may need it.
+// checkPrivate refuses an existing folder that other users may enter, since any user who can open the sockets is
+// trusted. Its mode is not changed, since somebody else may need it.
 func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -92,7 +92,8 @@ func temporaryDir() (dir string, remove func() error, err error) {
 	}, nil
 }
 
-// sweep removes this user's work folders whose program has ended. Folders that can't be removed stay; they do no harm.
+// sweep removes this user's work folders once their program has ended. Folders that can't be removed stay; they do no
+// harm.
 func sweep(parent string) {
 	locks, _ := filepath.Glob(filepath.Join(parent, workPrefix+"*", lockName))
 	for _, path := range locks {

@@ -109,7 +109,7 @@ func (w *Watcher) round(ctx context.Context) map[model.ObjectRef]model.Unreached
 	return answers
 }
 
-// ask asks one picker; false if it does not answer. Why that is, whoever runs it tells.
+// ask asks one picker; false if it does not answer. The program that runs the picker reports the reason.
 func (w *Watcher) ask(ctx context.Context, pool model.ObjectRef) (model.Unreached, bool) {
 	base, serves := w.config.Admin(pool)
 	if !serves {
@@ -135,7 +135,7 @@ func read(told epp.Unreached) model.Unreached {
 	return u
 }
 
-// take writes what has changed. A turn in which nothing has is none.
+// take writes the answers that changed. If nothing changed, there is no turn.
 func (w *Watcher) take(answers map[model.ObjectRef]model.Unreached) {
 	same := len(answers) == len(w.known)
 	for pool, answer := range answers {

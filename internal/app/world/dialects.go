@@ -17,7 +17,7 @@ func (w *World) Dialect(name model.DataPlane) dataplane.Dialect {
 	return w.Dialects[max(i, 0)]
 }
 
-// DialectOf is that of a Gateway's proxies.
+// DialectOf is the dialect of a Gateway's proxies.
 func (w *World) DialectOf(v flow.View, gateway model.ObjectRef) dataplane.Dialect {
 	g, _ := flow.Get(v, w.Plan.Gateways, gateway)
 	return w.Dialect(g.DataPlane)
@@ -34,7 +34,7 @@ func (w *World) Mixed(v flow.View) bool {
 	return false
 }
 
-// names are those of the data planes.
+// names are the names of the data planes.
 func names(dialects []dataplane.Dialect) (list []model.DataPlane) {
 	for _, d := range dialects {
 		list = append(list, d.Name)
@@ -42,7 +42,7 @@ func names(dialects []dataplane.Dialect) (list []model.DataPlane) {
 	return list
 }
 
-// renderers are those of the features of policies.
+// renderers are the renderers of the features of policies, by data plane.
 func renderers(dialects []dataplane.Dialect) map[model.DataPlane]plan.Renderer {
 	all := map[model.DataPlane]plan.Renderer{}
 	for _, d := range dialects {
@@ -90,7 +90,7 @@ func render(g *flow.Graph, p plan.Plan, f *resource.Feedback, dialects []datapla
 	return out
 }
 
-// merge makes one collection of those of several dialects.
+// merge makes one collection of the collections of several dialects.
 func merge[K comparable, V any](
 	name string, list []resource.Outputs, of func(resource.Outputs) *flow.Collection[K, V],
 ) *flow.Collection[K, V] {

@@ -10,9 +10,9 @@ import (
 // Extension is a kind of object that a program reads besides those of package kinds, and what its objects mean.
 type Extension struct {
 	Kind *kind.Kind
-	// Meaning makes the reports on the objects of the kind; nil: nothing is told of them. It is called once, by New.
+	// Meaning makes the reports on the objects of the kind; nil: there are none. It is called once, by New.
 	Meaning func(in *kinds.Sources) plan.Reporter
-	// Features are those of a kind of policies.
+	// Features are the features of a kind of policies.
 	Features []*extend.Declared
 	// Definition is the CustomResourceDefinition that Cardea brings for the kind, in YAML; nil: others do.
 	Definition []byte
@@ -27,7 +27,7 @@ func Catalog(extensions ...Extension) *kind.Catalog {
 	return kinds.Catalog(more...)
 }
 
-// features are those of all kinds of policies.
+// features are the features of all kinds of policies.
 func features(extensions []Extension) (list []*extend.Declared) {
 	for _, e := range extensions {
 		list = append(list, e.Features...)

@@ -107,7 +107,7 @@ func (w *World) refusals(v flow.View) []model.Finding {
 	return list
 }
 
-// refusal is what is told of a refusal, if no report tells of it.
+// refusal is the finding about a refusal, if no report has it.
 func (w *World) refusal(key resource.RefusalKey, refusal resource.Refusal) (f model.Finding, is bool) {
 	of := key.Origin
 	return model.Finding{

@@ -10,7 +10,7 @@ import (
 )
 
 // FindingFollower tells one reader which findings come and go, as [flow.Follower] does: the work is that of the reports
-// that changed. What depends on the time (FindingsAt) is not among them. One goroutine may use it.
+// that changed. Findings that depend on the time (FindingsAt) are not among them. One goroutine may use it.
 type FindingFollower struct {
 	world   *World
 	reports []plan.ReportFollower // as Reports.Kinds

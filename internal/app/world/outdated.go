@@ -26,8 +26,8 @@ func outside(m model.Material, now time.Time) string {
 
 const day = 24 * time.Hour
 
-// notice is how long before its end a certificate is told of: 21 days; of one that is good for less than 63 days, which
-// something renews all the time, the last third.
+// notice is how long before its end a certificate is reported: 21 days, or the last third of its life if it is good for
+// less than 63 days: something renews such certificates all the time.
 func notice(life time.Duration) time.Duration { return min(21*day, life/3) }
 
 // untilThen is a time in whole days, or in hours where it is less than two.

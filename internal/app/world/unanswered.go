@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// unanswered tells of backends that nobody answers for, and of slices that have no effect. Who asks for findings looks
-// for them: so a change of endpoints costs no more for it.
+// unanswered tells of backends that nobody answers for, and of slices that have no effect. It runs only when somebody
+// asks for findings, so a change of endpoints costs nothing here.
 func (w *World) unanswered(v flow.View) (list []model.Finding) {
 	for key := range flow.All(v, w.Plan.Backends) {
 		list = append(list, w.noEndpoint(v, key)...)
@@ -39,7 +39,7 @@ func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) []model.Finding {
 	return slices.DeleteFunc(w.unanswered(v), func(f model.Finding) bool { return f.Object != ref })
 }
 
-// noEndpoint is what is told of a backend, if it is there and has no endpoint that is ready. A cluster makes the slices
+// noEndpoint is the finding about a backend that is there and has no endpoint that is ready. A cluster makes the slices
 // of a backend with a selector, even empty ones: so while it has none, nobody knows its endpoints yet.
 func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 	b, found := flow.Get(v, w.Plan.Backends, key)
@@ -76,8 +76,8 @@ func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 	}}
 }
 
-// noPicker is what is told of a picker that has no endpoint that is ready. That its Service is not there, the pool's
-// report says.
+// noPicker is the finding about a picker without an endpoint that is ready. If its Service is not there, the pool's
+// report says so.
 func (w *World) noPicker(v flow.View, key plan.BackendKey) []model.Finding {
 	of := key.Backend.Object
 	pool, _ := flow.Get(v, w.Plan.Backends, plan.BackendKey{Gateway: key.Gateway, Backend: model.BackendKey{Object: of}})
@@ -109,7 +109,7 @@ func (w *World) selects(v flow.View, ref model.ObjectRef) bool {
 }
 
 // Endpoints are how many endpoints are ready of each backend that requests are sent to, in the words of
-// model.EndpointsAnnotation. Of a hostname only the proxy knows.
+// model.EndpointsAnnotation. Backends with a hostname have none: only the proxy knows.
 func (w *World) Endpoints(v flow.View) map[model.ObjectRef]string {
 	counts := map[model.ObjectRef]map[int32]int{}
 	for key, b := range flow.All(v, w.Plan.Backends) {
@@ -137,7 +137,7 @@ func (w *World) Endpoints(v flow.View) map[model.ObjectRef]string {
 	return words
 }
 
-// byMessage sorts findings whose fields don't tell them apart; those that say the same are one.
+// byMessage sorts findings that only their object and message tell apart; those that say the same are one.
 func byMessage(list []model.Finding) []model.Finding {
 	slices.SortFunc(list, func(a, b model.Finding) int {
 		if c := a.Object.Compare(b.Object); c != 0 {

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/translate/resolve"
 )
 
-// uncovered warns of listeners whose routes have hosts, and whose certificates are good for none of them: clients
-// refuse them. Nothing is known of a route for every host, nor of a listener one of whose certificates can't be used.
+// uncovered warns of listeners with certificates that are good for none of the hosts of their routes: clients refuse
+// them. Nothing is known of a route for every host, nor of a listener with a certificate that can't be used.
 func (w *World) uncovered(v flow.View) (list []model.Finding) {
 	hosts := map[model.ListenerKey][]string{}
 	for _, route := range flow.All(v, w.Plan.Routes) {
@@ -41,7 +41,7 @@ func (w *World) uncovered(v flow.View) (list []model.Finding) {
 	return list
 }
 
-// certified are the names of a listener's certificates, sorted, each once; none if those of one are not known, or if
+// certified are the names in a listener's certificates, sorted, each once; none if those of one are not known, or if
 // none is for a host that the listener takes, which its status tells.
 func (w *World) certified(v flow.View, l model.Listener) (names []string) {
 	for _, ref := range l.Certificates {

@@ -49,7 +49,7 @@ type World struct {
 	noPods  bool
 }
 
-// New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
+// New joins the parts. Sources of objects are synced by the code that fills them; everything else is there at once.
 func New(c Config) *World {
 	if len(c.Dialects) == 0 {
 		panic("world: a dialect is needed")

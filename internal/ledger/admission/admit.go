@@ -2,8 +2,8 @@
 // API server does on admission.
 //
 // Objects of kinds that Cardea reads are checked by their schemas, rules over the old object included. Other kinds can
-// be in targets with clusters only, whose API servers are asked (Foreign). A certificate that has expired can't come
-// back by an undo or a rollback.
+// be in targets with clusters only: the API servers of these are asked (Foreign). A certificate that has expired can't
+// come back by an undo or a rollback.
 //
 // It owns no rule of a kind; package schema has those. It must never know databases or HTTP. An Admission may be used
 // by many goroutines. Start reading at Admission.Admit.

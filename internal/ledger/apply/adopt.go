@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// adopt makes what somebody changed in the cluster a change of the ledger: the fields that the ledger owned, and those
-// of who changed them. What others own, the status and defaults stay out of it.
+// adopt makes a change of the ledger of what somebody changed in the cluster: the fields that the ledger owned, and
+// those of the manager that changed them. It leaves out what others own, the status and defaults.
 func (v *watcher) adopt(ctx context.Context, s subject, by string) error {
 	set := fields{}
 	for _, e := range entriesOf(s.live) {

@@ -20,7 +20,7 @@ type answer struct {
 }
 
 // answersOf is what an object's status says about its newest spec, as text; "": not all has been said yet. A refusal is
-// told at once. Of a kind that nobody answers for, that it is there is the answer.
+// told at once. If nobody answers for a kind, an object serves as soon as it is there.
 func answersOf(o *unstructured.Unstructured, kind schema.GroupKind, awaits func(schema.GroupKind) bool) string {
 	if !awaits(kind) {
 		return textOf([]answer{{}})
@@ -64,7 +64,7 @@ type parent struct {
 	port                     int64
 }
 
-// parentSet are the parents of a spec, and those of them that have no entry in the status yet.
+// parentSet has the parents of a spec; left are those without an entry in the status yet.
 type parentSet struct{ all, left map[parent]bool }
 
 func (s parentSet) take(p parent) bool {
@@ -72,7 +72,7 @@ func (s parentSet) take(p parent) bool {
 	return s.all[p]
 }
 
-// parents are those that a route's spec names, of kinds for which controllers answer; states is false if it is no
+// parents are the parents that a route's spec names, if controllers answer for their kinds; states is false if it is no
 // route.
 func parents(o *unstructured.Unstructured, awaits func(schema.GroupKind) bool) (set parentSet, states bool) {
 	refs, states, _ := unstructured.NestedSlice(o.Object, "spec", "parentRefs")

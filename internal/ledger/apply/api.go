@@ -210,7 +210,7 @@ func (a *api) ready(ctx context.Context) bool {
 	return code != 0 && code < http.StatusInternalServerError
 }
 
-// missing tells whether an object is not there. That its kind is not is another thing.
+// missing tells whether an object is not there, though its kind is (noKind).
 func missing(err error) bool { return apierrors.IsNotFound(err) && !noKind(err) }
 
 // noKind tells whether the API server has no such resource: then it answers no Status, and the client library makes

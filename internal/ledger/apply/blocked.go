@@ -19,7 +19,7 @@ type block struct {
 	at      time.Time // when it failed; zero: at some time, or for good
 }
 
-// blocked are the objects whose last claim failed, as far as this process knows.
+// blocked are the objects with a last claim that failed, as far as this process knows.
 type blocked struct {
 	mu   sync.Mutex
 	keys map[ledger.Key]block
@@ -102,7 +102,7 @@ func whyOf(code, message string) why {
 
 func groupKind(k ledger.Key) schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
 
-// note is set for one of which this process knows nothing yet.
+// note is set for an object that this process knows nothing about yet.
 func (b *blocked) note(k ledger.Key, to block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -69,7 +69,7 @@ func (w *Worker) claim(ctx context.Context, most int, start func(handle func()))
 	}
 	w.cfg.Metrics.claims.WithLabelValues(w.cfg.Cluster).Add(float64(len(list)))
 	for _, c := range list {
-		// What was begun is finished, though ctx ends: nobody else may do it before the lease ends.
+		// A claim that was begun is finished even if ctx ends: nobody else may do it before the lease ends.
 		start(func() { w.handle(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease), unseen) })
 	}
 	return len(list)
@@ -90,8 +90,8 @@ func (w *Worker) idle(ctx context.Context) {
 	}
 }
 
-// hints has work claimed when somebody made a change, until ctx ends. They are hints only: what is missed is found by
-// asking.
+// hints has work claimed when somebody made a change, until ctx ends. They are hints only: polling finds the changes
+// that they miss.
 func (w *Worker) hints(ctx context.Context) {
 	if w.cfg.News != nil {
 		w.news(ctx)
@@ -132,8 +132,8 @@ func (w *Worker) news(ctx context.Context) {
 	}
 }
 
-// reachable waits until the API server answers, if it did not. Then what failed for that reason is due at once. False:
-// ctx ended.
+// reachable waits until the API server answers, if it did not. Then claims that failed for that reason are due at once.
+// False: ctx ended.
 func (w *Worker) reachable(ctx context.Context) bool {
 	select {
 	case <-w.down:

@@ -28,7 +28,7 @@ type Config struct {
 	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kubeclient.Once)
 	Cluster string       // its name in the ledger
 	Worker  string       // another name for each process
-	// Catalog has the kinds of which controllers say in the status whether an object serves: until they do, it is not
+	// Catalog has the kinds with controllers that say in the status whether an object serves: until they do, it is not
 	// live. nil: there are none.
 	Catalog *kind.Catalog
 	// Adopt takes a change that was made in the cluster into the ledger. nil: such drift is only told.
@@ -103,7 +103,7 @@ func New(c Config) (*Worker, error) {
 	return w, nil
 }
 
-// Run works until ctx ends. What is under way then is finished, at most for a lease.
+// Run works until ctx ends. Then it finishes the claims that are under way, which takes no longer than a lease.
 func (w *Worker) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	for _, run := range []func(context.Context){w.claims, w.hints, w.recheck, w.watcher.run} {

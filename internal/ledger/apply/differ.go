@@ -18,8 +18,8 @@ type difference struct {
 	surplus       bool // nobody stated it
 }
 
-// comparison finds what of a stated value is not owned, or is another value. What is owned beyond that is no
-// difference: the API server adds defaults.
+// comparison finds the parts of a stated value that are not owned, or have another value. Parts that are owned and not
+// stated are no difference: the API server adds defaults.
 type comparison struct {
 	lenient bool // quantities are compared by what they mean
 	list    []difference

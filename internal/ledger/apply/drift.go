@@ -66,7 +66,7 @@ func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
 	did := "reported"
 	switch {
 	case now.id == s.status.ID && now.generation > s.status.Newest:
-		// That is not somebody's change but the ledger's own, which was restored since. Whether it counts, the claim asks.
+		// Nobody else wrote that: the ledger did, before it was restored. The claim finds out whether it counts.
 		o.Correct = true
 	case s.target.Drift == ledger.DriftReport:
 	case s.target.Drift == ledger.DriftAdopt:
@@ -78,7 +78,7 @@ func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
 			}
 			break
 		}
-		// Whoever deleted an object is not known, and nothing is left to be adopted.
+		// Nobody knows who deleted an object, and nothing is left to be adopted.
 		o.Correct = now.gone
 	default:
 		o.Correct = true

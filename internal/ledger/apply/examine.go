@@ -116,7 +116,7 @@ func (v *watcher) forget(p place) {
 	}
 }
 
-// read is the object as it is, in the version in which the ledger wrote it; nil: it is not there.
+// read gets the object as it is, in the version of its kind that the ledger wrote; nil: it is not there.
 func (v *watcher) read(ctx context.Context, p place) (*unstructured.Unstructured, error) {
 	m, err := v.w.api.kind(ctx, p.kind, "")
 	if err != nil {

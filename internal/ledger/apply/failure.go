@@ -23,7 +23,7 @@ type failed struct {
 // why says what has to change before a failed object can succeed.
 type why int
 
-// What has to change.
+// The conditions of a retry.
 const (
 	time_    why = iota // nothing that could be looked for: it is tried again
 	schema_             // the kind, or what it allows

@@ -15,7 +15,7 @@ const Manager = "cardea-ledger"
 // `v:"x"` or "i:0" an item of a list; below it, {} is all of it, and "." the map or item itself.
 type fields map[string]any
 
-// entry is who owns fields of an object.
+// entry is a field manager of an object, with the fields that it owns.
 type entry struct {
 	manager, version, subresource string
 	apply                         bool
@@ -31,14 +31,14 @@ func entriesOf(object metav1.Object) (list []entry) {
 		e := entry{manager: m.Manager, version: m.APIVersion, subresource: m.Subresource, fields: fields{},
 			apply: m.Operation == metav1.ManagedFieldsOperationApply}
 		if m.FieldsV1 != nil {
-			_ = json.Unmarshal(m.FieldsV1.Raw, &e.fields) // the API server checked it; of a broken one nothing is owned
+			_ = json.Unmarshal(m.FieldsV1.Raw, &e.fields) // the API server checked it; a broken one owns nothing
 		}
 		list = append(list, e)
 	}
 	return list
 }
 
-// ownership is which fields the ledger owns, and which others do, but for the status.
+// ownership returns the fields that the ledger owns, and those that others own, without the status.
 func ownership(list []entry) (ours, others fields) {
 	ours, others = fields{}, fields{}
 	for _, e := range list {
@@ -94,8 +94,8 @@ func (f fields) union(g fields) fields {
 	return both
 }
 
-// prune is the part of a value that is in the set. What is in the set as a whole is kept without those of its parts
-// that are others' own.
+// prune is the part of a value that is in the set. If the set has a value as a whole, it is kept without the parts that
+// only others own.
 func prune(value any, set, others fields) any {
 	if len(set) == 0 {
 		return subtract(value, others)

@@ -14,8 +14,8 @@ import (
 const listPage = 500
 
 // List calls each with the objects of a kind that a cluster has, to be put into a ledger: those of a namespace; "":
-// all. What others made for an object, which goes with it, is left out (ownerReferences with a controller). There is no
-// error if the cluster has no such kind.
+// all. It leaves out objects that a controller made for another one, since they go with it (ownerReferences). There is
+// no error if the cluster has no such kind.
 func List(ctx context.Context, config *rest.Config, kind schema.GroupKind, namespace string,
 	each func(object map[string]any) error) error {
 	a, err := newAPI(config, dryRunPatience)

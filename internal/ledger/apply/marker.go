@@ -147,8 +147,8 @@ func (m *marker) place() object {
 	return object{api: m.api, resource: maps.Namespace(markerNamespace), namespace: markerNamespace, name: markerName}
 }
 
-// markerError says what an error is about. That the worker may not is tried again as often as other failures: who asks
-// for access to objects does not ask for this one.
+// markerError says what an error is about. If access is forbidden, the claim is tried again as often as after other
+// failures: the check of access asks about the claim's object, and not about this one.
 func markerError(err error) error {
 	if !apierrors.IsForbidden(err) {
 		return fmt.Errorf("ConfigMap %s/%s: %w", markerNamespace, markerName, err)

@@ -118,7 +118,7 @@ func ownerOf(object metav1.Object) string {
 	return ""
 }
 
-// managersOf lists who wrote an object, but for the ledger and status writers.
+// managersOf lists the field managers that wrote an object, without the ledger and status writers.
 func managersOf(object metav1.Object) (names []string) {
 	for _, m := range object.GetManagedFields() {
 		if m.Manager != Manager && m.Subresource != "status" && !slices.Contains(names, m.Manager) {

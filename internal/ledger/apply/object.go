@@ -27,7 +27,7 @@ type job struct {
 	exact bool
 }
 
-// done is what became of a job.
+// done is the outcome of a job.
 type done struct {
 	did    string                     // for metrics
 	object *unstructured.Unstructured // as the API server has it now; nil: it is gone, or none of ours

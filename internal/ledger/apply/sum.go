@@ -28,8 +28,8 @@ func foreign(object *unstructured.Unstructured) (paths []string) {
 	return paths
 }
 
-// outside lists what is in a set and not in another one. Who has a part of what the other one has as a whole has added
-// it: of what can't be shared, there are no parts.
+// outside lists what is in a set and not in another one. If the other set has an element as a whole and this one has a
+// part of it, the part was added: an element that can't be shared has no parts.
 func (f fields) outside(g fields, path string, paths *[]string) {
 	for element := range f {
 		if element == "." {
@@ -81,7 +81,7 @@ func sum(object *unstructured.Unstructured, exact bool) string {
 	return hashOf(state)
 }
 
-// whole is a hash of an object but for its status and what changes with each write.
+// whole is a hash of an object without its status and the fields that change with each write.
 func whole(object *unstructured.Unstructured) string {
 	state := copied(object.Object)
 	delete(state, "status")
@@ -104,8 +104,8 @@ func hashOf(v any) string {
 }
 
 // holds tells whether an object has a content already, and all of it is the ledger's: to apply it would write nothing.
-// In doubt the answer is no. Quantities may be written otherwise: the API server does that, and whoever else changed
-// one would own it.
+// In doubt the answer is no. Quantities may be written otherwise: the API server does that, and anybody else who
+// changed one would own it.
 func holds(object *unstructured.Unstructured, stated map[string]any, exact bool) bool {
 	part := owned(object)
 	c := comparison{lenient: true}

@@ -67,8 +67,8 @@ func (v *watcher) scopes() map[scope]bool {
 	return wanted
 }
 
-// reads notes whether objects could be listed or watched, and says so once. What may not be read in all namespaces may
-// be readable where it has objects.
+// reads notes whether objects could be listed or watched, and says so once. A kind that may not be read in all
+// namespaces may be readable where it has objects.
 func (v *watcher) reads(ctx context.Context, of scope, err error) {
 	if ctx.Err() != nil {
 		return
@@ -91,7 +91,8 @@ func (v *watcher) reads(ctx context.Context, of scope, err error) {
 
 // watch lists and watches objects of a kind until ctx ends.
 func (v *watcher) watch(ctx context.Context, of scope) {
-	// The client library tells its errors to a logger of its own; that the API server does not answer is said once.
+	// The client library tells its errors to a logger of its own; the worker says once that the API server does not
+	// answer.
 	quiet := logr.Discard()
 	ctx = klog.NewContext(ctx, quiet)
 	backoff := watchBackoff
@@ -165,7 +166,7 @@ func (s *sights) Replace(list []any, version string) error {
 // Resync is for the Reflector.
 func (s *sights) Resync() error { return nil }
 
-// sight sums up an object. Of one that is not the ledger's by any sign, little is needed.
+// sight sums up an object. An object without any sign of the ledger needs little.
 func (s *sights) sight(o *unstructured.Unstructured) sight {
 	seen := sight{uid: string(o.GetUID()), version: o.GetResourceVersion(), generation: generationOf(o),
 		id: o.GetAnnotations()[ledger.ObjectAnnotation], ending: o.GetDeletionTimestamp() != nil}

@@ -111,7 +111,7 @@ func (v *watcher) take(s ledger.Status, in ledger.InCluster) *item {
 	_, known := v.items[placeOf(s.Key)]
 	i := v.put(s.Key, s.ID)
 	if !known && in.Drift == "" {
-		// So after a start nothing is told that the ledger knows already.
+		// So after a start the ledger is told nothing that it knows already.
 		i.told = told{uid: in.Applied.UID, sum: in.Applied.Result, generation: in.Observed,
 			answers: answeredBefore(s.LastLive(), v.w.cfg.Cluster, in.Observed)}
 	}
@@ -204,7 +204,7 @@ func (v *watcher) saw(p place, s sight) {
 }
 
 // sawAll notes all that a list has. A list that is older than our own writes was made before them, or the API server's
-// store was restored to a state before them: whoever asks it knows.
+// store was restored to a state before them: a later look at the objects finds out.
 func (v *watcher) sawAll(of scope, all map[place]sight, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

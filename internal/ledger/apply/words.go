@@ -47,8 +47,8 @@ func (v *watcher) words(ctx context.Context, s subject) (words, by string) {
 // few are at most five of a list.
 func few(list []string) string { return strings.Join(list[:min(5, len(list))], ", ") }
 
-// since is who else wrote what since the ledger did, by the API server's clock, which counts seconds; "" if that is
-// nobody, or several.
+// since returns who else wrote since the ledger did, and what they wrote, by the API server's clock, which counts
+// seconds; "" if that is nobody, or several.
 func since(live *unstructured.Unstructured) (who string, what []string) {
 	var ours, theirs *metav1.ManagedFieldsEntry
 	for _, m := range live.GetManagedFields() {
@@ -96,7 +96,7 @@ func (v *watcher) wanted(ctx context.Context, s subject) map[string]any {
 	return want
 }
 
-// culprit is the field manager that has a field that differs; "" if that is not known, as of what was removed.
+// culprit is the field manager of a field that differs; "": not known, as for a field that was removed.
 func culprit(live *unstructured.Unstructured, list []difference, foreign []string) string {
 	differs := slices.Clone(foreign)
 	for _, d := range list {

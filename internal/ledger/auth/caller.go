@@ -25,7 +25,7 @@ type Access interface {
 	Grants(ctx context.Context) ([]ledger.Grant, error)
 }
 
-// Reviewer asks Kubernetes whose token something is (TokenReview). false: nobody's.
+// Reviewer asks Kubernetes who a token belongs to (TokenReview). false: nobody.
 type Reviewer interface {
 	Review(ctx context.Context, token string) (ledger.Caller, bool, error)
 }
@@ -38,7 +38,8 @@ type Authorizer interface {
 // Config is what callers are known by.
 type Config struct {
 	Access Access
-	// Groups are those of a kind that a grant names without its group: those that are known; nil: of Kubernetes' own.
+	// Groups finds the known groups of a kind that a grant names without its group; nil: those of Kubernetes' own
+	// kinds.
 	Groups     func(kind string) []string
 	OIDC       *OIDC      // nil: no ID tokens
 	Reviewer   Reviewer   // nil: no tokens of Kubernetes
@@ -71,8 +72,8 @@ func unknown(message, fix string) error {
 	return &ledger.Error{Code: ledger.Unknown, Message: message, Fix: fix}
 }
 
-// Caller is who makes a request. The error is of code Unknown if that is nobody known, and Unavailable if who would
-// know can't be asked.
+// Caller identifies the sender of a request. The error is of code Unknown if that is nobody known, and Unavailable if
+// who would know can't be asked.
 func (c *Callers) Caller(r *http.Request) (ledger.Caller, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
@@ -143,8 +144,8 @@ func (c *Callers) May(ctx context.Context, who ledger.Caller, p ledger.Permissio
 	return c.config.Authorizer.Authorize(ctx, who, p, k)
 }
 
-// MayAny tells whether there may be an object with which a caller may do one of some things. Another authority knows
-// only about objects that it is told, so with one there may.
+// MayAny tells whether a caller may have one of some permissions for some object. Another authority only answers about
+// objects that are named, so with one the answer is yes.
 func (c *Callers) MayAny(ctx context.Context, who ledger.Caller, list ...ledger.Permission) (bool, error) {
 	if who.All {
 		return true, nil

@@ -25,8 +25,9 @@ var builtin = sync.OnceValue(func() map[string][]string {
 // Groups are the groups of a kind of Kubernetes' own: several of "Event". None: it has no such kind.
 func Groups(kind string) []string { return builtin()[kind] }
 
-// grouped are the kinds of a grant with their groups. A kind that states none is that of all groups that are known to
-// have one, and of no other: whoever defines a kind of the same name in a group of their own is given nothing by it.
+// grouped are the kinds of a grant with their groups. A kind that states no group stands for the kinds of this name in
+// all groups that are known, and in no other: a kind of the same name that somebody defines in a group of their own is
+// not included.
 func grouped(kinds []string, groups func(kind string) []string) (list []string) {
 	for _, word := range kinds {
 		known := groups(word)
@@ -41,7 +42,7 @@ func grouped(kinds []string, groups func(kind string) []string) (list []string) 
 	return list
 }
 
-// GroupsOf are those of the kinds of a catalog, and of Kubernetes' own.
+// GroupsOf finds the groups of kinds in a catalog, and of Kubernetes' own kinds.
 func GroupsOf(catalog *kind.Catalog) func(kind string) []string {
 	return func(word string) []string {
 		list := slices.Clone(Groups(word))
@@ -54,7 +55,7 @@ func GroupsOf(catalog *kind.Catalog) func(kind string) []string {
 	}
 }
 
-// CheckGrant refuses a grant that names a kind without a group of which no group is known: it would let nobody do
+// CheckGrant refuses a grant that names a kind without its group if no group of it is known: it would let nobody do
 // anything.
 func CheckGrant(g ledger.Grant, groups func(kind string) []string) error {
 	for _, word := range g.Kinds {

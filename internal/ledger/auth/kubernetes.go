@@ -38,7 +38,7 @@ type Kubernetes struct {
 	answers *tokenreview.Answers[bool]
 	// Audience, if not "", is one that tokens must be made for.
 	Audience string
-	// Targets are the targets of the ledger for whose objects the permissions of this cluster count.
+	// Targets are the targets of the ledger that the permissions of this cluster count for.
 	Targets []string
 	// Admins lets callers administer the ledger if they may `admin` changes.ledger.cardea.dev. Everybody who may do
 	// everything in the cluster may do that, too.
@@ -129,8 +129,8 @@ func isNoToken(r rune) bool {
 
 // delegating are the groups of kinds that give permissions to others. For these, the API server asks for more than a
 // verb on the object: nobody may give more than they have, unless they have a verb such as escalate, bind, approve,
-// sign or attest. That check is lost when a worker applies the object as itself. So only a grant lets a caller write
-// them.
+// sign or attest. The API server can't make this check when a worker applies the object as itself. So only a grant lets
+// a caller write them.
 var delegating = []string{"rbac.authorization.k8s.io", "authorization.openshift.io", "certificates.k8s.io"}
 
 // Authorize asks whether a caller may do something (authorization.k8s.io/v1 SubjectAccessReview): first with all
@@ -156,7 +156,7 @@ func (k *Kubernetes) Authorize(
 	return false, nil
 }
 
-// widest are the keys for which a permission includes the key's object: from all objects of the target to the object
+// widest are the keys that include the key's object in a permission: from all objects of the target to the object
 // itself. A key without a name stands for all objects of what its other fields say.
 func widest(k ledger.Key) []ledger.Key {
 	list := []ledger.Key{{Target: k.Target}}
@@ -172,7 +172,7 @@ func widest(k ledger.Key) []ledger.Key {
 	return list
 }
 
-// verbs are those by which the API server knows a permission; a caller needs all of them.
+// verbs are the API server's verbs for a permission; a caller needs all of them.
 var verbs = map[ledger.Permission][]string{
 	ledger.MayRead: {"get"}, ledger.MayDelete: {"delete"}, ledger.MayWrite: {"patch", "create"},
 	ledger.MayCreate: {"create"}, ledger.MayChange: {"patch"},

@@ -24,8 +24,8 @@ type OIDC struct {
 	Audience string // the client ID that tokens must be made for
 	Subject  string // the claim that is the subject; "": "sub"
 	Groups   string // the claim that lists groups; "": "groups"
-	// SubjectPrefix and GroupsPrefix are put before what the claims say, so that no issuer can name somebody whom a token
-	// of the ledger names.
+	// SubjectPrefix and GroupsPrefix are put before what the claims say, so that an issuer's name is never the same as
+	// a name in a token of the ledger.
 	SubjectPrefix string
 	GroupsPrefix  string
 	Client        *http.Client // nil: the default one
@@ -35,7 +35,7 @@ type OIDC struct {
 // it did not answer.
 type verifier struct {
 	OIDC
-	finding singleflight.Group                   // of keys: once at a time, whoever waits for it
+	finding singleflight.Group                   // of keys: once at a time, for all that wait
 	made    atomic.Pointer[oidc.IDTokenVerifier] // nil: not yet
 }
 
@@ -63,7 +63,7 @@ func (v *verifier) issued(token string) bool {
 	return err == nil && json.Unmarshal(text, &claims) == nil && claims.Issuer == v.Issuer
 }
 
-// verifier finds out where the issuer's keys are. Who gives up does so alone.
+// verifier finds out where the issuer's keys are. A caller that gives up does not end the search for the others.
 func (v *verifier) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	if made := v.made.Load(); made != nil {
 		return made, nil
@@ -103,7 +103,7 @@ func unreachable(issuer string, cause error) error {
 		Fix: "check the issuer's URL, and that it can be reached", Cause: cause}
 }
 
-// caller is whom an ID token is of.
+// caller is the owner of an ID token.
 func (v *verifier) caller(ctx context.Context, token string) (ledger.Caller, error) {
 	verifier, err := v.verifier(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (v *verifier) caller(ctx context.Context, token string) (ledger.Caller, err
 	return c, nil
 }
 
-// reason is what may be told of why a token was not taken.
+// reason is why a token was not taken, as far as its sender may know.
 func reason(err error) string {
 	text := strings.TrimPrefix(err.Error(), "oidc: ")
 	switch {

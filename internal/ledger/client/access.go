@@ -16,7 +16,7 @@ func (c *Client) Targets(ctx context.Context) ([]ledger.Target, error) {
 	return answer.Targets, err
 }
 
-// SetTarget implements ledger.Registry. Who does it is whoever the token is of, as in all that follow.
+// SetTarget implements ledger.Registry. The token says who does it, as in all methods that follow.
 func (c *Client) SetTarget(ctx context.Context, t ledger.Target, _ string) error {
 	return c.call(ctx, put(t, "targets", t.Name), nil)
 }

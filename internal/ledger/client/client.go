@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// Config says which ledger is asked, and by whom.
+// Config says which ledger is asked, and who asks.
 type Config struct {
 	URL   string // "https://ledger.example.com:8443"; the path /ledger/v1 is added
 	Token string
@@ -71,7 +71,7 @@ func New(c Config) (*Client, error) {
 	return &Client{config: c, base: base, http: &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
 }
 
-// Authorities reads those of a file in PEM format. Errors are about the flag that names it.
+// Authorities reads certificate authorities from a file in PEM format. Errors are about the flag that names it.
 func Authorities(file, flag string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// Propose implements ledger.Proposals. Who proposes is whoever the token is of, and the server makes the preview.
+// Propose implements ledger.Proposals. The token says who proposes, and the server makes the preview.
 func (c *Client) Propose(ctx context.Context, d ledger.Draft, _ ledger.Preview) (ledger.Proposal, error) {
 	return c.proposal(ctx, post(c.body(d), "proposals").once(d.Request))
 }
@@ -30,7 +30,7 @@ func (c *Client) Proposals(ctx context.Context, q ledger.ProposalsQuery) (ledger
 	return list, err
 }
 
-// Answer implements ledger.Proposals. Who answers is whoever the token is of.
+// Answer implements ledger.Proposals. The token says who answers.
 func (c *Client) Answer(ctx context.Context, number int64, a ledger.Answer) (ledger.Proposal, error) {
 	verb := "approve"
 	if !a.Approve {
@@ -40,7 +40,7 @@ func (c *Client) Answer(ctx context.Context, number int64, a ledger.Answer) (led
 	return c.proposal(ctx, post(body, "proposals", fmt.Sprint(number), verb))
 }
 
-// Withdraw implements ledger.Proposals. Who withdraws is whoever the token is of.
+// Withdraw implements ledger.Proposals. The token says who withdraws.
 func (c *Client) Withdraw(ctx context.Context, number int64, _, why string) (ledger.Proposal, error) {
 	return c.proposal(ctx, post(wire.AnswerBody{Message: why}, "proposals", fmt.Sprint(number), "withdraw"))
 }
@@ -50,8 +50,8 @@ func (c *Client) Repreview(ctx context.Context, number int64, _ ledger.Preview) 
 	return c.proposal(ctx, post(nil, "proposals", fmt.Sprint(number), "preview"))
 }
 
-// CommitProposal commits a proposal, of whose draft the server knows best. bound, if not "", is the digest of the
-// preview that it must have.
+// CommitProposal commits a proposal. The server has its draft. bound, if not "", is the digest of the preview that it
+// must have.
 func (c *Client) CommitProposal(ctx context.Context, number int64, bound string) (change ledger.Change, err error) {
 	r := post(wire.CommitBody{Preview: bound}, "proposals", fmt.Sprint(number), "commit")
 	r.reads = true // it is committed once, however often that is asked

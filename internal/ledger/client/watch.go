@@ -59,7 +59,7 @@ type place struct {
 	epoch string // of the ledger, so that one that was restored is noticed; "": not known yet
 }
 
-// follow yields what comes over one connection. stop: whoever watches wants no more. The error says why the connection
+// follow yields what comes over one connection. stop: the caller wants no more. The error says why the connection
 // ended: it always ends.
 func (c *Client) follow(ctx context.Context, at *place, yield func(ledger.Change, error) bool) (stop, connected bool,
 	err error) {

@@ -10,7 +10,7 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// Commit implements ledger.Writer. The author is whoever the token is of, whatever the draft says.
+// Commit implements ledger.Writer. The token says who the author is, whatever the draft says.
 func (c *Client) Commit(ctx context.Context, d ledger.Draft) (ledger.Change, error) {
 	return c.CommitIf(ctx, d, "")
 }

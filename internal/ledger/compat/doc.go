@@ -3,7 +3,7 @@
 //
 // A resource is an object of the ledger; its cluster_id is a target; its id is the object's ID, which survives deletion
 // and creation under the same name. Generation and revision mean what Kontrol says: going back to revision 1 after two
-// edits gives generation 3, revision 1. What Kontrol's clients do not know stays out of their way: there are no
+// edits gives generation 3, revision 1. Features that Kontrol's clients do not know stay out of their way: there are no
 // preconditions, and the last writer wins.
 //
 // It owns the shapes of those routes. It must never know databases, clusters, or what objects mean. Handlers are called

@@ -13,14 +13,14 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// Config is what the routes are made of, as of package rest.
+// Config has the parts of the routes, as in package rest.
 type Config struct {
 	Ledger  ledger.Ledger
 	Callers rest.Callers
 	Admit   rest.Admit   // nil: every object is admitted
 	Limits  *rest.Limits // nil: its own
 	Log     *slog.Logger
-	Unknown func() // called for each request whose caller is not known; nil: nobody counts them
+	Unknown func() // called for each request from an unknown caller; nil: nobody counts them
 }
 
 type server struct{ Config }
@@ -78,7 +78,7 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-// failure is an error as Kontrol's clients read it. What is not the client's business is logged, and not told.
+// failure is an error as Kontrol's clients read it. Causes that are not the client's business are logged, and left out.
 func (s *server) failure(w http.ResponseWriter, r *http.Request, err error) (int, failure) {
 	e, ok := errors.AsType[*ledger.Error](err)
 	p, is := errors.AsType[*wire.Problem](err)
@@ -128,8 +128,8 @@ func attempt(r *http.Request, who ledger.Caller) rest.Attempt {
 	return rest.Attempt{Caller: who, Request: r.Method + " " + r.URL.EscapedPath()}
 }
 
-// read decodes a request's body, once it is known that its sender may do something with it. What it takes up is given
-// back by done.
+// read decodes a request's body, once it is known that its sender may do something with it. done gives back the room
+// that it takes up.
 func (s *server) read(w http.ResponseWriter, r *http.Request, who ledger.Caller, into any) (done func(), err error) {
 	done, err = s.Limits.Body(w, r, attempt(r, who).Subject(), rest.BodyBytes)
 	if err != nil {

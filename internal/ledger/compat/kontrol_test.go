@@ -172,7 +172,8 @@ func (r *rig) observe(id, cluster string, o ledger.Observation) {
 	r.ok(r.store.Observe(r.t.Context(), cluster, []ledger.Observation{o}))
 }
 
-// TestFlows is the seed's checklist as its clients see it.
+// TestFlows creates, edits, deletes and restores a resource as Kontrol's clients do, and checks generations and
+// revisions.
 func TestFlows(t *testing.T) {
 	r := newRig(t)
 	a := r.is(r.create(), 1, 1)

@@ -95,7 +95,7 @@ func notFound(id string) error {
 }
 
 // desired is the object that a request wants. Kontrol's clients send as desired_spec either the object, with or without
-// its metadata, or its spec alone. What the request names apart from it counts, and must agree with it.
+// its metadata, or its spec alone. Names that the request has apart from it count, and must agree with it.
 func desired(q request, now map[string]any) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(q.DesiredSpec, &object); err != nil || object == nil {

@@ -49,7 +49,7 @@ func written(o ledger.Object) resource {
 	return out
 }
 
-// commit makes a change of one edit, for which the caller needs a permission, and answers the object as it is then.
+// commit makes a change of one edit if the caller has a permission, and answers the object as it is then.
 func (s *server) commit(
 	r *http.Request, who ledger.Caller, p ledger.Permission, d ledger.Draft,
 ) (ledger.Object, error) {

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/ledger/scope"
 )
 
-// mayStated has may decide about a draft as it was stated, before anything is told of its objects: of those that it
-// names, and of those that an undo is about.
+// mayStated has may decide about a draft as it was stated, before an answer reveals anything of its objects: those that
+// it names, and those that an undo is about.
 func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context.Context, ledger.Draft) error) error {
 	var keys []ledger.Key
 	if d.Back != nil {
@@ -56,7 +56,7 @@ func (s *server) drafted(
 // goesBack tells whether a draft says that it is an undo or a rollback. Once it is drafted, it is one.
 func goesBack(d ledger.Draft) bool { return d.Verb == ledger.Undo || d.Verb == ledger.Rollback }
 
-// admit checks the objects of a draft that the caller may make. What is meant by a key may be another one than was
+// admit checks the objects of a draft that the caller may make. A key that is admitted may differ from the one that was
 // stated (a kind without namespaces, no namespace): then may decides again, about the keys that count.
 func (s *server) admit(
 	ctx context.Context, d ledger.Draft, may func(context.Context, ledger.Draft) error,
@@ -74,7 +74,7 @@ func (s *server) admit(
 	return admitted, nil
 }
 
-// Moved is a draft with those edits of an admitted one whose keys are not those that were stated.
+// Moved is an admitted draft with only the edits that got other keys than were stated.
 func Moved(stated, admitted ledger.Draft) ledger.Draft {
 	moved := admitted
 	moved.Edits = nil

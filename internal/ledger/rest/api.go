@@ -62,7 +62,7 @@ const readByUs = -1
 func handle[I, O any](s *server, api huma.API, op huma.Operation,
 	handler func(context.Context, *I) (*O, error)) {
 	op.OperationID = strings.ReplaceAll(strings.ToLower(op.Summary), " ", "-")
-	// How much a body may have, and how long it may take, is said where it is let in (bodies).
+	// The limits of a body's size and time stand elsewhere (bodies.go).
 	op.Path, op.MaxBodyBytes, op.BodyReadTimeout = Prefix+op.Path, ledger.MaxBytes+1, readByUs
 	problem := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "Problem")
 	if op.Responses == nil {

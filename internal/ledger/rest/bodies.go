@@ -9,12 +9,12 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// first is the key, in an operation's metadata, of the check that is made before the body is read. An operation without
-// one is for every known caller, or for a cluster's worker (confine).
+// first is the key in an operation's metadata under which the check stands that is made before the body is read. An
+// operation without one is for every known caller, or for a cluster's worker (guard.go).
 const first = "first"
 
-// large is the key, in an operation's metadata, that marks an operation whose body is a change: a caller who may write
-// a whole target may send a larger one.
+// large is the key in an operation's metadata that says that the body is a change: a caller who may write a whole
+// target may send a larger one.
 const large = "large"
 
 // check refuses a caller who may not do an operation, whatever its body says.

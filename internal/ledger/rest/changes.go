@@ -125,9 +125,9 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 	return &changePage{page}, err
 }
 
-// changesPage is a page of changes as the caller may see them. Who made a change of which the caller may read nothing
-// is not told, so an author is looked for among those that they see, unless they may read everything: of so many
-// changes at once (most).
+// changesPage is a page of changes as the caller may see them. The author of a change is hidden from callers who may
+// read nothing of it. So the ledger is asked for an author only if the caller may read everything; else the author is
+// looked for among those that the caller sees, in so many changes (most) at once.
 func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.ChangePage, error) {
 	page, author := wire.ChangePage{Changes: []ledger.Change{}}, q.Author
 	if author != "" && q.Object == nil {
@@ -166,7 +166,8 @@ func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.C
 	}
 }
 
-// seen is a change as the caller may see it. Who may read none of its objects sees that there is such a change.
+// seen is a change as the caller may see it. A caller who may read none of its objects sees only that there is such a
+// change.
 func (s *server) seen(ctx context.Context, c ledger.Change) (ledger.Change, error) {
 	all := len(c.Edited)
 	list, err := readable(ctx, s, c.Edited, func(e ledger.Edited) ledger.Key { return e.Key })
@@ -194,7 +195,7 @@ func (s *server) getChange(ctx context.Context, in *struct {
 	return &seenChange{seen}, nil
 }
 
-// change is a change of which the caller may read something.
+// change is a change if the caller may read some of it.
 func (s *server) change(ctx context.Context, number int64) (ledger.Change, error) {
 	c, err := s.Ledger.Change(ctx, number)
 	if err != nil {
@@ -207,7 +208,8 @@ func (s *server) change(ctx context.Context, number int64) (ledger.Change, error
 	return seen, err
 }
 
-// hidden refuses, and notes, that a caller reads something of which they may read nothing. Its objects are not named.
+// hidden refuses, and notes, that a caller reads something while they may read none of its objects. These are not
+// named.
 func (s *server) hidden(ctx context.Context, what string, k ledger.Key) error {
 	err := s.may(ctx, ledger.MayRead, k)
 	if ledger.CodeOf(err) == ledger.Denied {

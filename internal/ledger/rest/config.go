@@ -24,7 +24,7 @@ type Config struct {
 	Callers Callers
 	// Kind finds the kind that a word without a group means; nil: a kind of the core group.
 	Kind func(word string) (group, kind string, known bool)
-	// Groups are those of a kind that a grant names without its group; nil: of Kubernetes' own kinds.
+	// Groups finds the groups of a kind that a grant names without its group; nil: those of Kubernetes' own kinds.
 	Groups  func(kind string) []string
 	Admit   Admit   // nil: every object is admitted
 	Preview Preview // nil: previews are answered with NotAsked
@@ -36,17 +36,17 @@ type Config struct {
 	// Heartbeat is how often a watch that has nothing to send sends a comment, and asks whether its caller is still
 	// known; 0: 15 s.
 	Heartbeat time.Duration
-	// Unknown, if not nil, is called for each request whose caller is not known. Such requests are counted and not
-	// noted: else anybody could fill the disk.
+	// Unknown, if not nil, is called for each request from an unknown caller. Such requests are counted and not noted:
+	// else anybody could fill the disk.
 	Unknown func()
 }
 
 // Callers knows who asks, and what they may do.
 type Callers interface {
-	// Caller is who makes a request; an error of code Unknown if that is nobody known.
+	// Caller identifies the sender of a request; an error of code Unknown if that is nobody known.
 	Caller(r *http.Request) (ledger.Caller, error)
 	May(ctx context.Context, c ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error)
-	// MayAny tells whether there may be an object with which a caller may do one of some things.
+	// MayAny tells whether a caller may have one of some permissions for some object.
 	MayAny(ctx context.Context, c ledger.Caller, list ...ledger.Permission) (bool, error)
 }
 

@@ -76,7 +76,7 @@ func (all denials) of(subject string, now time.Time) *noted {
 	return n
 }
 
-// tidy forgets callers whose period is over.
+// tidy forgets callers when their period is over.
 func (all denials) tidy(now time.Time) {
 	for subject, n := range all {
 		if now.Sub(n.since) >= noteEvery {

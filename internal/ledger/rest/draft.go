@@ -84,7 +84,7 @@ func (s *server) stated(ctx context.Context, body wire.Draft, request string) (l
 	return draftOf(body, a.caller.Subject, a.agent, request)
 }
 
-// draftOf is the draft that a body states. The author is whoever sends it, whatever it says. It is a pure function.
+// draftOf is the draft that a body states. The author is the sender, whatever the body says. It is a pure function.
 func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, error) {
 	d := ledger.Draft{Author: author, Via: body.Via, Message: body.Message, Verb: body.Verb, Of: body.Of,
 		Request: request, Head: body.Head, Release: body.Release, Hold: holdOf(body.Hold, author), DryRun: body.DryRun,

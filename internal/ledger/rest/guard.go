@@ -19,7 +19,7 @@ func As(ctx context.Context, c ledger.Caller, request string) context.Context {
 	return context.WithValue(ctx, askedKey{}, asked{caller: c, name: request})
 }
 
-// Subject names whose request a context is of; "": nobody's.
+// Subject names the caller of a context's request; "": there is none.
 func Subject(ctx context.Context) string { return askedOf(ctx).attempt().Subject() }
 
 // asked is what handlers know of a request beside its input.
@@ -95,8 +95,8 @@ const (
 	workersToo  = "too"
 )
 
-// confine lets a cluster's worker ask for its own cluster only, and nobody else do a worker's work. What is not marked
-// as a worker's is not for workers.
+// confine lets a cluster's worker ask for its own cluster only, and nobody else do a worker's work. Operations that are
+// not marked as a worker's are not for workers.
 func (s *server) confine(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	caller := askedOf(r.Context()).caller
@@ -115,7 +115,7 @@ func (s *server) confine(ctx huma.Context, next func(huma.Context)) {
 	}
 }
 
-// problem is how an error travels. What is not a user's business is logged, and not told.
+// problem is an error as the body of an answer. Causes that are not a user's business are logged, and left out.
 func (s *server) problem(ctx context.Context, err error) *wire.Problem {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p
@@ -134,8 +134,8 @@ func (s *server) problem(ctx context.Context, err error) *wire.Problem {
 	return wire.ProblemOf(&ledger.Error{Message: "the server failed; its log says why"})
 }
 
-// Unprotected is an error about the key of Secrets as callers are told it: where the key would be is for the server's
-// administrators.
+// Unprotected is an error about the key of Secrets for callers: only the server's administrators learn where the key
+// would be.
 func Unprotected(e *ledger.Error) *ledger.Error {
 	told := &ledger.Error{Code: e.Code, Message: noKey,
 		Fix: "have an administrator put the key file back: the log of the server says where it is to be"}
@@ -150,7 +150,7 @@ func Unprotected(e *ledger.Error) *ledger.Error {
 	return told
 }
 
-// noKey is what callers are told of a Secret that can't be sealed or opened.
+// noKey is the message to callers about a Secret that can't be sealed or opened.
 const noKey = "the server has not the key of Secrets"
 
 // refuse answers an error.

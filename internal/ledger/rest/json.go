@@ -57,7 +57,7 @@ func outline(text []byte) (value any, err error) {
 	return value, located(text, err)
 }
 
-// checked tells whether a JSON text is an object in which no member comes twice.
+// checked returns an error unless a JSON text is an object without duplicate members.
 func checked(text []byte) error {
 	o := outliner{jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)), mostValues}
 	err := o.SkipValue()

@@ -167,7 +167,7 @@ func tooLarge(most int64) *ledger.Error {
 	return e
 }
 
-// Turn is a kind of work of which there are a few at a time.
+// Turn is a kind of work that is done a few at a time.
 type Turn struct {
 	What      string // "watches"
 	Each, All int    // how many a caller, and all callers together, may have at a time
@@ -176,7 +176,7 @@ type Turn struct {
 	Waits time.Duration
 }
 
-// What takes a turn.
+// The kinds of work that take turns.
 var (
 	Watches  = Turn{What: "watches", Each: 64, All: 1024}
 	Waiting  = Turn{What: "waiting requests", Each: 16, All: 1024}

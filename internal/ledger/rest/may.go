@@ -25,7 +25,7 @@ type Guard struct {
 	Log    *slog.Logger
 }
 
-// Attempt is who tries something.
+// Attempt is a caller's request to do something.
 type Attempt struct {
 	Caller  ledger.Caller
 	Request string // "PUT /ledger/v1/..."
@@ -230,7 +230,7 @@ func (g Guard) Blind(ctx context.Context, c ledger.Caller, edits []ledger.Edit) 
 	return false, nil
 }
 
-// Told is what a change did, as its author is told. If the author may not read a Secret, it does not tell to which
+// Told is what a change did, as its author may see it. If the author may not read a Secret, it does not tell to which
 // older content the Secret has gone back.
 func (g Guard) Told(ctx context.Context, c ledger.Caller, list []ledger.Edited) ([]ledger.Edited, error) {
 	list = slices.Clone(list)
@@ -293,7 +293,7 @@ func (s *server) mayDraft(ctx context.Context, d ledger.Draft) error {
 	return nil
 }
 
-// readable are the items whose objects the caller may read.
+// readable are the items with objects that the caller may read.
 func readable[T any](ctx context.Context, s *server, list []T, key func(T) ledger.Key) ([]T, error) {
 	seen := make([]T, 0, len(list))
 	for _, item := range list {

@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// refusedBefore tells of a change that others took the place of that it was refused, what undid it, and in which words
-// it was; "" of one that was not.
+// refusedBefore says that a change was refused before others took its place, which change undid it, and the words of
+// the refusal; "": it was not refused.
 func refusedBefore(ctx context.Context, r ledger.Reader, c ledger.Change, list []ledger.Status) (string, error) {
 	stage, progress := ledger.ProgressOf(c, list)
 	for _, p := range progress {

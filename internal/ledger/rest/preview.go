@@ -56,7 +56,7 @@ func (s *server) seenPreview(ctx context.Context, p wire.Preview) (wire.Preview,
 	return p, nil
 }
 
-// mayPreview: who may propose or make a change may ask what it would do.
+// mayPreview lets a caller ask what a change would do if they may propose or make it.
 func (s *server) mayPreview(ctx context.Context, d ledger.Draft) error {
 	if err := s.mayCompare(ctx, d); err != nil {
 		return err

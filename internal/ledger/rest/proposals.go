@@ -50,7 +50,7 @@ func proposals(s *server, api huma.API) {
 			"answer the same change."}, s.commitProposal)
 }
 
-// proposer is who makes previews of proposals.
+// proposer returns the maker of proposals' previews; an error if there is none.
 func (s *server) proposer() (Proposer, error) {
 	if s.Proposer == nil {
 		return nil, &ledger.Error{Code: ledger.NotAsked, Message: "this server can't make previews of proposals",
@@ -201,7 +201,7 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 	return w, nil
 }
 
-// shown answers a proposal of which the caller may read something.
+// shown answers a proposal if the caller may read some of it.
 func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, error) {
 	w, err := s.seenProposal(ctx, p)
 	if err == nil && len(w.Draft.Edits) == 0 && w.Hidden > 0 {
@@ -210,7 +210,7 @@ func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, er
 	return &oneProposal{Body: w}, err
 }
 
-// proposal reads a proposal. Of one that is only to end, the contents are not needed.
+// proposal reads a proposal. It needs no contents if the proposal is only to end.
 func (s *server) proposal(ctx context.Context, number int64, ends bool) (ledger.Proposal, error) {
 	p, err := s.Ledger.Proposal(ctx, number)
 	if ends && ledger.CodeOf(err) == ledger.Unprotected {
@@ -351,7 +351,7 @@ func (s *server) commitProposal(ctx context.Context, in *struct {
 	return s.changed(ctx, c)
 }
 
-// mayMove refuses who neither proposed it nor may approve it or make its changes.
+// mayMove refuses a caller who neither made the proposal nor may approve it or make its changes.
 func (s *server) mayMove(ctx context.Context, p ledger.Proposal) error {
 	if p.By == askedOf(ctx).caller.Subject {
 		return s.mayPropose(ctx, p.Draft) // they may have lost the permission

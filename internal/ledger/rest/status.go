@@ -75,7 +75,7 @@ func (s *server) changeStatus(ctx context.Context, in *struct {
 	}
 }
 
-// statusOf is what became of a change by now: of those of its objects that are left in it.
+// statusOf is what became of a change by now. It counts only the objects that are left in the change.
 func (s *server) statusOf(ctx context.Context, c ledger.Change) (*changeStatus, error) {
 	keys := map[ledger.Key]bool{}
 	for _, e := range c.Edited {

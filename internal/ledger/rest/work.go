@@ -12,8 +12,8 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// work are the endpoints of a cluster's worker. What they take is of the cluster in the path, which is the worker's own
-// (confine), whatever the body says.
+// work are the endpoints of a cluster's worker. All that they take belongs to the cluster in the path, which is the
+// worker's own (guard.go), whatever the body says.
 func work(s *server, api huma.API) {
 	only := map[string]any{workers: workersOnly}
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/claims", Summary: "Claim work",
@@ -134,7 +134,8 @@ func (s *server) live(ctx context.Context, in *struct {
 	return nil, s.Ledger.Report(ctx, list)
 }
 
-// reads takes that a standalone Cardea reads a target. What is live waits for it, so it must be one that it serves.
+// reads takes that a standalone Cardea reads a target. From then on no change is live before this Cardea says so, so it
+// must serve the target.
 func (s *server) reads(ctx context.Context, in *struct {
 	Cluster string `path:"cluster"`
 	Target  string `path:"target"`
@@ -160,8 +161,8 @@ func (s *server) leaves(ctx context.Context, in *struct {
 	return nil, s.Ledger.Leaves(ctx, ledger.Reading{Target: in.Target, Name: in.Cluster, Instance: in.Instance})
 }
 
-// serves tells which targets a cluster serves: those whose labels it has. A standalone Cardea that is not registered
-// has no labels, and serves those that proxies read themselves.
+// serves tells which targets a cluster serves: it has all labels that they ask for. A standalone Cardea that is not
+// registered has no labels, and serves those that proxies read themselves.
 func (s *server) serves(ctx context.Context, cluster string) (func(target string) bool, error) {
 	targets, err := s.targets(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ type world struct {
 	chosen   []ledger.Key                // with targetSelectors
 }
 
-// object is what counts of an object.
+// object has the parts of an object that links between objects depend on.
 type object struct {
 	names     []ledger.Key // in references that lead down
 	labels    map[string]string
@@ -148,7 +148,7 @@ func (w *world) add(k ledger.Key, content map[string]any) {
 	w.objects[k] = o
 }
 
-// walk calls found with each map in a field whose name ends with Ref, Refs or Selectors, at any depth.
+// walk calls found with each map in a field that is named ...Ref, ...Refs or targetSelectors, at any depth.
 func walk(value any, found func(field string, ref map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:

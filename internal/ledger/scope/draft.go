@@ -55,7 +55,7 @@ func drafted(ctx context.Context, r ledger.Reader, d ledger.Draft, keys []ledger
 	return ledger.RollbackOf(ctx, r, keys, d.Of)
 }
 
-// check refuses a draft whose edits are not those of the undo or the rollback that it says it is.
+// check refuses a draft that has other edits than the undo or the rollback that it says it is.
 func check(ctx context.Context, r ledger.Reader, d ledger.Draft) error {
 	var keys []ledger.Key
 	stated := map[ledger.Key]ledger.Edit{}

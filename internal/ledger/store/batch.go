@@ -117,7 +117,7 @@ type earlier struct {
 	change *ledger.Change // nil: it is in the database
 }
 
-// requests finds those of the drafts' requests that were made before.
+// requests finds the drafts' requests that were made before.
 func (b *batch) requests(t tx) (map[requestKey]earlier, error) {
 	known := map[requestKey]earlier{}
 	var asked table

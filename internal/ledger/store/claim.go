@@ -63,7 +63,7 @@ type claimer struct {
 	known map[string]*ledger.Applied
 }
 
-// newLease makes the number of a lease. Whoever answers must know it. It fits into 52 bits, as JSON wants.
+// newLease makes the number of a lease. A worker that answers must know it. It fits into 52 bits, as JSON wants.
 func newLease() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails

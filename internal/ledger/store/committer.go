@@ -65,7 +65,7 @@ func (c *committer) commit(ctx context.Context, p prepared) (ledger.Change, erro
 			return ledger.Change{}, ctx.Err()
 		}
 	}
-	// Its transaction runs. It has an end (patience), and who asks wants to know what became of it.
+	// Its transaction runs. It ends within a minute, and its caller wants to know what became of it.
 	a := <-w.answer
 	return a.change, a.err
 }

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// Keep says how much of the past is kept. What is current, applied in a cluster, or live in a proxy is always kept.
+// Keep says how much of the past is kept. A generation that is current, applied in a cluster, or live in a proxy is
+// always kept.
 type Keep struct {
 	Age         time.Duration // of changes and generations; 0: 90 days
 	Generations int           // of an object, with contents; 0: 50
 	Secrets     int           // the same of Secrets; 0: 3
 }
 
-// What is kept unless somebody says otherwise.
+// The defaults of Keep.
 const (
 	defaultAge         = 90 * 24 * time.Hour
 	defaultGenerations = 50
@@ -131,8 +132,8 @@ func (c *compaction) oldGenerations(ctx context.Context) error {
 	return nil
 }
 
-// oldChanges removes changes from before the compacted one that no generation is of. The others tell who made what is
-// there.
+// oldChanges removes changes from before the compacted one that no generation belongs to. The others tell who made the
+// generations that are kept.
 func (c *compaction) oldChanges(ctx context.Context) error {
 	return c.pages(ctx, `SELECT number FROM changes WHERE number > $1 AND number < $3 ORDER BY number LIMIT $2`, int64(0),
 		[]any{c.compacted}, `DELETE FROM changes WHERE number IN (SELECT CAST(r.value->>0 AS bigint) FROM {rows $1})

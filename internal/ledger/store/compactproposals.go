@@ -5,8 +5,8 @@ import (
 	"database/sql"
 )
 
-// oldProposals removes proposals that ended long ago, with what is kept of their contents. Who approved a change is
-// known as long as the change is. The newest one stays: its number is where the next one goes on.
+// oldProposals removes proposals that ended long ago, with what is kept of their contents. So the ledger knows who
+// approved a change as long as it has the change. The newest one stays: its number is where the next one goes on.
 func (c *compaction) oldProposals(ctx context.Context) error {
 	after, last := int64(0), int64(0)
 	for more := true; more; {

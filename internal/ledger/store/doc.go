@@ -13,8 +13,8 @@
 // objects are UUIDs of version 7.
 //
 // Programs of one version and the next run side by side on one database. So a migration only adds: tables, columns with
-// defaults, indices. What it adds may be used by the version that brings it; what is not used any more may be removed
-// one version later. A program of the version before that knows neither, so each migration states in head which one a
+// defaults, indices. The version that adds something may use it; one version later, things that are not used any more
+// may be removed. A program of the version before that knows neither, so each migration states in head which one a
 // program has to know at least (0006_needs.sql), and an older one refuses the ledger, also while it runs.
 //
 // Start reading at store.go, then committer.go (which drafts share a transaction) and batch.go (what it does).

@@ -26,7 +26,7 @@ func (s *Store) SetTarget(ctx context.Context, target ledger.Target, by string) 
 		if err != nil {
 			return err
 		}
-		// What failed may have failed for what the target said.
+		// Work that failed may have failed because of the target's earlier settings.
 		_, err = t.exec(`UPDATE work SET due = $2 WHERE target = $1 AND failed > 0 AND lease IS NULL`, target.Name, now)
 		return err
 	})

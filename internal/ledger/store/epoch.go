@@ -8,9 +8,9 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// NewEpoch says that the ledger was restored from a backup and counts as it is: who has seen numbers above its newest
-// one, or follows it, has to read everything again. What failed in clusters is due, and what workers do by the epoch of
-// before counts for nothing.
+// NewEpoch says that the ledger was restored from a backup and counts as it is: a reader that has seen numbers above
+// its newest one, or follows it, has to read everything again. Work that failed in clusters is due, and results of the
+// epoch before count for nothing.
 func (s *Store) NewEpoch(ctx context.Context) error {
 	err := s.change(ctx, func(t tx) error {
 		h, err := readHead(t, true)

@@ -27,7 +27,7 @@ func explain(err error) error {
 	return err
 }
 
-// isBroken tells whether a connection ended. What was asked last may have been done or not.
+// isBroken tells whether a connection ended. The last statement may have been executed or not.
 func isBroken(err error) bool {
 	for _, sign := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, sql.ErrConnDone,
 		syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED} {

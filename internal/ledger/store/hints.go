@@ -2,7 +2,7 @@ package store
 
 import "sync"
 
-// hints wakes who waits for changes. A hint says that there may be something, not what: who is woken reads.
+// hints wakes the readers that wait for changes. A hint says that there may be something, not what: the reader looks.
 type hints struct {
 	mu   sync.Mutex
 	next chan struct{}

@@ -71,7 +71,7 @@ func (s *Store) Pending(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Of a database that was never migrated, this makes goose's own table.
+	// This makes goose's own table in a database that was never migrated.
 	list, err := p.Status(ctx)
 	if err != nil {
 		return 0, explain(fmt.Errorf("read the ledger's version: %w", err))

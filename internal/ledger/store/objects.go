@@ -28,7 +28,7 @@ const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = C
 	ELSE (SELECT max(x.generation) FROM generations x WHERE x.object = o.id AND x.change <= $1) END
 	LEFT JOIN changes c ON c.number = g.change LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''`
 
-// objectColumns are what scanObject reads. Who made a change that is not kept any more is not known.
+// objectColumns are what scanObject reads. The author of a change that is not kept any more is not known.
 const objectColumns = `o.target, o.grp, o.kind, o.namespace, o.name, o.id, o.generation, o.hold, g.generation,
 	g.revision, g.hash, g.change, coalesce(c.at, 0), coalesce(c.author, ''), coalesce(c.message, ''), coalesce(c.verb, ''),
 	k.hash IS NOT NULL, o.created, g.live_since`

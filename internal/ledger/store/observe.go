@@ -72,8 +72,8 @@ const (
 		ON CONFLICT (object, cluster) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
 		generation = excluded.generation, result = excluded.result, drift = excluded.drift, by_whom = excluded.by_whom,
 		at = excluded.at`
-	// What is being applied may be so already: it is due again after that. What failed keeps its time: a correction is no
-	// reason to hammer.
+	// An object that is being applied may be corrected by that: it is due again afterwards. An object that failed keeps
+	// its time: a correction is no reason to retry faster.
 	upsertCorrections = `INSERT INTO work (cluster, object, target, generation, change, rank, due)
 		SELECT CAST($1 AS text), o.id, o.target, o.generation, o.change, o.rank,
 		CAST($3 AS bigint) + CAST(r.value->>1 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0

@@ -6,7 +6,7 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// Conditions on an object o whose newest generation is e.
+// Conditions on an object o and its newest generation e.
 const (
 	// refusedLast: the last that somebody said of it is a refusal.
 	refusedLast = `EXISTS (SELECT 1 FROM live l WHERE l.object = o.id AND l.refused = 1 AND l.generation >= e.generation

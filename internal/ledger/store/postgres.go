@@ -37,8 +37,8 @@ func (s *Store) connectPostgres(url string) error {
 }
 
 // planning has the server take indices in loops, always. Each statement reads some rows by their keys, and a page at
-// most. What the server would guess before it has counted the rows of a table that grew just now, or keeps from when
-// the table was small, reads all of it: once, or for each key out of memory (material).
+// most. The server's own plans would read a whole table, once or for each key out of memory (material): it guesses them
+// before it has counted the rows of a table that grew just now, or keeps them from when the table was small.
 const planning = `SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;
 	SET enable_mergejoin = off; SET enable_material = off; SET jit = off`
 

@@ -17,7 +17,7 @@ import (
 const proposalColumns = `p.number, p.at, p.by_whom, p.wants, p.draft, p.digest, p.base, p.round, p.needed, p.answers,
 	p.ended, p.change`
 
-// scanProposal reads a row but for the preview, of which it has the digest.
+// scanProposal reads a row, with only the digest of the preview.
 func scanProposal(rows *sql.Rows) (p ledger.Proposal, wants string, err error) {
 	var at int64
 	var draft, answers string
@@ -63,7 +63,7 @@ func (s *Store) complete(t tx, p *ledger.Proposal) error {
 	}, "SELECT edit, hash, key_id, body FROM proposal_contents WHERE proposal = $1", p.Number)
 }
 
-// unopened says of a proposal with a Secret whose key is missing what can be done about it.
+// unopened says what can be done if the key for a Secret of a proposal is missing.
 func unopened(p ledger.Proposal, err error) error {
 	e, is := errors.AsType[*ledger.Error](err)
 	if !is || e.Code != ledger.Unprotected {

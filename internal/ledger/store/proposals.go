@@ -104,7 +104,7 @@ func (s *Store) lightProposal(t tx, number int64, locked bool) (p ledger.Proposa
 	return p, wants, s.stand(t, &p)
 }
 
-// stand finds how many approvals a proposal needs by now, and its state. What ended stays as it was then.
+// stand finds how many approvals a proposal needs by now, and its state. A proposal that ended stays as it was then.
 func (s *Store) stand(t tx, p *ledger.Proposal) error {
 	if p.Ended == nil {
 		h, err := readHead(t, false)

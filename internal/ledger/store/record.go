@@ -18,7 +18,7 @@ const (
 	lastRetry  = 10 * time.Minute
 )
 
-// leased is a row of work whose lease is the one that is answered.
+// leased is the row of work with the lease that is answered.
 type leased struct {
 	generation, again int64
 	failed            int
@@ -148,7 +148,7 @@ func retryAfter(failed int, permanent bool) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// noteFailure writes a failure into the row of applied, whose generation stays what it was, and into the log.
+// noteFailure writes a failure into the log and into the row of applied, which keeps its generation.
 func noteFailure(t tx, now int64, f ledger.Failure) error {
 	permanent := 0
 	if f.Permanent {

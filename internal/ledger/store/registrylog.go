@@ -11,7 +11,7 @@ import (
 )
 
 // note adds to the registry's log that somebody set an object of it to a value, or deleted it (nil). It locks head.
-// What is noted stays: there are few such edits, and who let whom do what is asked years later.
+// Entries are kept for ever: there are few such edits, and people ask years later who let whom do what.
 func note(t tx, by, object string, value any) error {
 	e := ledger.RegistryEntry{By: clean(by), Object: object}
 	if value != nil {

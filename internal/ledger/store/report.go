@@ -14,16 +14,16 @@ type report struct {
 	live      rowSet // cluster, gateway, refused, generation, proxies, words
 	waits     rowSet // cluster, "", 0, generation, 0, words
 	refusals  table  // of live
-	firstLive table  // cluster, "", 0, generation: of which nothing was refused
+	firstLive table  // cluster, "", 0, generation: nothing of it was refused
 }
 
-// rowSet keeps, of rows with one identity, that of the newest generation.
+// rowSet keeps only the row of the newest generation among rows with one identity.
 type rowSet struct {
 	rows table
 	last map[string]int
 }
 
-// generationColumn is that of the generation, after the key, the cluster, the Gateway and whether it is refused.
+// generationColumn is the index of the generation, after the key, the cluster, the Gateway and whether it is refused.
 const generationColumn = 8
 
 func (s *rowSet) add(row []any) {
@@ -76,7 +76,7 @@ func newReport(list []ledger.Live) (r report) {
 	return r
 }
 
-// Report takes what proxies said. What they said of a later generation stays.
+// Report takes what proxies said. Rows about a later generation stay.
 func (s *Store) Report(ctx context.Context, list []ledger.Live) error {
 	if len(list) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// A result is a hash of what an API server answered; workers compare by it. With that of a Secret, whoever reads the
+// A result is a hash of what an API server answered; workers compare by it. With the hash of a Secret, a reader of the
 // database could try out likely values. So it is kept sealed, with AES-256-GCM under a key that is derived from the key
 // of hashes: that one never changes, so no result has to be sealed anew.
 

@@ -63,7 +63,7 @@ func (s *Store) connectFile(path string, existing bool) error {
 }
 
 // filePragmas are what each connection begins with. With synchronous(FULL), what was committed is on the disk. Each
-// connection has a cache of its own, whose size in KiB is stated where it is opened: a program has up to five of them.
+// connection has a cache of its own. Its size in KiB is stated where it is opened: a program has up to five of them.
 const filePragmas = "?_pragma=busy_timeout(25000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 	"&_pragma=temp_store(MEMORY)"
 

@@ -65,7 +65,7 @@ func statusObjects(t tx, q ledger.StatusQuery, r *registry, now int64) (list []l
 		w.is("o.target IN ({list %s})", column(r.servedBy(q.Cluster)).json())
 	}
 	if len(q.Keys) == 0 && q.Change == 0 {
-		// What is deleted is of interest until it is gone everywhere.
+		// A deleted object is of interest until it is gone everywhere.
 		w.is("(o.revision <> 0 OR EXISTS (SELECT 1 FROM work d WHERE d.object = o.id))")
 	}
 	if q.Pending {

@@ -22,8 +22,8 @@ type Config struct {
 	// KeyFile holds the keys that Secrets are sealed with (seal.go). "": for a file, URL + ".key", which is made with the
 	// first Secret; for PostgreSQL, Secrets are refused.
 	KeyFile string
-	// NoMigrate has Open refuse a database whose tables are older than the program; otherwise it migrates them. New files
-	// are migrated always.
+	// NoMigrate has Open refuse a database if its tables are older than the program; otherwise it migrates them. New
+	// files are migrated always.
 	NoMigrate bool
 	// Existing has Open refuse a file that is not there; otherwise it is made.
 	Existing bool
@@ -51,7 +51,7 @@ type Store struct {
 	registry registryCache // targets and clusters
 	counts   counts
 
-	lookFor time.Duration // how long it is looked for a change whose COMMIT had no answer
+	lookFor time.Duration // how long a change is looked for if its COMMIT had no answer
 	silent  atomic.Bool   // no notifications: for tests
 
 	mostDenials int64 // how many are kept

@@ -7,13 +7,13 @@ import (
 
 // Rows of work have their turn by (due, change, rank). Those of a change that were made due together lie side by side
 // in that order, lower ranks first. If one of them waits for a lower rank, so do all after it that are of the same
-// change and the same time. So what waits is passed over by a step for each change, however many objects that has.
+// change and the same time. So waiting rows are passed over in one step for each change, however many objects that has.
 
-// turn is where the rows of a change begin that are due at a time.
+// turn is the start of the rows of one change that are due at one time.
 type turn struct{ due, change int64 }
 
-// claimStatement takes the first rows, of a window that begins at a turn, that wait for nothing. Both parts of it use
-// an index: without the window, the barrier would be quadratic.
+// claimStatement takes the first rows that wait for nothing in a window that begins at a turn. Both parts of it use an
+// index: without the window, the barrier would be quadratic.
 func claimStatement(d *dialect) string {
 	const window = `WITH first AS MATERIALIZED (SELECT cluster, object, change, rank, due FROM work
 		WHERE cluster = $1 AND due <= $2 AND (due, change) >= ($9, $10) AND target NOT IN ({list $3})

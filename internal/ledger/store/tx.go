@@ -27,11 +27,11 @@ type tx struct {
 // errUnknown says that the connection ended after COMMIT was sent: nobody knows whether it was done.
 var errUnknown = errors.New("the connection ended while the transaction was committed")
 
-// tries is how often a transaction is tried whose connection breaks (the pool may have some that are dead already), or
-// that the server ended in favour of another one.
+// tries is how often a transaction is tried if its connection breaks (the pool may have some that are dead already), or
+// if the server ends it in favour of another one.
 const tries = 4
 
-// retry runs a transaction again of which nothing was kept, for certain.
+// retry runs a transaction again if it is certain that nothing of it was kept.
 func retry(ctx context.Context, do func() error) (err error) {
 	for range tries {
 		if err = do(); !isBroken(err) && !isContended(err) || errors.Is(err, errUnknown) || ctx.Err() != nil {

@@ -20,8 +20,9 @@ type verifier struct {
 	store *Store
 }
 
-// Verify computes all digests anew, and looks whether the tables agree. It sees what was written by something else than
-// a ledger; who can write to the database may compute digests, too, so compare Digest with one that is noted elsewhere.
+// Verify computes all digests anew, and looks whether the tables agree. It finds rows that something else than a ledger
+// wrote. Somebody who can write to the database can compute digests, too, so compare Digest with one that is noted
+// elsewhere.
 func (s *Store) Verify(ctx context.Context) (ledger.Verification, error) {
 	v := verifier{store: s}
 	for _, step := range []func(context.Context) error{v.changes, v.contents, v.denials, v.registry, v.objects} {

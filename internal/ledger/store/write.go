@@ -82,7 +82,7 @@ const (
 		CAST(r.value->>10 AS bigint), r.value->>11, CAST(r.value->>12 AS bigint) FROM {rows $1} WHERE true
 		ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, revision = excluded.revision, hash = excluded.hash,
 		change = excluded.change, hold = excluded.hold`
-	// What is being applied keeps its lease; it is due again when that ends, or was answered.
+	// An object that is being applied keeps its lease; it is due again when that ends, or was answered.
 	upsertWork = `INSERT INTO work (cluster, object, target, generation, change, rank, due)
 		SELECT r.value->>0, r.value->>1, r.value->>2, CAST(r.value->>3 AS bigint), CAST(r.value->>4 AS bigint),
 		CAST(r.value->>5 AS smallint), CAST($2 AS bigint) FROM {rows $1} WHERE true

@@ -35,7 +35,7 @@ type Edit struct {
 	Expect    *int64         `json:"expect,omitempty" minimum:"0" doc:"The generation it must have; 0: it must not be"`
 }
 
-// HoldBody is a hold as its owner states it: who it is, the server knows.
+// HoldBody is a hold as its owner states it. The server knows the owner.
 type HoldBody struct {
 	Why   string    `json:"why,omitempty"`
 	Until time.Time `json:"until,omitzero"`

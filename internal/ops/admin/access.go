@@ -19,7 +19,7 @@ import (
 // Access says who may ask the API. Nothing stated: the programs of this machine. The fields are names of files.
 type Access struct {
 	TokenFile string // has the token that callers send, as "Authorization: Bearer TOKEN"; it is read at each request
-	// ClientCA has the authorities, in PEM, of the certificates that callers show; it is read at each handshake.
+	// ClientCA has, in PEM, the authorities of the certificates that callers show; it is read at each handshake.
 	ClientCA string
 	// Certificate and Key are the server's, in PEM; they are read again when they change. "": the API has no TLS.
 	Certificate, Key string
@@ -28,7 +28,7 @@ type Access struct {
 // leastToken is how many characters a token has at least: 128 bits in base64.
 const leastToken = 22
 
-// named tells whether callers have to say who they are.
+// named tells whether callers must identify themselves.
 func (a Access) named() bool { return a.TokenFile != "" || a.ClientCA != "" }
 
 // Check returns an error that says what to state if an API at an address would be open to others than this machine's
@@ -107,7 +107,7 @@ func (a Access) tls() (*tls.Config, error) {
 	if _, err = authorities(a.ClientCA, "--admin-client-ca"); err != nil {
 		return nil, err
 	}
-	c.ClientAuth = tls.VerifyClientCertIfGiven // who shows none is told so by HTTP
+	c.ClientAuth = tls.VerifyClientCertIfGiven // a client without one gets an HTTP error that says so
 	each := c.Clone()
 	each.SessionTicketsDisabled = true // a ticket would do for the certificate that it was given for
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {

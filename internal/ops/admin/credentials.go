@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Credentials are what a client of the API shows, and whom it trusts. The fields are names of files.
+// Credentials are what a client of the API shows, and the authorities that it trusts. The fields are names of files.
 type Credentials struct {
 	TokenFile        string // has the token
 	CA               string // has the authorities of the server's certificate, in PEM; "": those that the machine trusts

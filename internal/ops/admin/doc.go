@@ -1,4 +1,4 @@
-// Package admin is the HTTP API by which a running Cardea shows its state: health, metrics, its objects with their
+// Package admin is the HTTP API that shows the state of a running Cardea: health, metrics, its objects with their
 // status, findings, and what package flow knows of every collection.
 //
 // It owns paths, formats and access. It is read-only, and shows no private keys. It must never know how objects are

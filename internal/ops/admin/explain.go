@@ -24,8 +24,8 @@ const (
 	bodyArrives = 10 * time.Second // how long it may take to arrive
 )
 
-// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON, of a request with the
-// body of this one.
+// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON. The request in question
+// has the body of this one.
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	question := explain.Question{

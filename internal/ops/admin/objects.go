@@ -42,7 +42,7 @@ func (s *Server) kinds(w http.ResponseWriter, r *http.Request) {
 	answer(w, counts)
 }
 
-// list answers /objects/{kind}, of one namespace with ?namespace=.
+// list answers /objects/{kind}; with ?namespace=, the objects of one namespace.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	if n, ok := s.kindOf(w, r); ok {
 		s.answerList(w, n, r.URL.Query().Get("namespace"))

@@ -159,7 +159,7 @@ func (s *Server) table() []page {
 	}
 }
 
-// Paths are those of all pages, as http.ServeMux has them.
+// Paths are the paths of all pages, as patterns of http.ServeMux.
 func Paths() []string {
 	paths := []string{"/healthz", "/readyz", "/metrics"}
 	for _, p := range new(Server).table() {

@@ -72,7 +72,7 @@ func listAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 	return nil
 }
 
-// readAccess asks who may ask the XBackends of a name for what: those to which requests go.
+// readAccess asks who may ask the XBackends of a name for what, if requests go to them.
 func readAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string) (all []explain.Access, err error) {
 	if o.reads() {
 		e, err := o.explainer(cmd, p)

@@ -77,7 +77,7 @@ func releasedVersion() string {
 	return v
 }
 
-// module is what the Go tool wrote into the program of Cardea's own module: the program's, or one that it was built of.
+// module is what the Go tool wrote into the program about Cardea's own module: the main module, or a dependency.
 func module(info *debug.BuildInfo) debug.Module {
 	for _, m := range info.Deps {
 		if m.Path == pluginbuild.Cardea {

@@ -163,7 +163,7 @@ const (
 	asNames = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// kinds counts the kinds that are installed. Of one that may not be listed, it says so.
+// kinds counts the kinds that are installed. If a kind may not be listed, it says so.
 func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
 	counts := []admin.KindCount{}
 	for _, n := range c.catalog.All() {

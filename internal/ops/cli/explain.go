@@ -115,7 +115,7 @@ func bindReading(cmd *cobra.Command, p Program, o *explainOptions) {
 	completeFlag(cmd, "output", "text", "json")
 }
 
-// isRequest reports whether the arguments are a method and a URL, the form in which `cardea diff` prints requests.
+// isRequest reports whether the arguments are a method and a URL, as `cardea diff` prints requests.
 func isRequest(args []string) bool {
 	return len(args) == 2 && !strings.ContainsAny(args[0], "/:") && strings.Contains(args[1], "://")
 }

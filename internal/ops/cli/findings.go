@@ -42,8 +42,8 @@ func (o *getOptions) findings(cmd *cobra.Command, p Program) (list []admin.Findi
 	return slices.DeleteFunc(list, func(f admin.Finding) bool { return !o.isAbout(f) }), nil
 }
 
-// isAbout tells whether a finding is about the namespace that is asked for, if one is. What is of no namespace may be
-// about each: a GatewayClass, a file that can't be read.
+// isAbout tells whether a finding is about the namespace that is asked for, if one is. A finding without a namespace
+// may be about each: a GatewayClass, a file that can't be read.
 func (o *getOptions) isAbout(f admin.Finding) bool {
 	_, name, _ := strings.Cut(f.Object, " ") // "HTTPRoute shop/web"
 	namespace, _, namespaced := strings.Cut(name, "/")

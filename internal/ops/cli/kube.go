@@ -54,7 +54,7 @@ func (o kubeOptions) notWith(flag, value, reads string) error {
 		flag, reads)
 }
 
-// open reads the cluster, whose Cardea has these budgets. What the user may not read is said.
+// open reads the cluster. budgets are those of its Cardea. The result lists what the user may not read (Unread).
 func (o kubeOptions) open(cmd *cobra.Command, p Program, budgets model.Budgets) (Cluster, error) {
 	if p.Cluster == nil {
 		return nil, errors.New("this program can't read a cluster")

@@ -177,7 +177,7 @@ func (o *pickerFlags) run(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// source says whose members are picked from.
+// source sets where the members come from: a file, or an InferencePool of a cluster.
 func (o *pickerFlags) source() error {
 	switch {
 	case (o.file == "") == (o.pool == ""):

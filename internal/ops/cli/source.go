@@ -14,7 +14,7 @@ import (
 type source interface {
 	// kinds lists the kinds that exist, as a list of admin.KindCount.
 	kinds(ctx context.Context) (json.RawMessage, error)
-	// list returns the objects of a kind, of all namespaces if namespace is "".
+	// list returns the objects of a kind in a namespace; "": in all of them.
 	list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error)
 	one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error)
 }

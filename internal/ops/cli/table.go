@@ -94,8 +94,8 @@ func stale(o object) string {
 	return "False"
 }
 
-// age is the time since the object was created or, of an object in a file that does not say so, since the file was
-// edited; in kubectl's format.
+// age is the time since the object was created or, if an object in a file does not say so, since the file was edited;
+// in kubectl's format.
 func age(o object, now time.Time) string {
 	stated := cmp.Or(o.Text("metadata", "creationTimestamp"), o.Text("metadata", "annotations", kind.EditedAnnotation))
 	created, err := time.Parse(time.RFC3339, stated)

@@ -23,7 +23,7 @@ func versionCommand(p Program) *cobra.Command {
 	}
 }
 
-// versions are of this program, what made it, and whom it speaks to.
+// versions are those of this program, its compiler and the proxies that it configures.
 func versions(p Program) string {
 	text := fmt.Sprintf("%s (%s %s/%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	var proxies []string
@@ -39,7 +39,7 @@ func versions(p Program) string {
 // stamp is the version that the linker wrote into the program of a release (-X): hack/image.sh, hack/release.sh.
 var stamp string
 
-// version is that of the release, or what the Go tool wrote into the program: a tag, or a commit.
+// version is the version of the release, or what the Go tool wrote into the program: a tag, or a commit.
 func version() string {
 	if stamp != "" {
 		return stamp

@@ -78,7 +78,7 @@ func (t table) text(row []string) string {
 	return strings.Join(words, "\t")
 }
 
-// widths are those of the columns.
+// widths are the widths of the columns.
 func (t table) widths() []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range append([][]string{t.columns}, t.rows...) {

@@ -36,7 +36,7 @@ type place struct {
 func (d *Differ) access(v flow.View) (list []Access) {
 	before, after := policy.Sight{View: v, Before: true}, policy.Sight{View: v}
 	gateways, routes := d.world.Policies.Regranted(v)
-	if len(gateways) > 0 { // whose rules are many
+	if len(gateways) > 0 { // they may have many rules
 		for ref := range flow.All(v, d.world.Plan.Routes) {
 			routes[ref] = routes[ref] // at these Gateways
 		}

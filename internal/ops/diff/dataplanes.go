@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// dataPlanes names the data planes of the Gateways that are told of, where Gateways have several, and of those that
-// would get another one: their resources may be the same, and their proxies are replaced.
+// dataPlanes names the data planes of the reported Gateways if Gateways have several, and of those that would get
+// another one: their resources may be the same, and their proxies are replaced.
 func (d *Differ) dataPlanes(v flow.View, scenes []*scene) (list []string) {
 	gateways := map[model.ObjectRef]bool{}
 	if d.world.Mixed(v) {

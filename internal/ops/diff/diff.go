@@ -39,8 +39,8 @@ type Report struct {
 	Fields  []Field  `json:"fields,omitempty"`  // of the objects that are changed
 	// MoreFields is how many fields of an object differ that are not listed, by its name in Fields.
 	MoreFields map[string]int `json:"moreFields,omitempty"`
-	// DataPlanes of Gateways that are told of, where Gateways have several, and those that would change:
-	// "infra/edge: Envoy, would be EnvoyConfigMap"
+	// DataPlanes are those of the reported Gateways if Gateways have several, and those that would change: "infra/edge:
+	// Envoy, would be EnvoyConfigMap"
 	DataPlanes []string  `json:"dataPlanes,omitempty"`
 	Routes     []Route   `json:"routes,omitempty"`     // of route tables
 	Resources  []string  `json:"resources,omitempty"`  // others that proxies get: "+ shop/web: Cluster web"
@@ -48,7 +48,7 @@ type Report struct {
 	More       int       `json:"more,omitempty"`       // requests of that kind that are not listed
 	Access     []Access  `json:"access,omitempty"`     // who would gain or lose what of servers of MCP
 	MoreAccess int       `json:"moreAccess,omitempty"` // changes of that kind that are not listed
-	// routes that differ or lead to a backend that moves, and whose requests are too many to compare
+	// routes that differ or lead to a backend that moves, and have too many requests to compare
 	Unasked  int      `json:"unasked,omitempty"`
 	Refused  []string `json:"refused,omitempty"`  // what would be wrong, and is not now
 	Warnings []string `json:"warnings,omitempty"` // the same, but without harm
@@ -64,8 +64,8 @@ type Route struct {
 	Match   string `json:"match"`
 }
 
-// Request is one that would go elsewhere. It witnesses what changes for a route's match; Like counts its near misses to
-// which the same happens.
+// Request is a request that would go elsewhere. It witnesses what changes for a route's match; Like counts its near
+// misses to which the same happens.
 type Request struct {
 	Request string `json:"request"`
 	Gateway string `json:"gateway"`
@@ -119,7 +119,7 @@ func New(c Config) *Differ {
 	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, doubtful, c.Waits, schema.New(c.World.Sources.Catalog)}
 }
 
-// Unknown lists what an edit begins to refer to, and of which nobody knows yet whether it is there.
+// Unknown lists the objects that an edit begins to refer to, if nobody knows yet whether they are there.
 func (d *Differ) Unknown(e Edit) ([]model.ObjectRef, error) {
 	objects, err := d.read(e.Objects)
 	if err != nil {
@@ -200,7 +200,7 @@ func (d *Differ) read(docs []map[string]any) (list []*schema.Object, err error) 
 	return list, nil
 }
 
-// removed are the objects that an edit removes, those of them that are there.
+// removed are the objects that an edit removes, if they are there.
 func (d *Differ) removed(list []Removal) (refs []model.ObjectRef, err error) {
 	d.world.Graph.View(func(v flow.View) {
 		for _, r := range list {
@@ -218,7 +218,7 @@ func (d *Differ) removed(list []Removal) (refs []model.ObjectRef, err error) {
 	return refs, err
 }
 
-// others are the objects that there are besides the given ones, but for those that may be there by themselves.
+// others are all objects besides the given ones, except those that may be there by themselves.
 func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 	named := map[model.ObjectRef]bool{}
 	for _, o := range objects {
@@ -258,7 +258,8 @@ func (d *Differ) opened(applied []arriving, e Edit) (keys []model.ObjectRef) {
 	return keys
 }
 
-// notRead is said of what nobody has referred to so far. What is wrong because of it is a warning: it may be there.
+// notRead is the reason for an object that nobody has referred to so far. An error because of it is only a warning: the
+// object may be there.
 const notRead = "it is not known before something refers to it"
 
 // arriving is an object on its way into the graph.
@@ -291,8 +292,8 @@ func (d *Differ) arrive(objects []*schema.Object) (list []arriving, unknown []mo
 }
 
 // apply writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is the
-// youngest unless it states an age. What differs from what is there only in how it is written down (nothing, or an
-// empty list; "1000m", or "1") is the same.
+// youngest unless it states an age. A spec that differs only in how it is written down (nothing, or an empty list;
+// "1000m", or "1") is the same.
 func (d *Differ) apply(b *flow.Batch, objects []arriving, others []model.ObjectRef) {
 	for _, o := range objects {
 		d.world.Sources.Of(o.Ref.Kind()).Update(b, o.Ref, func(meta model.Meta, spec any) (model.Meta, any) {

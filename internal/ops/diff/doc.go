@@ -10,7 +10,7 @@
 // Before is what proxies are offered: where they refused something, what they accepted last (Config.Offered). After is
 // what they would be.
 //
-// Only the Try keeps turns waiting; its cost, and that of the comparison, is that of what the edits change. The package
+// Only the Try keeps turns waiting; its cost, and that of the comparison, grows with what the edits change. The package
 // owns what counts as a change, and its text. It must never know where objects come from, nor apply anything. A Differ
 // may be asked from any goroutine. Start reading at Differ.Diff.
 package diff

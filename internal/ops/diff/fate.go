@@ -28,7 +28,7 @@ func (f fate) with(word string) fate {
 // contrast is what two fates have of their own, each.
 type contrast struct{ before, after string }
 
-// contrastOf leaves out what both have: of two requests with one contrast, the same is told by one.
+// contrastOf leaves out what both have: two requests with equal contrasts tell the same.
 func contrastOf(before, after fate) contrast {
 	was, is := slices.Concat(before...), slices.Concat(after...)
 	was = slices.DeleteFunc(was, func(word string) bool {

@@ -30,10 +30,10 @@ const (
 	valueTold  = 80 // bytes of a value
 )
 
-// secretive are the kinds whose values nobody is told.
+// secretive are the kinds with values that are not shown.
 var secretive = []model.Kind{model.KindSecret}
 
-// addFields adds the fields in which two versions of an object differ, in order. Of a Secret nothing is told.
+// addFields adds the fields in which two versions of an object differ, in order. It adds nothing for a Secret.
 func (r *Report) addFields(k *kind.Kind, ref model.ObjectRef, was, is any) {
 	if slices.Contains(secretive, ref.Kind()) {
 		return
@@ -90,8 +90,8 @@ func (c *fieldComparison) compare(path string, was, is any) {
 	}
 }
 
-// members are those of two objects, by name, or of two lists: by the names of their elements, or by their places if the
-// lists have the same length. false: the values are compared as a whole.
+// members are the members of two objects, by name, or of two lists: by the names of their elements, or by their places
+// if the lists have the same length. false: the values are compared as a whole.
 func members(was, is any) (before, after map[string]any, ok bool) {
 	before, ok = was.(map[string]any)
 	if after, both := is.(map[string]any); ok && both {
@@ -117,7 +117,7 @@ func members(was, is any) (before, after map[string]any, ok bool) {
 	return before, after, true
 }
 
-// named are the elements of a list, each of which has a name of its own.
+// named are the elements of a list by their names, if each has a name of its own.
 func named(list []any) (map[string]any, bool) {
 	elements := map[string]any{}
 	for _, e := range list {

@@ -92,7 +92,7 @@ func sign(added, removed bool) string {
 	return "~"
 }
 
-// changedTable is a route table that differs, and the domains whose virtual hosts do.
+// changedTable is a route table that differs, and the domains of the virtual hosts that do.
 type changedTable struct {
 	key     resource.Key
 	domains []string
@@ -135,8 +135,8 @@ func (d *Differ) whole(v flow.View, tables []changedTable, keys []resource.Key) 
 	return tables
 }
 
-// changedParts are the domains of two tables whose virtual hosts differ, in order. Where what all hosts of a table
-// share differs, such as what a policy of the Gateway states, all do.
+// changedParts are the domains of the virtual hosts that differ between two tables, in order. If a setting differs that
+// all hosts of a table share, such as one of a policy of the Gateway, all hosts do.
 func changedParts(a, b []*resource.Part) (domains []string) {
 	shared := !slices.EqualFunc(sharedParts(a), sharedParts(b), same)
 	note := func(p *resource.Part) {
@@ -162,7 +162,7 @@ func changedParts(a, b []*resource.Part) (domains []string) {
 	return domains
 }
 
-// sharedParts are those of no domain, which come first: parts are in the order of their IDs.
+// sharedParts are the parts without a domain, which come first: parts are in the order of their IDs.
 func sharedParts(list []*resource.Part) []*resource.Part {
 	n := slices.IndexFunc(list, func(p *resource.Part) bool { return p.ID != "" })
 	if n < 0 {

@@ -19,8 +19,9 @@ func (d *Differ) before(v flow.View, key resource.Key) (resource.Resource, bool)
 	return flow.Before(v, d.world.Outputs.Of(key.Type), key)
 }
 
-// after finds a resource as proxies would be offered it. What was refused, and is not changed by the edits, stays
-// refused, and what is offered in its place stays, too; what the edits change is taken to be accepted.
+// after finds a resource as proxies would be offered it. A resource that was refused, and that the edits do not change,
+// stays refused, and so does the one that is offered in its place. A resource that the edits change is taken to be
+// accepted.
 func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) {
 	is, exists := flow.Get(v, d.world.Outputs.Of(key.Type), key)
 	instead, apart := d.instead(key)

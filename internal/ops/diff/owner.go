@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/core/schema"
 )
 
-// wait takes out of an edit what would wait for its owner: a Gateway whose class does not exist, while its version
-// before has one that does. It says so of each.
+// wait takes objects out of an edit that would wait for their owner: a Gateway with a class that does not exist, while
+// its version before has one that does. It says so of each.
 func (d *Differ) wait(objects []*schema.Object) (rest []*schema.Object, told []string) {
 	if !d.waits {
 		return objects, nil

@@ -87,7 +87,7 @@ func (c *comparison) compare(s *scene) error {
 	return nil
 }
 
-// entrances are those of a table in the last of the sides that has some.
+// entrances are the requests that enter a table, in the last of the sides that has some.
 func entrances(table resource.Name, sides ...side) (list []request.Request) {
 	for i := len(sides) - 1; i >= 0 && len(list) == 0; i-- {
 		list = sides[i].Entrances(table)
@@ -121,8 +121,8 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)
 // forms are what a route was and is: both, if it differs in what it does.
 type forms []request.Route
 
-// routes lists the routes that differ, and gives those whose matches or place something may have changed. Others are
-// the same as before, and what is stated around them is not: in the table, or around that.
+// routes adds the routes that differ to the report, and returns them. others are routes that are the same as before
+// while something around them is not: in the table, or around that.
 func (c *comparison) routes(of Route, was, is []request.Route, around bool) (differ, others []forms) {
 	wasKeys, before := index(was)
 	isKeys, after := index(is)

@@ -12,8 +12,9 @@ import (
 	"cardea.dev/cardea/internal/translate/policy"
 )
 
-// scene is what an edit changes of a Gateway's configuration, and what of that decides about requests that show it: all
-// listeners, of each table the virtual hosts that could take such a request, and what those name. It outlives the View.
+// scene is what an edit changes of a Gateway's configuration, and the resources that decide about requests that show
+// it: all listeners, the virtual hosts of each table that could take such a request, and what those name. It outlives
+// the View.
 type scene struct {
 	gateway       model.ObjectRef
 	tables        []changedTable
@@ -27,7 +28,7 @@ type scene struct {
 // nameOf is a resource's name on its Gateway.
 func nameOf(key resource.Key) resource.Name { return resource.Name{Type: key.Type, Name: key.Name} }
 
-// scenes are those of the Gateways whose tables, listeners or backends differ, in order.
+// scenes are the scenes of the Gateways with tables, listeners or backends that differ, in order.
 func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedListener, moves []move) []*scene {
 	of := map[model.ObjectRef]*scene{}
 	at := func(gateway model.ObjectRef) *scene {
@@ -58,8 +59,8 @@ func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedL
 	return list
 }
 
-// dialects are those of a Gateway's proxies without the edits and with them. Of a Gateway that comes or leaves both are
-// the one that is known.
+// dialects are the dialects of a Gateway's proxies without the edits and with them. If a Gateway comes or leaves, both
+// are the one that is known.
 func (d *Differ) dialects(v flow.View, gateway model.ObjectRef) (was, is dataplane.Dialect) {
 	old, _ := flow.Before(v, d.world.Plan.Gateways, gateway)
 	edited, _ := flow.Get(v, d.world.Plan.Gateways, gateway)

@@ -33,11 +33,11 @@ func (s side) backend(b model.BackendKey) string {
 	return strings.TrimSuffix(b.Words()+" "+s.moved[b], " ")
 }
 
-// subject is one thing that differs, and that requests show: what is alike for several of them is told once.
+// subject is one difference that requests show: outcomes that are alike for several requests are listed once.
 type subject struct {
 	*comparison
 	gateway       string
-	byHost        bool // it compares the Host header, which is told then
+	byHost        bool // it compares the Host header, which is listed then
 	before, after side
 	told          map[contrast]int // places in the report
 }

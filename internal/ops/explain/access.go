@@ -12,7 +12,7 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// Access is who may ask a backend for what, at each place from which requests go to it.
+// Access is who may ask a backend for what, at each place that sends requests to it.
 type Access struct {
 	Backend string        `json:"backend"` // "XBackend shop/tools"
 	Places  []AccessPlace `json:"places,omitempty"`
@@ -29,7 +29,7 @@ type Server struct {
 // TLS is how a Server is spoken to.
 type TLS struct {
 	Hostname    string `json:"hostname"`              // asked for, and in the certificate
-	CA          string `json:"ca,omitempty"`          // who may sign the certificate, in PEM; "": whom the system trusts
+	CA          string `json:"ca,omitempty"`          // authorities for the certificate, in PEM; "": the system's
 	Certificate string `json:"certificate,omitempty"` // the Secret that proxies show; "": none
 }
 

@@ -7,7 +7,7 @@ import (
 	"cardea.dev/cardea/internal/translate/policy"
 )
 
-// steps are those of an answer: turns wait while a View is open, so it is not while something takes long.
+// steps are the steps to an answer. Turns wait while a View is open, so none is open during slow work.
 type steps interface {
 	gather(*asked)     // takes references
 	work() error       // does what takes time with them

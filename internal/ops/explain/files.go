@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// text tells how far something got that is written to files, from which proxies read it by themselves.
+// text tells how far something got that proxies read from files by themselves.
 func (f Files) text(l Live, now time.Time) string {
 	switch {
 	case l.Acknowledged && l.Since == nil:

@@ -81,8 +81,8 @@ func (h *history) drop(ref model.ObjectRef) {
 	}
 }
 
-// acknowledged notes that all proxies have a fragment, of the last edit that it was sent with. What is acknowledged
-// again was changed by something else.
+// acknowledged notes that all proxies have a fragment, for the last edit that it was sent with. If that edit was
+// acknowledged before, something else changed the fragment.
 func (h *history) acknowledged(
 	key resource.AckKey, at time.Time, sentWith func(resource.Key, flow.Rev) (time.Time, bool),
 ) {

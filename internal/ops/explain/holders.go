@@ -6,8 +6,8 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// holders are the resources that may have something of an object: of a route only the tables of its listeners, which
-// may be long, of another object all but tables.
+// holders are the resources that may have something of an object. For a route these are only the tables of its
+// listeners, for tables may be long; for another object, all resources but tables.
 func (q *asked) holders(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
 	if _, isRoute := flow.Get(q.view, q.world.Plan.Routes, ref); isRoute {
 		q.tablesOf(ref, take)

@@ -69,7 +69,7 @@ func (q *asked) keepsListener(w *way, origin resource.Origin) bool {
 	return false
 }
 
-// refusedBackend adds what a proxy refused of the backends to which a rule sends requests, or copies of them.
+// refusedBackend adds the refusals of backends that a rule sends requests, or copies of them, to.
 func (q *asked) refusedBackend(l *Live, w *way, rule model.RuleKey, outcomes []request.Outcome) {
 	for _, o := range outcomes {
 		backends := []model.BackendKey{o.Backend}

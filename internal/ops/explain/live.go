@@ -84,7 +84,7 @@ func (e *Explainer) each(l *Live, table resource.Key) {
 	}
 }
 
-// names are those of the proxies that acknowledged, or of those that did not, a few of them.
+// names are a few names of the proxies that acknowledged, or of the others.
 func (l Live) names(acknowledged bool) string {
 	var names []string
 	for _, p := range l.Each {

@@ -15,11 +15,11 @@ import (
 	"cardea.dev/cardea/internal/translate/gateway"
 )
 
-// nearest is how many near misses are told.
+// nearest is how many near misses are shown.
 const nearest = 5
 
-// near finds the rules of the request's host that might have been expected to take it: those that would have, too, and
-// those that miss one thing only. A rule is told once, by its nearest match.
+// near finds the rules of the request's host that a user might expect to take it: those that would have taken it, too,
+// and those that miss only one condition. A rule is listed once, with its nearest match.
 func (q *asked) near(w *way, l model.PortListener) []Near {
 	var winner request.Tried
 	if first := slices.IndexFunc(w.tried, func(t request.Tried) bool { return len(t.Misses) == 0 }); first >= 0 {
@@ -91,7 +91,7 @@ func (q *asked) behind(w *way, l model.ListenerKey, winner, loser request.Tried)
 	return gateway.Behind(first, later)
 }
 
-// order is the precedence of a route in its domain: that of its site there, or at a wider one.
+// order is the precedence of a route in its domain, by its entry there or in a wider domain.
 func (q *asked) order(w *way, l model.ListenerKey, t request.Tried) (string, bool) {
 	place, found := q.place(t.Rule)
 	if !found {

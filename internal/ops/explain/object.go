@@ -21,12 +21,12 @@ type Object struct {
 	Before     []Past `json:"before,omitempty"` // the edits before that are remembered, the newest first
 	// Findings are about the object: "error: FIELD: MESSAGE".
 	Findings []string `json:"findings,omitempty"`
-	// DependsOn is what was looked at to read it; what is not there is said.
+	// DependsOn lists the objects that were looked up to read it, and says which do not exist.
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
 	Made      []Made       `json:"made,omitempty"`
 	// Fields are a policy's: where each one counts.
 	Fields []Reached `json:"fields,omitempty"`
-	// Panics are bugs of Cardea's own that concern the object, or what it looks at. What was made before stays.
+	// Panics are bugs of Cardea's own that concern the object, or what it looks at. Results from before stay.
 	Panics  []string `json:"panics,omitempty"`
 	Offline bool     `json:"offline,omitempty"` // no proxy runs
 	Unasked bool     `json:"unasked,omitempty"` // the proxies of the cluster were not asked

@@ -30,7 +30,7 @@ const (
 )
 
 // pickerReads are the headers that a picker reads. No others are sent: the way to a picker in a cluster is not
-// encrypted, and who asks may have stated a password.
+// encrypted, and the question may contain a password.
 var pickerReads = []string{objectives.Header, objectives.NumberHeader}
 
 // pickerClient asks pickers. No proxy of the environment stands between, and a picker redirects nobody.

@@ -13,12 +13,13 @@ import (
 
 // Policy is a field of a policy that is in force for a request, or a feature that is not.
 type Policy struct {
-	Field string `json:"field"`           // "jwt.providers[corp].issuer"; of a feature that is off, its name
+	Field string `json:"field"`           // "jwt.providers[corp].issuer", or the name of a feature that is off
 	Value string `json:"value,omitempty"` // "": the feature is off
 	From  string `json:"from"`            // who states it: "TrafficPolicy shop/web-t, on the route"
 	// Over is what it counts in place of, the nearest first.
 	Over []PolicyLost `json:"over,omitempty"`
-	// Words are what the feature tells besides: of an element of a list on its first field, else on that of the feature.
+	// Words are further notes of the feature: about a list's element they stand on its first field, else on the
+	// feature's.
 	Words []string `json:"words,omitempty"`
 	// Instead is why requests are answered with an error in place of it.
 	Instead string `json:"instead,omitempty"`
@@ -115,7 +116,7 @@ func wrong(findings []policy.Finding) string {
 	return strings.Join(all, "; ")
 }
 
-// over adds what a field counts in place of, from near to far; of a feature that is off, all.
+// over adds the values that a field counts in place of, from near to far; a feature that is off counts in place of all.
 func (q *asked) over(of Policy, p policy.RulePiece, path string) Policy {
 	for i := len(p.Lost) - 1; i >= 0; i-- {
 		if l := p.Lost[i]; l.Path == path || p.JSON == "" {

@@ -23,7 +23,7 @@ type call struct {
 	port int32
 }
 
-// read makes a question a request, as a client would send it. What no client can send is an error.
+// read makes a question a request, as a client would send it. A request that no client can send is an error.
 func (q Question) read() (call, error) {
 	whole, _, _ := strings.Cut(q.URL, "#")
 	scheme, rest, _ := strings.Cut(whole, "://")

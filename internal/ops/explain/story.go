@@ -32,7 +32,7 @@ type Story struct {
 	Closed   string `json:"closed,omitempty"`  // why the connection ends without an answer
 	Refused  string `json:"refused,omitempty"` // why the proxy answers before it looks for a route
 
-	// Decisions are those of each level of access policies, for a request of an agent.
+	// Decisions are the decisions of each level of access policies, for a request of an agent.
 	Decisions []request.Decision `json:"decisions,omitempty"`
 
 	Rules    []Rule    `json:"rules,omitempty"` // that take it: one, or none
@@ -85,7 +85,7 @@ type Outcome struct {
 	Pick *Pick `json:"pick,omitempty"`
 
 	backend resource.Key    // zero: none
-	pool    model.ObjectRef // whose picker Cardea runs; zero: none
+	pool    model.ObjectRef // Cardea runs its picker; zero: none
 }
 
 // Connections are those that a proxy tried to a backend since it has the backend.

@@ -17,7 +17,7 @@ func (p *page) line(heading, format string, args ...any) {
 	fmt.Fprintf(p, "  %-10s %s\n", heading, fmt.Sprintf(format, args...))
 }
 
-// Print writes the story for people. now is what ages are told by.
+// Print writes the story for people. Ages are counted up to now.
 func (s Story) Print(w io.Writer, now time.Time) error {
 	var p page
 	p.WriteString(s.Request + "\n")
@@ -189,7 +189,7 @@ func (l Live) text(now time.Time) string {
 	}
 }
 
-// by tells by which proxies something is acknowledged. One that has not all of the route table may have that, if it was
+// by names the proxies that acknowledged something. One that has not all of the route table may have that, if it was
 // there before.
 func (l Live) by() string {
 	named, late := l.names(true), l.names(false)

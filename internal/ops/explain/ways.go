@@ -44,8 +44,8 @@ const (
 	hasNeither
 )
 
-// ways are the Gateways that have the request's port, as it is bound or else as they state it: the likeliest first. Of
-// those that are to be asked they have what decides, by reference.
+// ways are the Gateways that have the request's port, as it is bound or else as they state it: the likeliest first. The
+// ways that are to be asked have what decides, by reference.
 func (q *asked) ways(c call, gateway string) []*way {
 	var bound, stated []*way
 	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
@@ -198,7 +198,7 @@ func (c call) host() string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// taker is the listener whose connection it is: it may be one that was kept, and has another hostname by now. It is
+// taker is the listener that takes the connection: it may be one that was kept, and has another hostname by now. It is
 // false if no connection came about, or it is not a single listener's.
 func (w *way) taker() (found model.PortListener, ok bool) {
 	i := slices.IndexFunc(w.port.Listeners, func(l model.PortListener) bool { return l.Key == w.result.Listener })

@@ -183,7 +183,7 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	return err
 }
 
-// takeBack undoes a change that was refused, and waits for that. The error is that of the refusal.
+// takeBack undoes a change that was refused, and waits for that. The error is the refusal's.
 func (o *options) takeBack(cmd *cobra.Command, l *opened, a *applying, refused ledger.Change, why error) error {
 	draft := ledger.Draft{Verb: ledger.Undo, Of: refused.Number, Back: &ledger.Back{}, Author: a.Author, Via: a.Via,
 		Message: fmt.Sprintf("undo change %d, which was refused", refused.Number), Release: true}

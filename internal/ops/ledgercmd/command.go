@@ -19,7 +19,7 @@ import (
 type Program struct {
 	Catalog *kind.Catalog // of the kinds that it reads
 	Version string
-	// WithFolder calls do with the folder that an argument names; of "-" that is a file with what stdin has.
+	// WithFolder calls do with the folder that an argument names; "-" stands for a file with the text of stdin.
 	WithFolder func(cmd *cobra.Command, arg string, do func(dir string) error) error
 	// Exit makes an error that ends the program with a code; with no error, the command has printed everything.
 	Exit func(err error, code int) error

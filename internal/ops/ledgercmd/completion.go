@@ -116,7 +116,7 @@ func (o *options) changes(ctx context.Context, l *opened) (list []string, err er
 	return list, err
 }
 
-// kinds are those of which the target has objects.
+// kinds are the kinds of the target's objects.
 func (o *options) kinds(ctx context.Context, l *opened) (list []string, err error) {
 	seen := map[string]bool{}
 	err = eachObject(ctx, l.Ledger, ledger.ObjectsQuery{Target: o.target}, func(object ledger.Object) error {

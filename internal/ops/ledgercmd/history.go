@@ -65,7 +65,7 @@ func (o *options) historyCommand() *cobra.Command {
 	return cmd
 }
 
-// changesOf lists changes; of a target, if one is named, those that edited objects of it.
+// changesOf lists changes. If a target is named, it lists those that edited objects of it.
 func changesOf(ctx context.Context, l ledger.Ledger, q ledger.ChangesQuery, target string) (found ledger.Changes,
 	err error) {
 	if target == "" {

@@ -24,7 +24,7 @@ import (
 // name that is mistyped.
 const makesLedger = "makes-ledger"
 
-// making marks a command as one that makes the ledger's file.
+// making marks a command that makes the ledger's file.
 func making(cmd *cobra.Command) *cobra.Command {
 	cmd.Annotations = map[string]string{makesLedger: "yes"}
 	return cmd
@@ -82,7 +82,7 @@ func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l 
 	return err
 }
 
-// checkTarget refuses a target that is stated and is not there. Who may not list targets is told so later.
+// checkTarget refuses a target that is stated and is not there. A caller who may not list targets is told so later.
 func (o *options) checkTarget(cmd *cobra.Command, l *opened) error {
 	if !cmd.Flags().Changed("target") {
 		return nil

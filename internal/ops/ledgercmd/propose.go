@@ -10,7 +10,7 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// believed says whom the commands of proposals believe.
+// believed says which author the commands of proposals trust.
 const believed = `
 With a file or a database, who proposes and who approves is whoever runs the command, or whoever --author names: who
 can open the database is trusted. A server ("cardea ledger serve") knows who asks, and lets them do what grants say.`

@@ -160,7 +160,7 @@ func difference(ctx context.Context, l ledger.Ledger, e ledger.Edited, number in
 	return text, nil
 }
 
-// yamlOf is an object's content as YAML; of a Secret, without values.
+// yamlOf is an object's content as YAML; a Secret's is without values.
 func yamlOf(object ledger.Object) (string, error) {
 	content := hidden(object)
 	if len(content) == 0 {

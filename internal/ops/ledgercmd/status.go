@@ -62,7 +62,7 @@ over.`,
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = 500 * time.Millisecond
-	hintAfter = 3 * time.Second // until it is said that nobody is there who is waited for
+	hintAfter = 3 * time.Second // until a hint says that nobody runs who could answer
 )
 
 // waitFor waits until a change is live or refused, and says so.
@@ -104,7 +104,7 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 	return stage, err
 }
 
-// unserved says whose targets nobody serves, each once.
+// unserved says which targets nobody serves, each once.
 func unserved(list []ledger.Status) (words []string) {
 	for _, s := range list {
 		if why := s.Unserved(); why != "" && !slices.Contains(words, why) {
@@ -217,7 +217,7 @@ func printGone(w io.Writer, list []ledger.Status) error {
 	return nil
 }
 
-// where says in which clusters and Gateways an object is how far, in one line.
+// where says in one line how far an object is in its clusters and Gateways.
 func where(s ledger.Status, p ledger.Progress) string {
 	if len(p.Words) > 0 {
 		return model.Plain(strings.Join(p.Words, "; "))

@@ -11,7 +11,7 @@ import (
 // issuerPatience is how long an issuer of ID tokens may take to answer.
 const issuerPatience = 10 * time.Second
 
-// clientWith is an HTTP client that trusts the authorities of a file, which a flag names; "": those of the machine.
+// clientWith is an HTTP client that trusts the authorities in a flag's file; "": the machine's.
 func clientWith(file, flag string) (*http.Client, error) {
 	if file == "" {
 		return &http.Client{Timeout: issuerPatience}, nil

@@ -23,8 +23,8 @@ import (
 // answers is how long one Cardea may take for a preview.
 const answers = 2 * time.Minute
 
-// Of makes Previewer.Of by what a ledger has registered: of a target, the clusters that serve it, by their admin APIs.
-// Of a target that nobody is registered for, here is asked: the address of an admin API; "": nobody. They are shown
+// Of finds whom a Previewer asks by what a ledger has registered: the clusters that serve a target, through their admin
+// APIs. If nobody is registered for a target, here is asked: the address of an admin API; "": nobody. They are shown
 // what the environment names (admin.Credentials).
 func Of(l ledger.Registry, here string) func(ctx context.Context, target string) ([]Asked, error) {
 	return func(ctx context.Context, name string) (list []Asked, err error) {

@@ -37,7 +37,7 @@ type Previewer struct {
 	Ledger ledger.Ledger
 	// Reads tells whether Cardea reads objects of a kind; others change nothing in proxies.
 	Reads func(ledger.Key) bool
-	// Of lists the Cardeas that serve a target.
+	// CardeasOf lists the Cardeas that serve a target.
 	Of  func(ctx context.Context, target string) ([]Asked, error)
 	Log *slog.Logger // of what went wrong with a Cardea that was asked; nil: none
 }
@@ -132,7 +132,7 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 	return edits, base, nil
 }
 
-// unchanged tells whether an edit wants an object as it is. Of Secrets that is not told.
+// unchanged tells whether an edit wants an object as it is. It never says so of a new content of a Secret.
 func unchanged(e ledger.Edit, is ledger.Object) bool {
 	switch {
 	case e.Delete:

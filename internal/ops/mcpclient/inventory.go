@@ -1,6 +1,6 @@
 // Package mcpclient asks a server of MCP which tools it has.
 //
-// It owns the client, which is that of MCP's Go SDK. It must never know policies or objects.
+// It owns the client, which is the client of MCP's Go SDK. It must never know policies or objects.
 package mcpclient
 
 import (

@@ -28,8 +28,8 @@ type Objects struct {
 	stamps *stamps
 }
 
-// New makes Objects; Run keeps statuses up to date. older, if not nil, tells of which objects an older version serves
-// than the newest one, and why. It is not called in a View.
+// New makes Objects; Run keeps statuses up to date. older, if not nil, returns the objects that serve in an older
+// version than the newest one, and why. It is not called in a View.
 func New(w *world.World, older func() map[model.ObjectRef]string) *Objects {
 	if older == nil {
 		older = func() map[model.ObjectRef]string { return nil }
@@ -40,7 +40,7 @@ func New(w *world.World, older func() map[model.ObjectRef]string) *Objects {
 // Run stamps what every turn changes, until ctx is done.
 func (o *Objects) Run(ctx context.Context) error { return o.stamps.follow(ctx, o.world) }
 
-// endpoints are those of all objects of a kind; nil if objects of the kind have none.
+// endpoints are the endpoint counts of all objects of a kind; nil if objects of the kind have none.
 func (o *Objects) endpoints(v flow.View, kind model.Kind) map[model.ObjectRef]string {
 	if k := o.world.Sources.Catalog.Of(kind); k == nil || k.Sliced == nil {
 		return nil
@@ -48,8 +48,7 @@ func (o *Objects) endpoints(v flow.View, kind model.Kind) map[model.ObjectRef]st
 	return o.world.Endpoints(v)
 }
 
-// told is what is said of objects beside what they say themselves: which endpoints they have, and why an older version
-// of them serves.
+// told is what annotations say of objects: which endpoints they have, and why an older version of them serves.
 type told struct{ endpoints, older map[model.ObjectRef]string }
 
 // show is an object as Kubernetes has it; false if there is none.
