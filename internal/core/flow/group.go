@@ -32,7 +32,7 @@ type grouped[K comparable, A any, G comparable] struct {
 	placed []placed[K, A, G] // the runs of this turn
 }
 
-// groupRun is the groups of which one input key is a member.
+// groupRun is the groups that one input key is a member of.
 type groupRun[K comparable, A any, G comparable] struct {
 	run
 	member *member[K, A]

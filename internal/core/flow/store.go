@@ -27,7 +27,7 @@ type store[K comparable, V any] struct {
 	// The overlay. Only the goroutine of the turn writes it.
 	fresh   table[K, V]   // keys that base does not have
 	touched []*slot[K, V] // keys with a staged value, in base or fresh
-	changed []*slot[K, V] // those of touched whose value differs; complete after finish
+	changed []*slot[K, V] // the slots of touched with another value; complete after finish
 	idles   []*node
 
 	// Keys fetched in this turn that neither base nor fresh has. All workers write it.

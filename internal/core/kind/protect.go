@@ -9,11 +9,11 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Protection says of a kind whose objects protect what they are for (their targets) what is closed while an object
-// can't be read. Targets are looked for in as much of it as can be read.
+// Protection says what is closed while an object can't be read that protects what it is for (its targets). Targets are
+// looked for in as much of it as can be read.
 type Protection struct {
-	// Of tells whether an object protects, by its spec: a field whose value can't be read is nil. The spec is nil if
-	// nothing of it can be read.
+	// Of: it tells whether an object protects, by its spec. A field that can't be read is nil. The spec is nil if nothing
+	// of it can be read.
 	Of func(spec map[string]any) bool
 	// Targets are the kinds of what objects can be for.
 	Targets []model.Kind

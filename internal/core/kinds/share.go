@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/core/kind"
 )
 
-// What objects of a cluster have in common is kept once: there are tens of thousands of them.
+// Values that many objects of a cluster have are kept once: there are tens of thousands of them.
 
 // shared is a text that all objects share.
 func shared(s string) string { return unique.Make(s).Value() }
@@ -24,7 +24,7 @@ func sharedKeys(labels map[string]string) map[string]string {
 	return m
 }
 
-// selected is content of which the labels are kept, since policies select objects by them.
+// selected is content that keeps its labels, since policies select objects by them.
 func selected(c kind.Content) kind.Content {
 	read, trim := c.Read, c.Trim
 	c.Read = func(object metav1.Object) (kind.Kept, error) {

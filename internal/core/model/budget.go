@@ -124,7 +124,7 @@ func (r Rule) Divided() bool {
 	return false
 }
 
-// origins counts the origins of CORS that are expressions: those of which a part is a star.
+// origins counts the origins of CORS that are expressions: those with a star as a part.
 func (f *Filters) origins() (n int) {
 	if f == nil || f.CORS == nil {
 		return 0
@@ -194,5 +194,5 @@ func (m PathMatch) elements() []string {
 	return strings.Split(path, "/")
 }
 
-// Reduced are the rules whose copies in a host have no room there as they were written, with the forms that have.
+// Reduced are the rules that have no room in a host as they were written, with the forms that have.
 type Reduced map[RuleKey]Form

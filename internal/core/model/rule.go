@@ -11,8 +11,8 @@ type Route struct {
 	Gateways []RouteGateway // that it is attached to, each once
 	Places   []Place        // each listener once; none: it serves nowhere
 	Rules    []Rule
-	// Backends are the objects that its rules name as backends and may name, whether they can be served or not, of kinds
-	// whose status says on which Gateways they serve; each once.
+	// Backends are the objects that its rules name as backends and may name, each once, whether they can be served or not;
+	// only of kinds that report in their status on which Gateways they serve.
 	Backends []ObjectRef
 	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
@@ -37,7 +37,7 @@ type RouteGateway struct {
 // Place is a listener where a route serves.
 type Place struct {
 	Listener ListenerKey
-	Gateway  ObjectRef // whose proxies serve it
+	Gateway  ObjectRef // its proxies serve it
 	Domains  []Domain  // at least one
 }
 

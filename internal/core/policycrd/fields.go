@@ -16,10 +16,10 @@ type Field struct {
 	// Merges says what becomes of it where several policies state it: "itself", "with `jwt.providers[].jwks`" as a part of
 	// what counts as a whole, "added up", "its elements' key".
 	Merges string
-	// Of is the reference that it is a part of: "basicAuth.usersRef"; "": of none. The Description of a part is the
-	// reference's.
+	// Of: the reference that it is a part of: "basicAuth.usersRef"; "": of none. The part has the Description of the
+	// reference.
 	Of string
-	// Match: it is an extend.RequestMatch, whose fields are told once (MatchFields).
+	// Match: it is an extend.RequestMatch; its fields are listed once (MatchFields).
 	Match bool
 }
 

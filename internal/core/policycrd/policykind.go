@@ -138,7 +138,7 @@ func (d *Declared) assemble() error {
 	k.References = d.references
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap, model.KindService, model.KindXBackend}
 	k.Status = kinds.AncestorStatus(16, kind.StampOf(kinds.StampPolicy))
-	if d.As != nil { // whose API has the condition by this name
+	if d.As != nil { // its API has the condition by this name
 		k.Status.InEntry = append(k.Status.InEntry, string(gatewayv1.GatewayConditionProgrammed))
 	}
 	k.Columns = d.columns()

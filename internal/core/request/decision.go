@@ -16,7 +16,7 @@ type Decision struct {
 type NamedTool struct {
 	Rule       string `json:"rule"`       // "shop/tools/sums"
 	Words      string `json:"words"`      // "get-*"
-	Expression string `json:"expression"` // of RE2, of all of the name
+	Expression string `json:"expression"` // in RE2's syntax, for the whole name
 }
 
 // Grant is what some callers may ask for.

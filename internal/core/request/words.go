@@ -77,8 +77,8 @@ func (v Verdict) would() string {
 	return text + ", by " + v.Shadow
 }
 
-// request tells what differs between a request as sent and as the backend gets it. What every request gets is left out:
-// arrived has it; and so is how hops are counted.
+// request tells what differs between a request as sent and as the backend gets it. Changes that every request gets are
+// left out: arrived has it; and so is how hops are counted.
 func (w *words) request(sent Request, arrived map[string][]string, got Request) {
 	if got.Host != sent.Host {
 		w.say("host %s becomes %s", sent.Host, got.Host)

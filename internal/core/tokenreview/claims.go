@@ -57,7 +57,7 @@ func (c claims) ends() time.Time {
 	return time.Unix(int64(c.Expires), 0)
 }
 
-// refusal says why a token can't be one for the audience, of an account that may be a proxy's; nil: it may be. Its
+// refusal says why a token can't be one for the audience and from an account that may be a proxy's; nil: it may be. Its
 // issuer and its signature are the API server's to judge.
 func (r *Reviewer) refusal(token string) error {
 	c, ok := claimsOf(token)

@@ -45,8 +45,8 @@ func (f *Folder) Locator() *Locator {
 	return &Locator{folder: f, files: map[string]map[fingerprint][]chunk{}}
 }
 
-// Where is the place of an object's field, or of the nearest field around it that is there; of the object itself if
-// field is "".
+// Where finds the place of an object's field, or of the nearest field around it that is there, or of the object itself
+// if field is "".
 func (l *Locator) Where(ref model.ObjectRef, field string) Place {
 	l.folder.mu.Lock()
 	it := l.folder.winners[ref]

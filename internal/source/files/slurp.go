@@ -24,7 +24,7 @@ const (
 // errNotRegular is a folder, a device or a pipe with the name of a file.
 var errNotRegular = errors.New("not a regular file")
 
-// errLeadsNowhere is a link whose file or folder is not there, such as one on a disk that is not mounted.
+// errLeadsNowhere is a link to a file or folder that is not there, such as one on a disk that is not mounted.
 var errLeadsNowhere = errors.New("a link to what does not exist")
 
 // errUnsettled is a file that is being written.

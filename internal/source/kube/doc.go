@@ -1,8 +1,8 @@
 // Package kube makes a cluster's objects the sources of the graph, and tells who a proxy is.
 //
-// It owns the watches: one a kind, and one for each Secret that something kept refers to, and may. Of each object only
-// what Cardea reads is kept (model.Meta and the spec), in the graph and nowhere else; beside it stands an index of what
-// objects name. It must never know what objects mean, and it writes nothing: that is what other edges are for.
+// It owns the watches: one a kind, and one for each Secret that something kept refers to, and may. It keeps of each
+// object only what Cardea reads (model.Meta and the spec), in the graph and nowhere else; beside it stands an index of
+// what objects name. It must never know what objects mean, and it writes nothing: that is what other edges are for.
 //
 //	API server ──watch──> reflector ──trim──> mailbox ──> intake ──one Apply──> graph
 //	             (a feed for each kind,         │          │

@@ -11,7 +11,7 @@
 // everything stays as it is. If its history is another one than what was read (a backup was restored), nothing is taken
 // until the ledger has another epoch, which tells that somebody decided so.
 //
-// Who is behind by several changes reads what they edited at once.
+// A reader that is behind by several changes reads what they edited at once.
 //
 // It must never know databases, HTTP or what objects mean. Run is the one goroutine that reads; Problems, Loaded and
 // Change may be called from any. Start reading at Feed.Run.

@@ -32,8 +32,8 @@ type Source[V any] interface {
 	// Finds says whether a reference finds its part in the published version of the object that it names, and somebody who
 	// serves it. Whether it may be named is not asked.
 	Finds(kind.Reference, V) bool
-	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet,
-	// or it is the class that says whose the object is. It waits for as long as this is so.
+	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet, or
+	// it is the class that decides which controller the object is for. It waits for as long as this is so.
 	Unanswered(model.ObjectRef, V) bool
 }
 
@@ -128,7 +128,7 @@ func (o *Objects[V]) Answered(ref model.ObjectRef, now time.Time) {
 
 // Settle reports what has waited until due: for each object that faded, gone is called, which calls Remove, or Fade if
 // the object has to wait for longer. Then publish is called, which calls Publish, for each version that was Held until
-// then, or whose names are all there, perhaps by what was published before it.
+// then, or that now finds all that it names, perhaps by what was published before it.
 func (o *Objects[V]) Settle(due time.Time, publish func(model.ObjectRef, V), gone func(model.ObjectRef)) {
 	for _, ref := range o.in(Fading) {
 		if w, fades := o.waits[Fading][ref]; fades && !due.Before(w.until) {
