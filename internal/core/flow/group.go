@@ -151,7 +151,7 @@ func (f *grouped[K, A, G]) merge(e *regroup[K, A, G]) []*member[K, A] {
 	return append(list, old...)
 }
 
-// compare is total within a group: a key is in it once.
+// compare has a total order within a group: a key is in it once.
 func (f *grouped[K, A, G]) compare(a, b *member[K, A]) int {
 	return cmp.Or(strings.Compare(a.order, b.order), f.in.order(unsafe.Pointer(&a.cell.key), unsafe.Pointer(&b.cell.key)))
 }

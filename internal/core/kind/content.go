@@ -64,7 +64,7 @@ type Kept struct {
 // Marshaler turns content into bytes that are equal for equal content.
 type Marshaler interface{ Marshal() ([]byte, error) }
 
-// Custom is the content of a kind that a CustomResourceDefinition defines; S is the Go type of the spec.
+// Custom makes the content of a kind that a CustomResourceDefinition defines; S is the Go type of the spec.
 func Custom[S any, P interface {
 	*S
 	DeepCopyInto(into *S)

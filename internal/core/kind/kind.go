@@ -21,7 +21,7 @@ type Kind struct {
 
 	// Route: an object attaches to Gateways by its parentRefs.
 	Route bool
-	// Foreign is what is kept of the spec of an object that only other controllers serve; nil: all of it.
+	// TrimForeign makes what is kept of the spec of an object that only other controllers serve; nil: all of it.
 	Foreign func(spec any) any
 
 	// CountsAs is another kind of policies, as which policies of this kind count, too; zero: none.
@@ -118,7 +118,7 @@ func (k *Kind) PartsOf(spec any) (parts []Part, divided bool) {
 	return k.Parts(spec), true
 }
 
-// Noted are labels and, beside them, the annotations that count. A label by the name of one is none.
+// Noted returns labels and, beside them, the annotations that count. A label by the name of one is none.
 func (k *Kind) Noted(labels, annotations map[string]string) map[string]string {
 	for _, name := range k.Annotations {
 		value, stated := annotations[name]

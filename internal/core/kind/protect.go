@@ -66,8 +66,8 @@ func (p *Protection) Closes(spec map[string]any) (list []Target, certain bool) {
 	return list, certain && (found || p.Bare && !strange)
 }
 
-// Gather is the spec of a document. It has those fields, too, that stand elsewhere in the document, since their lines
-// are indented wrongly: lists of targets, and fields for which an object protects.
+// Gather returns the spec of a document. It has those fields, too, that stand elsewhere in the document, since their
+// lines are indented wrongly: lists of targets, and fields for which an object protects.
 func (p *Protection) Gather(doc, spec map[string]any) map[string]any {
 	if spec == nil {
 		return nil
@@ -138,7 +138,7 @@ func (p *Protection) read(list *[]Target, value any, as func(map[string]any) (Ta
 	return len(entries) > 0
 }
 
-// named is the target that an entry of targetRefs names. Its group is that of its kind.
+// named reads the target that an entry of targetRefs names. Its group is that of its kind.
 func (p *Protection) named(entry map[string]any) (t Target, ok bool) {
 	t.Name, _ = entry["name"].(string)
 	t.Section, _ = entry["sectionName"].(string)
@@ -146,7 +146,7 @@ func (p *Protection) named(entry map[string]any) (t Target, ok bool) {
 	return t, ok && t.Name != ""
 }
 
-// selected is what an entry of targetSelectors selects.
+// selected reads what an entry of targetSelectors selects.
 func (p *Protection) selected(entry map[string]any) (t Target, ok bool) {
 	labels, _ := entry["matchLabels"].(map[string]any)
 	for name, value := range labels {

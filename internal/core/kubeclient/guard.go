@@ -41,7 +41,7 @@ type revision struct {
 // New makes a Guard. told is called once for each time that the store was restored. It must not block.
 func New(told func(Restored)) *Guard { return &Guard{told: told, newest: map[string]revision{}} }
 
-// Tell is a function for New that logs, and then calls count.
+// Tell makes a function for New that logs, and then calls count.
 func Tell(log *slog.Logger, count func()) func(Restored) {
 	return func(r Restored) {
 		log.Warn("the API server's store was restored to an older state; everything is read again",
@@ -98,8 +98,8 @@ func (t transport) check(request *http.Request, from uint64) (*http.Response, er
 	return nil, nil
 }
 
-// share is the answer to a request, or to another one that asks for the resource at the same time; own says which. It
-// is not waited for longer than the request is.
+// share gives the answer to a request, or to another one that asks for the resource at the same time; own says which.
+// It is not waited for longer than the request is.
 func (t transport) share(request *http.Request, resource string) (got answer, own bool, err error) {
 	question := request.Clone(context.WithoutCancel(request.Context())) // others who wait don't go with this request
 	asks := false

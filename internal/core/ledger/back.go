@@ -88,7 +88,7 @@ func byKey(ctx context.Context, r Reader, keys []Key, at int64) (map[Key]Object,
 	return found, nil
 }
 
-// back is the edit that makes an object what it was in a revision; 0: it was not there.
+// back makes the edit that makes an object what it was in a revision; 0: it was not there.
 func back(k Key, now Object, revision int64) Edit {
 	expect := now.Generation
 	if now.IsDeleted() {

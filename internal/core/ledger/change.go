@@ -99,7 +99,7 @@ type Change struct {
 	Unchanged []Key `json:"unchanged,omitempty"`
 	// Repeated: an earlier draft with the same Request made this change. Only Commit answers it.
 	Repeated bool `json:"repeated,omitempty"`
-	// Hidden is how many objects a server left out of Edited because the reader may not read them. Not kept.
+	// Hidden is how many objects a server left out because the reader may not read them. Not kept.
 	Hidden int `json:"hidden,omitempty" doc:"How many objects the caller may not read"`
 }
 
@@ -151,7 +151,7 @@ type Object struct {
 	Failures []Failed `json:"failures,omitempty"`
 }
 
-// Opened is the object that the content states.
+// Opened reads the object that the content states.
 func (o Object) Opened() (map[string]any, error) {
 	if o.Unopened != "" {
 		return nil, &Error{Code: Unprotected, Object: o.String(), Message: o.Unopened}

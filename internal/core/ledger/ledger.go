@@ -135,8 +135,8 @@ type Target struct {
 	Retain bool `json:"retain,omitempty"`
 	// PausedUntil: nothing is applied or corrected before. Zero: not paused.
 	PausedUntil time.Time `json:"pausedUntil,omitzero"`
-	// Approvals is how many people have to approve a proposed change of the target's objects. With more than 0, changes
-	// over HTTP have to be proposed.
+	// Approvals is how many people have to approve a proposed change of the target's objects. With more than 0,
+	// changes over HTTP have to be proposed.
 	Approvals int `json:"approvals,omitempty" minimum:"0" maximum:"100"`
 }
 

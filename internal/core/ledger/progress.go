@@ -214,7 +214,7 @@ func Became(reached Stage, list []Progress, undoneBy int64) string {
 	return all.Became(undoneBy)
 }
 
-// Became is Became of one object of the change.
+// Became says what became of one object of the change.
 func (p Progress) Became(undoneBy int64) string {
 	if p.Stage == Superseded && p.Refused && undoneBy != 0 {
 		return fmt.Sprintf("%s, undone by %d", IsRefused, undoneBy)

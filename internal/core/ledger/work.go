@@ -202,7 +202,7 @@ type InCluster struct {
 	DriftBy  string `json:"driftBy,omitempty"`
 }
 
-// State is the seed's word for what became of an object: "synced", "pending", "out-of-sync", "error" or "deleting".
+// State is one word for what became of an object: "synced", "pending", "out-of-sync", "error" or "deleting".
 func (s Status) State() string {
 	state := "synced"
 	for _, c := range s.Clusters {

@@ -18,7 +18,7 @@ type BackendKey struct {
 // Owner is the object.
 func (k BackendKey) Owner() ObjectRef { return k.Object }
 
-// Words name it to a user: "Service NAMESPACE/NAME port 80".
+// Words names it to a user: "Service NAMESPACE/NAME port 80".
 func (k BackendKey) Words() string {
 	switch {
 	case k.Picker:

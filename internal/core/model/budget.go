@@ -59,7 +59,7 @@ func (r Rule) Forms() (sizes [FormNone]Size) {
 	return sizes
 }
 
-// In is the rule in a form.
+// In returns the rule in a form.
 func (r Rule) In(form Form) Rule {
 	if form == FormWhole {
 		return r
@@ -159,7 +159,7 @@ func (m Match) expressions() (n int) {
 	return n
 }
 
-// common is a match for the path that all matches have in common, element by element.
+// common is the match for the path that all matches have in common, element by element.
 func common(list []Match) Match {
 	if list[0].GRPC != nil {
 		first := *list[0].GRPC

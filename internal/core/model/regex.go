@@ -141,7 +141,7 @@ func namedRanges(expr string) int {
 	return n
 }
 
-// latin1 is a text with a character for each of its bytes, and bytesOf the text that it was.
+// latin1 makes a text with a character for each of its bytes, and bytesOf the text that it was.
 func latin1(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return text

@@ -4,7 +4,7 @@ package request
 type Decision struct {
 	Level   string `json:"level"` // "Gateway"
 	Allowed bool   `json:"allowed"`
-	// Undecided: it depends on what is not known of the request, as Words tells.
+	// Undecided: it depends on what is not known of the request, as its words tell.
 	Undecided bool     `json:"undecided,omitempty"`
 	Words     string   `json:"words"` // why: "rule readers of AccessPolicy shop/tools allows it"
 	Others    []string `json:"others,omitempty"`

@@ -14,8 +14,8 @@ type words []string
 
 func (w *words) say(format string, args ...any) { *w = append(*w, fmt.Sprintf(format, args...)) }
 
-// Words tell what is done to a request and its answer, a line each: what differs between the request as sent and as the
-// backend gets it, and what the proxy does to the answer.
+// Words tells what is done to a request and its answer, a line each: what differs between the request as sent and as
+// the backend gets it, and what the proxy does to the answer.
 func (e Effect) Words(sent Request) []string {
 	var w words
 	if e.Request != nil {

@@ -186,7 +186,7 @@ type PlaceStanding struct {
 	Rules    []Standing
 }
 
-// At is the standing of each rule at those of its places that count; nil if there is none.
+// At lists the standing of each rule at those of its places that count; nil if there is none.
 func (s RouteStanding) At(counts func(model.ListenerKey) bool) []Standing {
 	var all []Standing
 	for _, p := range s.Places {

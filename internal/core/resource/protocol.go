@@ -36,7 +36,7 @@ type TypeSpec struct {
 	// Divisible: which parts of a refused resource are bad is found by a trial, and the dialect makes substitutes for them
 	// (Fragment.Refused). Else, or if that is of no avail, the resource is refused as a whole.
 	Divisible bool
-	// TriedIn is the type of the resources in which parts of a divisible one are tried: Routes or Listener.
+	// TriedIn is the type of the resources that try parts of a divisible one: route tables or listeners.
 	TriedIn Type
 	// KeepsParts: where a substitute would stand, the part that was accepted before serves on.
 	KeepsParts bool

@@ -112,7 +112,7 @@ func ofPattern(pattern, value string) (message string, ok bool) {
 	return message, true
 }
 
-// instead are values that may have been meant.
+// instead lists values that may have been meant.
 func instead(pattern, value string) []string {
 	switch bare := strings.TrimSpace(value); pattern {
 	case duration:

@@ -21,7 +21,7 @@ const (
 	bigPart  = 512  // bytes; what is longer is hardly there twice
 )
 
-// text is b as a string.
+// text returns b as a string.
 func (p *Pool) text(b []byte) string {
 	if len(b) > bigPart {
 		return string(b)

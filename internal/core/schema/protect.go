@@ -63,7 +63,7 @@ func (s *Schema) Closes(doc map[string]any) (list []Closed) {
 	return list
 }
 
-// Unread is what is closed for a file that can't be read at all, which may have any object.
+// Unread lists what is closed for a file that can't be read at all, which may have any object.
 func (s *Schema) Unread(file string) []Closed {
 	return s.guessed(nil, model.Ref(model.KindNone, "", file))
 }
@@ -102,7 +102,7 @@ func (s *Schema) guessed(list []Closed, of model.ObjectRef) []Closed {
 	return list
 }
 
-// meant is the kind that a document names, or that it most likely means; nil: none that is known.
+// meant guesses the kind that a document names, or that it most likely means; nil: none that is known.
 func (s *Schema) meant(doc map[string]any) *kind.Kind {
 	apiVersion, _ := doc["apiVersion"].(string)
 	name, _ := doc["kind"].(string)

@@ -39,7 +39,7 @@ func New(catalog *kind.Catalog) *Schema {
 	return s
 }
 
-// In has the Schema put objects that name no namespace into another one than DefaultNamespace; "" changes nothing. It
+// In makes the Schema put objects that name no namespace into another one than DefaultNamespace; "" changes nothing. It
 // is called before any other method.
 func (s *Schema) In(namespace string) *Schema {
 	if namespace != "" {

@@ -84,7 +84,7 @@ func (a *Answers[A]) Ask(
 	}
 }
 
-// remembered is the last answer to a question, and whether it need not be asked again.
+// remembered finds the last answer to a question, and whether it need not be asked again.
 func (a *Answers[A]) remembered(key AnswerKey) (known answer[A], fresh bool) {
 	now := a.now()
 	known = a.memory.get(key, now)

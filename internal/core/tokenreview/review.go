@@ -103,7 +103,7 @@ func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
 	return account, err
 }
 
-// ask has a token reviewed.
+// ask lets the API server review a token.
 func (r *Reviewer) ask(ctx context.Context, token string) (said Accepted[Account], err error) {
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
 		Audiences: []string{r.audience}}}

@@ -27,7 +27,7 @@ var OwnMachine = []netip.Prefix{
 	netip.MustParsePrefix("::/128"),
 }
 
-// control is asked before each connection, when the address is known.
+// control is called before each connection, when the address is known.
 func (r Reach) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	switch {

@@ -70,7 +70,7 @@ func (m *merge) await(ref model.ObjectRef) bool {
 	return true
 }
 
-// empties are the problems of files without an object.
+// empties adds the problems of files without an object.
 func (f *Folder) empties(add func(Problem)) {
 	for _, fl := range f.files {
 		if fl.problem != "" || len(fl.docs) > 0 {

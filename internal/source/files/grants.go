@@ -106,7 +106,7 @@ func (f *Folder) missAnew(now time.Time) {
 	}
 }
 
-// waiting are the problems of ReferenceGrants that wait.
+// waiting adds the problems of ReferenceGrants that wait.
 func (f *Folder) waiting(add func(Problem)) {
 	for ref, grant := range f.missed {
 		if live, _ := f.life.Known(ref); grant.until != "" {

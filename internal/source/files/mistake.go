@@ -19,7 +19,7 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.tell(1) }
 
-// tell is the message about a text that begins with the line first of its file.
+// tell makes the message about a text that begins with the line first of its file.
 func (e *syntaxError) tell(first int) string {
 	if len(e.lines) == 0 {
 		return e.message

@@ -42,7 +42,7 @@ func (m *merge) answer() {
 	}
 }
 
-// orphans are the problems of objects with a newest version that belongs to nobody.
+// orphans adds the problems of objects with a newest version that belongs to nobody.
 func (f *Folder) orphans(all map[ProblemKey]Problem, add func(Problem)) {
 	for ref, owner := range f.ownerless() {
 		doc := f.winners[ref].doc

@@ -33,7 +33,7 @@ func newRoot(name string) (root, error) {
 // path is the absolute path of what the user named.
 func (r root) path() string { return filepath.Join(r.dir, r.file) }
 
-// what is it?
+// what calls it a file or a folder.
 func (r root) what() string {
 	if r.file != "" {
 		return "file"

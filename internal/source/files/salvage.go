@@ -52,7 +52,7 @@ var (
 	anyNamespace = regexp.MustCompile(`\bnamespace["']?\s*:\s*["']?([\w-]+)`)
 )
 
-// guessed are objects of the kinds that a text names that has no lines of fields, such as JSON.
+// guessed makes objects of the kinds that a text names that has no lines of fields, such as JSON.
 func guessed(text string) (objects []map[string]any) {
 	metadata := map[string]any{}
 	for _, m := range anyNamespace.FindAllStringSubmatch(text, -1) {
@@ -116,7 +116,7 @@ func entriesOf(lines []string) (list [][]string) {
 	return list
 }
 
-// value is what can be read of the field's value: all of it or, for an object's metadata and spec, its fields. If it
+// value reads what can be read of the field's value: all of it or, for an object's metadata and spec, its fields. If it
 // can't be read, there are the names of the fields in its lines; nil: there are none.
 func (f textField) value() any {
 	if !f.torn {

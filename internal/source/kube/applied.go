@@ -155,7 +155,7 @@ func (a *applied) isRead(ref model.ObjectRef) bool {
 	return wanted
 }
 
-// narrowed is an object without the entries that nobody asks for.
+// narrowed makes an object without the entries that nobody asks for.
 func (a *applied) narrowed(o input.Content) input.Content {
 	if narrow := a.catalog.Of(o.Ref.Kind()).Content.Narrow; narrow != nil {
 		o.Spec = narrow(o.Spec, a.wants()[o.Ref])

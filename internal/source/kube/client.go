@@ -37,7 +37,7 @@ const (
 	asJSON     = runtime.ContentTypeJSON
 )
 
-// clients read from one API server, over one set of connections.
+// clients reads from one API server, over one set of connections.
 type clients struct {
 	typed    map[schema.GroupVersion]rest.Interface
 	metadata metadata.Interface
@@ -153,8 +153,8 @@ type typedReader struct {
 	resource, namespace string
 }
 
-// request is tried once: the client library would sleep as long as an API server that ends or is busy asks for, and say
-// nothing.
+// request makes a request that is tried once: the client library would sleep as long as an API server that ends or is
+// busy asks for, and say nothing.
 func (t typedReader) request(options *metav1.ListOptions) *rest.Request {
 	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options,
 		metav1.ParameterCodec).

@@ -97,7 +97,7 @@ func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 	return edit
 }
 
-// shared is a string that many objects have, in one place.
+// shared returns one copy of a string that many objects have.
 func shared(s string) string { return unique.Make(s).Value() }
 
 // generation is what tells versions of a spec apart that is of a custom kind.

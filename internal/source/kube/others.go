@@ -44,7 +44,7 @@ func (d *intake) claim(o *object) *object {
 	return nil
 }
 
-// stripped is an object with less of its spec. It refers to nothing that would have to be read.
+// stripped makes an object with less of its spec. It refers to nothing that would have to be read.
 func (d *intake) stripped(o *object, spec any) *object {
 	less := *o
 	less.spec = spec
@@ -123,7 +123,7 @@ func (d *intake) declare(class string, exists, ours bool) {
 	}
 }
 
-// unpark has routes listed again if one that was left out names a Gateway.
+// unpark lets routes be listed again if one that was left out names a Gateway.
 func (d *intake) unpark(gateway model.ObjectRef) {
 	for route, names := range d.others.parked {
 		if slices.ContainsFunc(names, func(r kind.Reference) bool { return r.To == gateway }) {

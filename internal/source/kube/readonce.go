@@ -106,7 +106,7 @@ func gather[T any](ctx context.Context, items []T, of func(context.Context, T) (
 	return events, group.Wait()
 }
 
-// listed is all objects of a kind, in the first of its versions that is served.
+// listed reads all objects of a kind, in the first of its versions that is served.
 func (e *Edge) listed(ctx context.Context, k *kind.Kind) (event, error) {
 	for i := range k.Versions {
 		objects, err := allOf(ctx, k, e.clients.all(k, k.GroupVersion(i)), kind.AllKeys)

@@ -130,8 +130,8 @@ func (w *wanted) across(namespace string) []model.ObjectRef {
 	return slices.SortedFunc(maps.Keys(users), model.ObjectRef.Compare)
 }
 
-// demand has an object read for a user, with the entries that the user asks for. It begins anew if more is asked for
-// than is read: what was read stays meanwhile.
+// demand lets an object be read for a user, with the entries that the user asks for. It begins anew if more is asked
+// for than is read: what was read stays meanwhile.
 func (d *intake) demand(ref, user model.ObjectRef, keys kind.Keys) {
 	w, known := d.wanted.objects[ref]
 	if !known {
