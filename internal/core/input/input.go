@@ -101,7 +101,7 @@ func (c Closed) Equal(other Closed) bool {
 		slices.EqualFunc(c.Targets, other.Targets, kind.Target.Equal)
 }
 
-// Sources has a source for every kind of a catalog, and for what else the meaning depends on.
+// Sources has a source for every kind of a catalog, and for what else their translation depends on.
 type Sources struct {
 	Catalog *kind.Catalog
 

@@ -185,7 +185,7 @@ func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
 
 // Site is one match of a rule where it serves.
 type Site struct {
-	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
+	// Order sorts the entries of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
 	// it is made.
 	Order string
 	Match *Match // that of the rule

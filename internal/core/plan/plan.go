@@ -44,7 +44,7 @@ type Plan struct {
 // Sites are those of one domain.
 type Sites = flow.Members[model.SiteKey, model.Site]
 
-// DomainsOf sorts sites into their domains.
+// DomainsOf sorts route entries into their domains.
 func DomainsOf(sites *flow.Collection[model.SiteKey, model.Site]) *flow.Collection[model.DomainKey, Sites] {
 	return flow.Group(sites, "plan/domain",
 		func(k model.SiteKey, _ model.Site) []model.DomainKey {

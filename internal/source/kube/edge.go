@@ -109,7 +109,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	}
 }
 
-// report tells what the intake has.
+// report tells what the admitter has.
 func (e *Edge) report() {
 	e.board.count(e.intake.synced, func(kind model.Kind) (int, bool) {
 		n := len(e.intake.life.AllKnown(kind))

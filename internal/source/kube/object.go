@@ -25,7 +25,7 @@ type object struct {
 	mine  bool // its status has an entry of this controller
 }
 
-// index is what the intake must know of an object that is in the graph.
+// index is what the admitter must know of an object that is in the graph.
 type index struct {
 	names   []kind.Reference
 	parts   []kind.Part
@@ -37,7 +37,7 @@ type index struct {
 // plain is the index of all objects that are only known to be there.
 var plain = &index{whole: true}
 
-// version is a version of an object at the intake; zero: there is none.
+// version is a version of an object at the admitter; zero: there is none.
 type version struct {
 	print  uint64
 	index  *index

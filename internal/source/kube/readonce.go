@@ -86,7 +86,7 @@ func (e *Edge) ReadAlso(ctx context.Context, refs []model.ObjectRef) (unread []U
 	return e.noteUnread(nil, events), nil
 }
 
-// demanded is an object that the intake asks for.
+// demanded is an object that the admitter asks for.
 type demanded struct {
 	ref  model.ObjectRef
 	keys kind.Keys

@@ -4,7 +4,7 @@
 //	       --Watch----------> N+1, N+2, ... --+--> package schema --> package input, one batch for each change
 //
 // It owns how changes become edits of the graph: all of a change or nothing, in the order of numbers, each once.
-// Objects of one change need not wait for each other, as they do where they are written one by one (package arrival).
+// Objects of one change need not wait for each other, as they do where they are written one by one (package lifecycle).
 //
 // An object that this program's schemas do not take, since another version took it, is a Problem: what served before
 // goes on; without one, what the object protects is closed (input.Closed). While the ledger can't be read,
