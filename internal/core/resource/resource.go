@@ -92,7 +92,7 @@ type Fragment struct {
 	Hash    uint64
 	// Refused: proxies refused the content that Hash names; a substitute stands in its place, such as a 500.
 	Refused bool
-	// HTTP2, Picker and Port are a backend's, see Backend.
+	// HTTP2, Picker and Port are a backend's, see model.Backend.
 	HTTP2  bool  `json:",omitempty"`
 	Picker bool  `json:",omitempty"`
 	Port   int32 `json:",omitempty"`

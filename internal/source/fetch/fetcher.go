@@ -24,7 +24,7 @@ const (
 	atOnce, ofNamespace         = 32, 4
 	slowAtOnce, slowOfNamespace = 8, 2
 	slowAfter                   = 2 * time.Second
-	// patience is how long Tried waits.
+	// firstTriesTimeout is how long Tried waits.
 	patience = 5 * time.Second
 )
 

@@ -17,7 +17,8 @@ const MaxFileSize = 64 << 20
 const (
 	// quiet is how long a file must not have changed where the kernel can't say whether someone writes it.
 	quiet = 20 * time.Millisecond
-	// patience is how long a file that is open for writing and does not change is waited for: some programs never close.
+	// writerTimeout is how long a file that is open for writing and does not change is waited for: some programs never
+	// close.
 	patience = time.Second
 )
 

@@ -13,7 +13,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// patience is how long an object waits for the first answer about what it refers to.
+// firstAnswerTimeout is how long an object waits for the first answer about what it refers to.
 const patience = 5 * time.Second
 
 // wanted is what is read because something refers to it, and may, each by a watch of its own. There are three answers:
