@@ -127,7 +127,7 @@ type Failure struct {
 // Failed is a failure as history shows it: of a worker, or the refusal of proxies.
 type Failed struct {
 	Cluster string    `json:"cluster"`
-	Gateway string    `json:"gateway,omitempty"` // whose proxies refused it; "": a worker failed
+	Gateway string    `json:"gateway,omitempty"` // its proxies refused it; "": a worker failed
 	Code    string    `json:"code"`
 	Message string    `json:"message"`
 	Times   int       `json:"times"` // that it failed so

@@ -32,7 +32,7 @@ func (f versions) Unanswered(ref model.ObjectRef, o *object) bool {
 	return known && f.orphaned(o) != (model.ObjectRef{}) && f.orphaned(live) == (model.ObjectRef{})
 }
 
-// answer asks again whose versions are that wait for that.
+// answer asks again about the versions that wait for their owner.
 func (m *merge) answer() {
 	if m.life.Count(lifecycle.Unanswered) == 0 {
 		return
