@@ -12,8 +12,8 @@ import (
 // others tells apart what other controllers serve, so that it costs next to nothing:
 //
 //   - A Gateway with another controller's GatewayClass is kept without its spec, but for the class.
-//   - A route that names only such Gateways is parked: it is not kept at all. (Until its status has no entry of ours any
-//     more, it stays with its parentRefs, since somebody has to take that entry away.)
+//   - A route that names only such Gateways is parked: it is not kept at all. (Until its status has no entry of ours
+//     any more, it stays with its parentRefs, since somebody has to take that entry away.)
 //
 // An object that is left out is listed again if it becomes ours, which is rare: somebody changed a GatewayClass.
 type others struct {
