@@ -81,8 +81,8 @@ func AccessLogFilter() *accesslogv3.AccessLogFilter {
 	}}
 }
 
-// accessLogFields are what a line has of each request. Of the route's name, which is kind/namespace/name/rule, the
-// objects' names are made. There is no query, and no header that could be a secret.
+// accessLogFields are what a line has of each request. The objects' names come from the route's name, which is
+// kind/namespace/name/rule. There is no query, and no header that could be a secret.
 var accessLogFields = map[string]string{
 	"time": "%START_TIME(%Y-%m-%dT%H:%M:%S.%3fZ)%",
 	"route": "%CEL((xds.route_name.startsWith('grpcroute/') ? 'GRPCRoute ' : 'HTTPRoute ') + " +
@@ -94,14 +94,14 @@ var accessLogFields = map[string]string{
 	"durationMs": "%DURATION%", "bytesReceived": "%BYTES_RECEIVED%", "bytesSent": "%BYTES_SENT%",
 	"requestId": "%REQ(X-REQUEST-ID)%", "client": "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
 	"attributes": "%DYNAMIC_METADATA(" + AccessLogMetadata + ")%",
-	// Who called, what it asked a server of MCP for, and what access policies said: at each level the result and the rule.
+	// The caller, its request to a server of MCP, and what access policies said: at each level the result and the rule.
 	"caller": "%DOWNSTREAM_PEER_URI_SAN%", "user": accessLogUser,
 	"mcpMethod": "%DYNAMIC_METADATA(envoy.filters.http.mcp:method)%",
 	"mcpName":   "%DYNAMIC_METADATA(envoy.filters.http.mcp:params:name)%",
 	"access":    "%DYNAMIC_METADATA(" + rbacMetadata + ")%",
-	// What the server of extAuth said in mode Shadow; "access" has what authorization would have refused.
+	// The answer of extAuth's server in mode Shadow; "access" has what authorization would have refused.
 	"shadow": "%FILTER_STATE(policy.shadow:FIELD:check_result)%",
-	// What the answer of a model took (modelUsage of a TrafficPolicy).
+	// The tokens that a model's answer took (modelUsage of a TrafficPolicy).
 	"model": usage("model"), "modelCaller": usage("caller"), "inputTokens": usage("input_tokens"),
 	"outputTokens": usage("output_tokens"), "cachedTokens": usage("cached_tokens"),
 }
@@ -118,7 +118,8 @@ const (
 	ErrorPageDetails = "error_page"
 )
 
-// AccessLogDetails is the format of why an answer was made: %RESPONSE_CODE_DETAILS%, of a page of what it replaces.
+// AccessLogDetails is the format of why an answer was made: %RESPONSE_CODE_DETAILS%, or for a page the details of the
+// answer that it replaces.
 const AccessLogDetails = "%CEL(response.code_details == '" + ErrorPageDetails + "' ? metadata.filter_metadata['" +
 	ErrorMetadata + "']['" + ErrorDetails + "'] : response.code_details)%"
 
@@ -135,7 +136,7 @@ func AccessLogJSON(own map[string]string) *structpb.Struct {
 	return fields
 }
 
-// AccessLogFormat is a line of JSON with fields. What a request has not is left out.
+// AccessLogFormat is a line of JSON with fields. Fields that a request does not have are left out.
 func AccessLogFormat(fields *structpb.Struct) *corev3.SubstitutionFormatString {
 	return &corev3.SubstitutionFormatString{
 		OmitEmptyValues: true, Formatters: AccessLogFormatters(),

@@ -88,8 +88,8 @@ func stringsOf[S ~string](list []S) (all []string) {
 var wellKnownPorts = map[string]int{"http": 80, "https": 443}
 
 // originMatchers match the Origin headers that an origin of the filter stands for. A port that the scheme implies may
-// be left out on either side. Only one with a star in its host is an expression, which costs more. Of the star alone
-// Envoy knows that it is any.
+// be left out on either side. Only one with a star in its host is an expression, which costs more. Envoy knows by
+// itself that a star alone stands for any.
 func originMatchers(origin string) (list []*matcherv3.StringMatcher) {
 	if origin == "*" {
 		return []*matcherv3.StringMatcher{{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: origin}}}

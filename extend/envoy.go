@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// EnvoyRule takes what a feature is for the requests of a level: a Gateway, a listener, a rule. Of what several levels
-// put into a slot under one name, the nearest counts; what has other names adds up. What a broader level has of the
-// feature, and this one has not, is turned off here.
+// EnvoyRule takes what a feature is for the requests of a level: a Gateway, a listener, a rule. If several levels put
+// something into a slot under one name, the nearest counts; other names add up. A part of the feature that a broader
+// level has, and this one has not, is turned off here.
 type EnvoyRule interface {
 	// Filter puts an HTTP filter into a slot that holds several.
 	Filter(slot Slot, name string, config proto.Message)
@@ -78,11 +78,11 @@ type EnvoyBackend interface {
 	Unsupported(field, why string)
 }
 
-// secretSuffix ends the names of filters whose configuration must not be shown.
+// secretSuffix ends the names of filters with a configuration that must not be shown.
 const secretSuffix = ".secret"
 
-// SecretFilter is the name of a filter of rules whose configuration has a secret in it: Cardea prints the name, and
-// leaves out the configuration. Of filters of listeners and backends only fields are left out that Envoy's protos mark
+// SecretFilter is the name of a filter of rules with a secret in its configuration: Cardea prints the name, and leaves
+// out the configuration. Cardea leaves out only the fields of listeners' and backends' filters that Envoy's protos mark
 // as sensitive.
 func SecretFilter(name string) string { return name + secretSuffix }
 
@@ -123,7 +123,7 @@ const (
 	SlotAI          Slot = "ai"           // reads what answers of models took; it is one filter, without configuration
 )
 
-// The slots of limits that each proxy has whole, behind those of which each proxy of a Gateway has its share.
+// The slots of limits that each proxy has whole, behind those that the proxies of a Gateway share.
 const (
 	SlotLimitsEarlyProxy Slot = "limits-early-proxy"
 	SlotLimitsLateProxy  Slot = "limits-late-proxy"

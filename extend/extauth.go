@@ -74,8 +74,8 @@ func Attested(a ExternalAuth) (names []string) {
 	return names
 }
 
-// ExtAuthz renders the filter that asks an authorization server, which is a cluster. What it can't ask about is refused
-// (403).
+// ExtAuthz renders the filter that asks an authorization server, which is a cluster. Requests that it can't ask about
+// are refused (403).
 func ExtAuthz(a ExternalAuth, cluster string) *extauthzv3.ExtAuthz {
 	f := &extauthzv3.ExtAuthz{
 		TransportApiVersion:        corev3.ApiVersion_V3,
@@ -90,7 +90,7 @@ func ExtAuthz(a ExternalAuth, cluster string) *extauthzv3.ExtAuthz {
 		f.Services = &extauthzv3.ExtAuthz_GrpcService{GrpcService: &corev3.GrpcService{
 			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 				ClusterName: cluster,
-				// Else the cluster's name, whose slashes many servers refuse.
+				// The default is the cluster's name, but many servers refuse its slashes.
 				Authority: a.Backend.Object.Name() + "." + a.Backend.Object.Namespace(),
 			}},
 			Timeout: durationpb.New(AuthTimeout),
@@ -171,8 +171,8 @@ func noneOf(words []string) string {
 	return "(?:" + strings.Join(arms, "|") + ")"
 }
 
-// LastHop is what stands in a question to an authorization server, whose headers Envoy can't count, and in a copy, of
-// which a rule may make several: no rule that sends anything to a hostname takes it.
+// LastHop is the header of a question to an authorization server, since Envoy can't count the headers there, and of a
+// copy, since a rule may make several. No rule that sends anything to a hostname takes a request with it.
 func LastHop() *corev3.HeaderValue {
 	tokens := strings.TrimSuffix(strings.Repeat(model.LoopToken+", ", model.MostHops), ", ")
 	return &corev3.HeaderValue{Key: model.LoopHeader, Value: tokens}

@@ -12,8 +12,9 @@ import (
 // Feature is one field of a policy. S is its spec, a struct as encoding/json reads it; V is what is made of that, plain
 // data that encoding/json can write and read back.
 type Feature[S, V any] struct {
-	Kind string // whose field it is: SecurityPolicy, ..., or of a kind of your own "WAFPolicy.waf.example.com"
-	// Name is the field: "jwt". That of a stranger has a domain, "example.com/signing", and stands under spec.extensions.
+	Kind string // the kind that has the field: SecurityPolicy, ..., or one of your own, "WAFPolicy.waf.example.com"
+	// Name is the field: "jwt". The name of a feature that is not Cardea's own has a domain, "example.com/signing", and
+	// stands under spec.extensions.
 	Name string
 	// Schema is the OpenAPI schema of S, as the command schemagen writes it. How values of several policies merge is said
 	// there, in Kubernetes' words (x-kubernetes-map-type, x-kubernetes-list-type), and nowhere else. It has no defaults:
@@ -44,14 +45,14 @@ type Feature[S, V any] struct {
 	EachLevel bool
 	// Identified are the fields of a spec that are about who sent a request, which a SecurityPolicy finds out; nil: none.
 	Identified func(s S) []Identified
-	// Names are lists of its spec whose elements' names other kinds may ask for (Reader.Names): "providers".
+	// Names are lists of its spec; other kinds may ask for the names of their elements (Reader.Names): "providers".
 	Names []string
-	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What
-	// is inherited does not hold there; what is stated for such a rule is refused.
+	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. An
+	// inherited value does not hold there; a value that is stated for such a rule is refused.
 	UnlessDirect bool
 
-	// UnlessPlaintext: it has no effect on listeners without TLS. What is inherited does not hold there; what is stated
-	// for such a listener is refused.
+	// UnlessPlaintext: it has no effect on listeners without TLS. An inherited value does not hold there; a value that is
+	// stated for such a listener is refused.
 	UnlessPlaintext bool
 
 	// Own is what the fields of a route's rule state of the feature, which is narrower than any policy; nil: they can't.
@@ -71,7 +72,7 @@ type Feature[S, V any] struct {
 	Judge func(q Request, v V) []Verdict
 	// JudgeAgents is Judge of what Envoy.Agents renders; nil: there is nothing.
 	JudgeAgents func(q Request) []Verdict
-	// Decide tells what each level of a value says of a request whose Agent is known; nil: nothing.
+	// Decide tells what each level of a value says of a request with a known Agent; nil: nothing.
 	Decide func(q Request, v V) []Decision
 	// Grants are who may ask for what, where all of some values hold. Callers, and what they may ask for, are those that
 	// the values name, and those that others name. nil: it can't be told.
@@ -137,7 +138,7 @@ func (l Levels) Has(some Levels) bool { return l&some == some }
 type OnInvalid string
 
 const (
-	// Deny: they are answered with an error rather than served without. Of a feature that is AtListener or AtPort,
+	// Deny: they are answered with an error rather than served without. For a feature that is AtListener or AtPort,
 	// connections are closed.
 	Deny OnInvalid = "Deny"
 	// Skip: they are served without the feature.
@@ -156,14 +157,14 @@ type Kind struct {
 	// targets, and count where rules name them in an extensionRef.
 	Features Levels
 	// Protects: whatever an object states protects what the object is for. While one can't be read, and no good version of
-	// it is held, that is closed: requests are answered with an error, connections end, backends get nothing. Of a kind
-	// that does not, that is so for objects that state a feature that Protects.
+	// it is held, that is closed: requests are answered with an error, connections end, backends get nothing. If the kind
+	// does not, that is so for its objects that state a feature that Protects.
 	Protects bool
 	// As says that its objects are policies of another kind; nil: they are their own. Features is not stated then.
 	As *As
 }
 
-// As is the kind that objects of another one count as. What they state but for their targets is told to the kind's
+// As is the kind that objects of another one count as. All that they state but for their targets is told to the kind's
 // feature, which is EachLevel.
 type As struct {
 	Kind       string // as in Feature.Kind

@@ -15,7 +15,7 @@ var plainCommands = []string{
 	"RESPONSE_FLAGS", "CONNECTION_ID", "HOSTNAME", "START_TIME", "TLS_JA3_FINGERPRINT", "TLS_JA4_FINGERPRINT",
 }
 
-// headerCommands are commands whose argument is a header, or one and another in its place: REQ(x-a?x-b).
+// headerCommands are the commands that take a header as argument, or one and another in its place: REQ(x-a?x-b).
 var headerCommands = []string{"REQ", "RESP"}
 
 var (

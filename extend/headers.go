@@ -71,7 +71,7 @@ type HeaderEdit struct {
 // HeaderAction is what a HeaderChange does.
 type HeaderAction string
 
-// What a HeaderChange does.
+// The things that a HeaderChange can do.
 const (
 	SetHeader    HeaderAction = "set"
 	AddHeader    HeaderAction = "add"
@@ -90,8 +90,8 @@ type HeaderChange struct {
 // SecretHeaders is the name of a filter that changes headers to values that must not be shown.
 const SecretHeaders = "headers-secret"
 
-// ReadHeaders makes changes of edits, which stand in a field: removals first, then set, add and addIfAbsent. What is
-// wrong is told to the Reader and left out.
+// ReadHeaders makes changes of edits, which stand in a field: removals first, then set, add and addIfAbsent. Mistakes
+// are told to the Reader and left out.
 func ReadHeaders(r Reader, field string, edits HeaderEdits) []HeaderChange {
 	problems := ValidateHeaders(edits)
 	Refuse(r, field, problems)

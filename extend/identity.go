@@ -37,7 +37,7 @@ func UserFilter(stated string) *metadatav3.Config {
 // IdentityHeaders are headers in which backends are told who sent a request, or what was found out about it; in small
 // letters. A rule is chosen before anybody knows, by what the client sent: so none can match on one of them.
 type IdentityHeaders struct {
-	// Only are those that nobody else may set: what clients send in them is taken off before any filter reads them. That
+	// Only are those that nobody else may set: what clients send in them is taken off before any filter reads them. This
 	// holds at all levels below, also where the feature is turned off: no client fools a backend that reads them.
 	Only []string
 	// Also are those that clients may send, too. They have another value later.
@@ -79,7 +79,7 @@ var kept = map[string]string{
 	"content-type": "says how the body is read", "content-encoding": "says how the body is read",
 }
 
-// owned are how names of headers begin that are the proxy's, and whose they are.
+// owned has the prefixes of the names of the proxy's own headers, with what those do.
 var owned = map[string]string{
 	steering: "steer the proxy", "x-cardea": "are for the proxy itself", "x-forwarded-": "tell of the connection",
 	model.DestinationHeader: "choose an endpoint", "access-control-": "are for CORS",
@@ -119,14 +119,14 @@ func SecretName(ref gatewayv1.SecretObjectReference) string {
 	return string(ref.Name)
 }
 
-// providersMetadata is the namespace in which the names of those stand whose tokens are accepted, by number: so
+// providersMetadata is the namespace that has the names of providers, by number, if their tokens are accepted: so
 // features of other kinds find claims without knowing their providers.
 const providersMetadata = "cardea.dev/providers"
 
 // maxProviders is how many of them are looked through.
 const maxProviders = 16
 
-// ProvidersFilter is a filter that tells later ones whose tokens are accepted.
+// ProvidersFilter is a filter that tells later ones which providers' tokens are accepted.
 func ProvidersFilter(names []string) *setmetadatav3.Config {
 	fields := map[string]*structpb.Value{}
 	for i, name := range names {

@@ -17,8 +17,8 @@ const (
 	// ClaimsMetadata is the namespace in which jwt_authn has the claims of accepted tokens (payload_in_metadata), by the
 	// name of their provider.
 	ClaimsMetadata = "envoy.filters.http.jwt_authn"
-	// UserMetadata is the namespace, and UserKey the key, in which the name of the user stands. Who authenticates users
-	// puts it there; no header that a client can send may end up there.
+	// UserMetadata is the namespace, and UserKey the key, in which the name of the user stands. The feature that
+	// authenticates users puts it there; no header that a client can send may end up there.
 	UserMetadata = "cardea.dev/user"
 	UserKey      = "name"
 	// AccessMetadata is the namespace, and AccessAsking the key, in which true stands while an authorization server of an
@@ -29,14 +29,15 @@ const (
 	ToolsMetadata = "cardea.dev/tools"
 	// UsageMetadata is the namespace in which stands what the answer of a model took, and who called (SlotAI).
 	UsageMetadata = "cardea.dev/usage"
-	// AnswerMetadata is the namespace, and AnswerText the key, of the text that a feature's filters of type fault answer
+	// AnswerMetadata is the namespace and AnswerText the key of the text that a feature's filters of type fault answer
 	// with status 400, in place of Envoy's.
 	AnswerMetadata = "cardea.dev/answer"
 	AnswerText     = "text"
 )
 
-// Policy takes the requests of a valid match, for RBAC filters. providers are the names of those whose tokens are
-// accepted. A request for which the match's expression can't be evaluated is not taken: to deny, use Unless.
+// Policy takes the requests of a valid match, for RBAC filters. providers are the names of the providers that have
+// their tokens accepted. A request for which the match's expression can't be evaluated is not taken: to deny, use
+// Unless.
 func Policy(m RequestMatch, providers ...string) *rbacv3.Policy {
 	p := policy(principal(m, providers))
 	if m.CEL != "" {

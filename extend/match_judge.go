@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// Truth is what can be told of a statement. Of several that all must hold it is the least, of several of which one must
-// hold the greatest; that of the opposite is -t.
+// Truth is what can be told of a statement. If several statements must all hold, it is the least; if one of several
+// must, the greatest; for the opposite, it is -t.
 type Truth int8
 
 // The truths.
@@ -155,7 +155,7 @@ func compares(t MatchType, want, value string, ignoreCase bool) Truth {
 	return Unknown
 }
 
-// matchesAll tells whether an expression matches all of a value. Of ASCII, Go's syntax is RE2's.
+// matchesAll tells whether an expression matches all of a value. For ASCII, Go's syntax is RE2's.
 func matchesAll(expr, value string) Truth {
 	re, err := regexp.Compile(`\A(?:` + model.ClosedRegex(expr) + `)\z`)
 	if err != nil || !isASCII(expr) || !isASCII(value) {

@@ -12,7 +12,7 @@ import (
 // AuthenticationGroup is the Group of the features that find out who sent a request, and of those that need to know.
 const AuthenticationGroup = "authentication"
 
-// Authentication is the feature that says what holds for all methods. Who turns it off turns all methods off.
+// Authentication is the feature that says what holds for all methods. A level that turns it off turns all methods off.
 const Authentication = "authentication"
 
 // Methods are the features that find out who sent a request.
@@ -152,7 +152,7 @@ func (i Identities) check(r Reader, prefix string, p RequestParts) {
 	}
 }
 
-// HasMetadata takes requests of which filters have found something: there is metadata of a namespace, below a key.
+// HasMetadata takes requests that filters have found something about: there is metadata of a namespace, below a key.
 func HasMetadata(namespace, key string) *rbacv3.Principal {
 	return MetadataPrincipal(namespace, []string{key}, &matcherv3.ValueMatcher{
 		MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true},

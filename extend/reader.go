@@ -8,14 +8,13 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Reader is what Read looks things up with. What it looked up is a dependency of what it makes: it is read again when
-// that changes.
+// Reader is what Read looks things up with. A feature is read again when something changes that it looked up.
 type Reader interface {
 	// Field is a Reader for a part of the spec, below this one's: "timeout", "providers[corp].jwks" (the element of the
-	// list whose key is corp). What is named there belongs to the policy that stated it: its namespace counts, and its
-	// right to refer to others.
+	// list with the key corp). An object that is named there belongs to the policy that stated it: its namespace counts,
+	// and its right to refer to others.
 	Field(path string) Reader
-	// Of is a Reader for what one policy states of a feature that is EachLevel.
+	// Of: a Reader for what one policy states of a feature that is EachLevel.
 	Of(stated EachPolicy) Reader
 	// Refuse says that the field can't be served, on the policy that stated it: what is wrong and how to mend it.
 	// OnInvalid decides what becomes of the requests.
@@ -55,15 +54,15 @@ type Reader interface {
 
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
 	Effective(feature string, into any) bool
-	// Names are the names of the elements of a list that policies of any kind state anywhere, of a feature that declares
-	// it (Feature.Names); sorted.
+	// Names are the names of the elements of a list, sorted, as policies of any kind state them anywhere; the list's
+	// feature declares that it may be asked for (Feature.Names).
 	Names(kind, feature, list string) []string
 	Where() Where
 	// IdentityHeaders are those (IdentityHeaders.All) that policies of other kinds and the route's own filters set for the
 	// requests of a rule; none at a level that many rules share.
 	IdentityHeaders() []string
-	// Owner is who stated the field, "TrafficPolicy shop/limits"; of a part of the spec that several state, the narrowest.
-	// What has state of its own is told apart by it: rules that one policy reaches may share it, and no others.
+	// Owner is the policy that stated the field, "TrafficPolicy shop/limits"; if several state a part of the spec, it is
+	// the narrowest. It tells apart what has state of its own: rules that one policy reaches may share it, and no others.
 	Owner() string
 }
 
@@ -74,8 +73,8 @@ type Where struct {
 	Inherited   bool   // a level that many rules share: it is not known what they do
 	Plaintext   bool   // a listener without TLS
 	HTTP1       bool   // a backend to which HTTP/1.1 is spoken, and nothing else
-	Picked      bool   // an InferencePool, of which the picker chooses the endpoints and nobody else may
-	ClientCA    bool   // a listener of which the Gateway says who signs its clients' certificates (spec.tls.frontend)
+	Picked      bool   // an InferencePool; only its picker chooses endpoints
+	ClientCA    bool   // a listener with a Gateway that says who signs its clients' certificates (spec.tls.frontend)
 	AnyClient   bool   // and that others are taken, too (AllowInsecureFallback)
 	TrustDomain string // of ServiceAccounts' SPIFFE IDs; "": none is known
 	PortOffset  int32  // from a port of the Gateway's listeners to the one that proxies bind
@@ -91,7 +90,7 @@ type BackendKey = model.BackendKey
 // State says what is known of something that is fetched.
 type State uint8
 
-// What is known of something that is fetched.
+// The state of something that is fetched.
 const (
 	Pending State = iota // nothing yet
 	Known

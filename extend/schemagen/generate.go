@@ -112,7 +112,7 @@ func firstSentences(text string) string {
 // sentenceEnd is a full stop with a capital letter, or nothing, behind it, or the end of a paragraph.
 var sentenceEnd = regexp.MustCompile(`\.(?:\s+[A-Z"(<]|\s*$)|\n\n`)
 
-// isUnit tells types whose fields have no meaning one by one.
+// isUnit tells types with fields that have no meaning one by one.
 func isUnit(name string) bool { return strings.HasSuffix(name, "Reference") || name == "Fraction" }
 
 // withoutDefaults takes out the defaults of a struct's fields. Rules that read such a field get its default where it is

@@ -14,7 +14,7 @@ type Dialect struct {
 	Proxy   string // what users call its proxy: "Envoy"
 	Version string // of the proxy that it renders for, and the oldest that is run unasked: "1.40.0"
 
-	// RenderedBy is the data plane whose Render makes this one's resources, too; "": its own Render does.
+	// RenderedBy is the data plane that renders this one's resources, too; "": its own Render does.
 	RenderedBy model.DataPlane
 	// Render adds the stages that render a plan to a graph. Feedback has what the proxies said of it.
 	Render func(*flow.Graph, plan.Plan, *resource.Feedback) resource.Outputs

@@ -61,7 +61,7 @@ type Pod struct {
 	Image string // of the proxy's container, where nobody states one
 	// Files makes the text files that the proxies of a Gateway start with, by name.
 	Files func(PodStart) (map[string][]byte, error)
-	// Command is the command line of a proxy whose files are in folder; level is that of its log, "" for the usual one.
+	// Command is the command line of a proxy with its files in folder; level is that of its log, "" for the usual one.
 	Command func(folder, level, node string) []string
 	// MetricsPath is where a pod answers Prometheus at PodStart.MetricsPort: GET and nothing else.
 	MetricsPath string

@@ -143,7 +143,7 @@ func (d *describer) field(path string, s schema, required bool) Field {
 		Path: path, Type: s.typeName(), Required: required, Default: s.Default, Bounds: s.bounds(),
 		Description: d.words[path],
 	}
-	// What holds for each element of a list is told of the list, since the elements have no name of their own.
+	// The words for each element of a list stand at the list, since the elements have no name of their own.
 	for each := &s; each != nil; each = each.element() {
 		f.Format, f.Pattern = each.Format, each.Pattern
 		for _, value := range each.Enum {

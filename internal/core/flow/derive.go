@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Part is a derived key that names the input key it was made from. That no two inputs emit one key is checked at emit.
+// Part is a derived key that names the input key it was made from. Emitting checks that no two inputs emit one key.
 type Part[O comparable] interface {
 	comparable
 	Owner() O
@@ -34,8 +34,8 @@ func mapped[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ct
 	}
 }
 
-// Rename is Map under other keys, which to makes, another one for each key. That no two inputs have one key is checked
-// when it is written.
+// Rename is Map under other keys, which to makes, another one for each key. Writing a key checks that no two inputs
+// have it.
 func Rename[K comparable, A any, P comparable, B any](
 	in *Collection[K, A], name string, to func(K) P, f func(c *Ctx, k K, a A) (B, bool),
 ) *Collection[P, B] {
@@ -161,7 +161,7 @@ func (d *derived[K, A, P, B]) stageResult(t *turn, r *result[P, B]) {
 	r.cells = nil
 }
 
-// alone sees to it that no other input has a key that a run emits, where keys don't tell whose they are.
+// alone checks that no other input has a key that a run emits, where keys don't tell their inputs.
 func (d *derived[K, A, P, B]) alone(r *result[P, B]) {
 	if d.owner != nil || r.fault != nil {
 		return

@@ -18,11 +18,12 @@
 // # A turn
 //
 // A turn takes every queued edit, then visits the collections in the order of their creation. In each one the dirty
-// keys are those whose input changed and those whose last run fetched something that changed, absence included. They
-// run, in parallel if there are many, and their results are staged beside the committed values. A collection is
-// finished before the next one begins, so no transform sees half a change, and a key that moves from one group to
-// another leaves and enters in one step. The commit makes the whole turn visible at once and gives it the next [Rev]. A
-// turn that changes nothing has no Rev of its own. [Graph.Try] is a turn whose staged values are read and then dropped.
+// keys are those with a changed input, and those that fetched something in their last run that changed, absence
+// included. They run, in parallel if there are many, and their results are staged beside the committed values. A
+// collection is finished before the next one begins, so no transform sees half a change, and a key that moves from one
+// group to another leaves and enters in one step. The commit makes the whole turn visible at once and gives it the next
+// [Rev]. A turn that changes nothing has no Rev of its own. [Graph.Try] is a turn that stages values, shows them, and
+// drops them.
 //
 // The first turn waits until [Source.Synced] was called for every source: so the first state that anybody reads is
 // complete.

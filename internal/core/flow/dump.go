@@ -77,7 +77,7 @@ func (c *store[K, V]) dump() (*collectionDump, error) {
 	return d, nil
 }
 
-// shown is x as JSON, or why it has none: any other text of it might show what its MarshalJSON hides.
+// shown gives x as JSON, or why it has none: any other text of it might show what its MarshalJSON hides.
 func shown(x any) any {
 	text, err := json.Marshal(x)
 	if err != nil {
@@ -119,5 +119,5 @@ func (d *derived[K, A, P, B]) runs(each func(d *runDump, outs []*node)) {
 	}
 }
 
-// runs of a group are left out: the members are the dependencies, and the value has them.
+// runs leaves out those of a group: the members are the dependencies, and the value has them.
 func (f *grouped[K, A, G]) runs(func(d *runDump, outs []*node)) {}

@@ -78,7 +78,7 @@ func (f *Follower[K, V]) Changes(v View) iter.Seq[Change[K, V]] {
 	}
 }
 
-// take are the keys of the changes, sorted: at the first call every present key.
+// take returns the keys of the changes, sorted: at the first call every present key.
 func (f *Follower[K, V]) take() []K {
 	keys := make([]K, 0, len(f.pending))
 	for k := range f.pending {

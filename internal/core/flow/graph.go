@@ -36,7 +36,7 @@ type Graph struct {
 
 	nextID atomic.Uint64 // of nodes
 
-	// What waits for a turn. queueMu is held for a few instructions only.
+	// The queue of the next turn. queueMu is held for a few instructions only.
 	queueMu  sync.Mutex
 	queue    []*Batch
 	unsynced int
@@ -46,7 +46,7 @@ type Graph struct {
 	onTurn  []func(Turn) // under turnMu
 	running atomic.Bool
 
-	// What readers see. Written by a commit under mu.
+	// The committed state, which readers see. Written by a commit under mu.
 	mu    sync.RWMutex
 	rev   Rev
 	grown chan struct{} // closed when rev grows

@@ -32,7 +32,7 @@ type grouped[K comparable, A any, G comparable] struct {
 	placed []placed[K, A, G] // the runs of this turn
 }
 
-// groupRun is the groups of which one input key is a member.
+// groupRun is the groups that one input key is a member of.
 type groupRun[K comparable, A any, G comparable] struct {
 	run
 	member *member[K, A]
@@ -151,7 +151,7 @@ func (f *grouped[K, A, G]) merge(e *regroup[K, A, G]) []*member[K, A] {
 	return append(list, old...)
 }
 
-// compare is total within a group: a key is in it once.
+// compare has a total order within a group: a key is in it once.
 func (f *grouped[K, A, G]) compare(a, b *member[K, A]) int {
 	return cmp.Or(strings.Compare(a.order, b.order), f.in.order(unsafe.Pointer(&a.cell.key), unsafe.Pointer(&b.cell.key)))
 }

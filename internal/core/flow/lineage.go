@@ -15,7 +15,7 @@ type Turn struct {
 	Causes      []string // of its Applies, each once, in order
 	Edits       int      // Sets and Deletes
 	Runs        int      // of transforms
-	Changes     int      // keys whose value differs after it, in all collections
+	Changes     int      // keys with another value after it, in all collections
 	Collections []TurnCollection
 }
 

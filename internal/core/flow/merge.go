@@ -114,7 +114,7 @@ func (m *merged[K, V]) runs(each func(d *runDump, outs []*node)) {
 
 func (d *derived[K, A, P, B]) source() uint16 { return d.in.index }
 
-// feeding is a feeder whose keys are those of its collection.
+// feeding is a feeder that has the keys of its collection.
 type feeding[K comparable, A, V any] struct{ derived[K, A, K, V] }
 
 func (d *feeding[K, A, V]) has(k K) bool {

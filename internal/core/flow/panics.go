@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// PanicKey names a key whose transform panicked: the collection that was being made, and the key of its input.
+// PanicKey names a key that made its transform panic: the collection that was being made, and the key of its input.
 type PanicKey struct{ Collection, Key string }
 
 // Panic is a contained panic. Stack has only the transform's frames, without addresses, so that the same panic gives an
 // equal value.
 type Panic struct{ Message, Stack string }
 
-// Panics has every key whose last run panicked. It is a source that the next turn reads. A key is removed when its run
-// succeeds, or when the key is deleted.
+// Panics has every key that panicked in its last run. It is a source that the next turn reads. A key is removed when
+// its run succeeds, or when the key is deleted.
 func (g *Graph) Panics() *Collection[PanicKey, Panic] { return g.panics.Collection() }
 
 type fault struct {

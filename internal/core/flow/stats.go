@@ -11,7 +11,7 @@ type CollectionStats struct {
 	Keys      int // present
 	Absent    int // absent keys that were fetched
 	Edges     int // fetches that the current values depend on
-	Stale     int // input keys whose last run panicked
+	Stale     int // input keys that panicked in their last run
 	Runs      uint64
 	Changes   uint64
 	Panics    uint64

@@ -27,7 +27,7 @@ type store[K comparable, V any] struct {
 	// The overlay. Only the goroutine of the turn writes it.
 	fresh   table[K, V]   // keys that base does not have
 	touched []*slot[K, V] // keys with a staged value, in base or fresh
-	changed []*slot[K, V] // those of touched whose value differs; complete after finish
+	changed []*slot[K, V] // the slots of touched with another value; complete after finish
 	idles   []*node
 
 	// Keys fetched in this turn that neither base nor fresh has. All workers write it.
@@ -139,7 +139,7 @@ func (c *store[K, V]) equal(a, b *V) bool {
 	return c.shape.equal(unsafe.Pointer(a), unsafe.Pointer(b))
 }
 
-// find is the slot of k as this turn sees it, or nil.
+// find returns the slot of k as this turn sees it, or nil.
 func (c *store[K, V]) find(k K) *slot[K, V] {
 	if s := c.base.find(k); s != nil {
 		return s
@@ -161,7 +161,8 @@ func (c *store[K, V]) write(next *cell[K, V]) *slot[K, V] {
 	return s
 }
 
-// place is find, and makes the slot if there is none. For the same goroutine as write.
+// place finds the slot of k, or makes it if there is none. Only for the goroutine of the turn, while it computes this
+// collection.
 func (c *store[K, V]) place(k K) *slot[K, V] {
 	s := c.find(k)
 	if s == nil {
@@ -172,7 +173,8 @@ func (c *store[K, V]) place(k K) *slot[K, V] {
 	return s
 }
 
-// expect is place for a Fetch of an absent key, so that the run can depend on it. Safe for workers.
+// expect finds the slot of k, or makes one for an absent key, so that the run of a Fetch can depend on it. Safe for
+// workers.
 func (c *store[K, V]) expect(k K) *slot[K, V] {
 	if s := c.find(k); s != nil {
 		return s

@@ -33,7 +33,7 @@ func (t *table[K, V]) find(k K) *slot[K, V] {
 	return nil
 }
 
-// insert adds s, whose key is not in t.
+// insert adds s; its key must not be in t.
 func (t *table[K, V]) insert(s *slot[K, V]) {
 	if 4*(t.len+1) > 3*len(t.tags) {
 		t.resize(max(smallestTable, 2*len(t.tags)))

@@ -9,8 +9,8 @@ import (
 var ErrNotSynced = errors.New("flow: not every source is synced and in a turn")
 
 // Try runs a turn with the edits of edit on top of the committed state, shows its result to read, and drops it: no Rev,
-// no change, no record. What is queued is not part of it. In read, the View's Rev is the one that the turn would get,
-// so Staged(v, c) is what the edits would change. Other readers are not blocked; turns wait until read returns.
+// no change, no record. Queued edits are not part of it. In read, the View's Rev is the one that the turn would get, so
+// Staged(v, c) is what the edits would change. Other readers are not blocked; turns wait until read returns.
 //
 // Transforms that panic in a Try keep their old values, and Try returns an error that names the first.
 func (g *Graph) Try(edit func(*Batch), read func(View)) error {

@@ -13,7 +13,7 @@ func Absent(c *flow.Ctx, all *flow.Collection[model.ObjectRef, Broken], ref mode
 	if b, declared := flow.Fetch(c, all, ref); declared {
 		return fmt.Sprintf("%s is in %s, but can't be read: %s", ref, b.Where, b.Why)
 	}
-	if k := ref.Kind(); k == model.KindXBackend || k == model.KindMCPBackend { // of which there are two
+	if k := ref.Kind(); k == model.KindXBackend || k == model.KindMCPBackend { // there are two of this name
 		return fmt.Sprintf("%s of group %s does not exist", ref, k.Group())
 	}
 	return fmt.Sprintf("%s does not exist", ref)

@@ -13,8 +13,8 @@ type Withdrawn struct {
 }
 
 // Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from
-// refer to it (ReferenceGrantSpec: an entry of From and an entry of To must match). Who reads what is referred to asks,
-// and who serves it.
+// refer to it (ReferenceGrantSpec: an entry of From and an entry of To must match). It is asked before the object is
+// read, and before it is served.
 func Permits(grant *gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
 	return permitsFrom(grant.From, from) && permitsTo(grant.To, to)
 }

@@ -15,7 +15,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// What sources hold, as package kind makes them.
+// The contents of sources, as package kind makes them.
 type (
 	Object[S any]     = kind.Object[S]
 	Source[S any]     = kind.Source[S]
@@ -79,7 +79,7 @@ type Broken struct {
 
 // Closed is what is closed since an object that protects it can't be read, and no good version of it is held.
 type Closed struct {
-	// Of is the object, as far as it is known. Its namespace is that of the targets; "": all namespaces are meant.
+	// Of: the object, as far as it is known. Its namespace is that of the targets; "": all namespaces are meant.
 	Of         model.ObjectRef
 	Kind       model.Kind // the targets are closed as by objects of this kind
 	Targets    []kind.Target
@@ -101,7 +101,7 @@ func (c Closed) Equal(other Closed) bool {
 		slices.EqualFunc(c.Targets, other.Targets, kind.Target.Equal)
 }
 
-// Sources has a source for every kind of a catalog, and for what else the meaning depends on.
+// Sources has a source for every kind of a catalog, and for what else their translation depends on.
 type Sources struct {
 	Catalog *kind.Catalog
 
@@ -176,8 +176,8 @@ func (s *Sources) Synced(b *flow.Batch) {
 // Of is the source of a kind; nil if there is none.
 func (s *Sources) Of(k model.Kind) kind.Untyped { return s.kinds[k] }
 
-// Of is the source of a kind whose specs are of type S. It panics if the kind is not in the catalog, or has another
-// type: who asks for it was built for it.
+// Of is the source of a kind with specs of type S. It panics if the kind is not in the catalog, or has another type:
+// who asks for it was built for it.
 func Of[S any](s *Sources, k model.Kind) *Source[S] {
 	source, ok := s.kinds[k]
 	if !ok {

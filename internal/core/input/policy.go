@@ -137,7 +137,7 @@ func (s PolicySpec) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// DeepCopyInto copies the spec. What is shared never changes.
+// DeepCopyInto copies the spec. Shared values never change.
 func (s *PolicySpec) DeepCopyInto(into *PolicySpec) { *into = *s }
 
 // Whole is all that a policy states but for its targets, as a spec of one feature of that name.

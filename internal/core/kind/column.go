@@ -12,7 +12,7 @@ type Column struct {
 	Wide  bool // it comes with -o wide only, after the age
 }
 
-// What a running Cardea says of objects that it shows, in annotations: Kubernetes has no field for it.
+// Annotations of the objects that a running Cardea shows: Kubernetes has no field for it.
 const (
 	// EditedAnnotation is when the file of an object was edited last, as of the version that is shown (RFC 3339).
 	EditedAnnotation = "cardea.dev/edited"

@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 )
 
-// Content is how a kind's objects are values of Go. In all of it, a spec is a pointer to what sources keep of an
-// object, of the type that Spec names. Custom and BuiltIn make it.
+// Content is how a kind's objects are values of Go. A spec is always a pointer to what sources keep of an object, and
+// has the type that Spec names. Custom and BuiltIn make it.
 type Content struct {
 	Spec reflect.Type
 	// NewSource makes the source of the kind's objects.
@@ -34,7 +34,7 @@ type Content struct {
 	Narrow func(spec any, keys Keys) any
 	// Print is what tells versions of a spec apart; nil: an object's generation and Kept.Sum do.
 	Print func(spec any) Marshaler
-	// Edited is the field of an object whose owner made its last edit: "spec".
+	// Edited is the field of an object that tells, by its owner, who made the last edit: "spec".
 	Edited string
 	// Show is an object as Kubernetes has it. The status is nil or what the kind's reports have.
 	Show func(t metav1.TypeMeta, m metav1.ObjectMeta, spec, status any) any
@@ -64,7 +64,7 @@ type Kept struct {
 // Marshaler turns content into bytes that are equal for equal content.
 type Marshaler interface{ Marshal() ([]byte, error) }
 
-// Custom is the content of a kind that a CustomResourceDefinition defines, of which S is the Go type of the spec.
+// Custom makes the content of a kind that a CustomResourceDefinition defines; S is the Go type of the spec.
 func Custom[S any, P interface {
 	*S
 	DeepCopyInto(into *S)
@@ -122,8 +122,8 @@ type shownObject[S any] struct {
 	Status            any `json:"status,omitempty"`
 }
 
-// served is an object of a custom kind as an API server sends it. Of its status nothing is decoded but whose entries
-// there are.
+// served is an object of a custom kind as an API server sends it. Nothing of its status is decoded but the controllers
+// that have entries there.
 type served[S any] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -158,7 +158,7 @@ func (l *servedList[S]) DeepCopyObject() runtime.Object {
 type Native[O, S any] struct {
 	Install func(*runtime.Scheme) error // e.g. corev1.AddToScheme
 	Edited  string
-	// Of is what is to be kept of an object, before it is trimmed.
+	// Of: the part to keep of an object, before it is trimmed.
 	Of func(*O) *S
 	// Default and Validate are the API server's rules that matter to a gateway; nil: there are none.
 	Default  func(*O)
@@ -202,7 +202,7 @@ func BuiltIn[O, S any, P interface {
 			switch o := object.(type) {
 			case P:
 				content = n.Of((*O)(o))
-			case *metav1.PartialObjectMetadata: // of a kind of which nothing else is read
+			case *metav1.PartialObjectMetadata: // nothing else is read of its kind
 			default:
 				return Kept{}, fmt.Errorf("%T is not read", object)
 			}

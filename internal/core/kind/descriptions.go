@@ -16,8 +16,8 @@ type Descriptions struct {
 	Fields map[string]string `json:"fields"`
 }
 
-// ParseDescriptions reads the descriptions of a CustomResourceDefinition, in YAML or JSON, of the first version that is
-// served. Those of the status are left out.
+// ParseDescriptions reads the descriptions in a CustomResourceDefinition, in YAML or JSON, from the first version that
+// is served. Those of the status are left out.
 func ParseDescriptions(text []byte) (*Descriptions, error) {
 	var from customResourceDefinition
 	if err := yaml.Unmarshal(text, &from); err != nil {

@@ -8,9 +8,9 @@ import (
 )
 
 // Compare says how a CustomResourceDefinition of a cluster, as an object of its API, differs from what is read: which
-// versions it serves, and which fields its schema has not that d has, such as "spec.selector". Of a field that is
-// missing, the fields below are not listed. The schema is that of the first of d.Versions that is served; if none is,
-// no field is listed.
+// versions it serves, and which fields its schema has not that d has, such as "spec.selector". If a field is missing,
+// the fields below it are not listed. The schema is that of the first of d.Versions that is served; if none is, no
+// field is listed.
 func (d *Definition) Compare(object map[string]any) (serves, lacks []string, err error) {
 	text, err := json.Marshal(object)
 	if err != nil {

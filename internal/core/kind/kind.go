@@ -21,10 +21,10 @@ type Kind struct {
 
 	// Route: an object attaches to Gateways by its parentRefs.
 	Route bool
-	// Foreign is what is kept of the spec of an object that only other controllers serve; nil: all of it.
+	// TrimForeign makes what is kept of the spec of an object that only other controllers serve; nil: all of it.
 	Foreign func(spec any) any
 
-	// CountsAs is another kind of policies, whose policies those of this kind are, too; zero: none.
+	// CountsAs is another kind of policies, as which policies of this kind count, too; zero: none.
 	CountsAs model.Kind
 
 	// Older are versions in which objects of a folder may be written, too, with what makes a spec of the first version of
@@ -35,18 +35,19 @@ type Kind struct {
 
 	Reading  Reading
 	Optional bool // a cluster may be without this kind: Cardea does all but what it is for
-	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.
+	// After is a kind that must have been read completely before an object of this kind can be judged; zero: none.
 	After model.Kind
 	// Owner says which controller an object is for; nil: nothing in an object says it.
 	Owner *Owner
 	// Fades: an object that was deleted stays published for a moment (lifecycle.Fading), since what names it is about to
 	// change, or it is about to come back. In a cluster, a permission that is taken back must not.
 	Fades bool
-	// Many objects may be in one folder: what was read of them is remembered from one run to the next. Not for kinds whose
-	// content must not be written anywhere else.
+	// Many objects may be in one folder: what was read of them is remembered from one run to the next. It must be false
+	// for kinds with content that must not be written anywhere else.
 	Many bool
 
-	// References lists what an object names, by its spec; nil: nothing. What is not listed is not read in a cluster.
+	// References lists what an object names, by its spec; nil: nothing. Objects that it does not list are not read in a
+	// cluster.
 	References func(from model.ObjectRef, spec any) []Reference
 	// Refers lists the kinds of what References may name.
 	Refers []model.Kind
@@ -54,16 +55,16 @@ type Kind struct {
 	Parts func(spec any) []Part
 	// Sliced tells whether an object has its endpoints in EndpointSlices of its own; nil: it has not.
 	Sliced func(spec any) bool
-	// Selects tells whether a cluster makes these slices, of the pods that the object selects; nil: it does not.
+	// Selects tells whether a cluster makes these slices for the pods that the object selects; nil: it does not.
 	Selects func(spec any) bool
-	// Owners lists the objects whose endpoints an object has, by its labels; nil: objects of this kind have none. Names
-	// are as labels can hold them (model.LabelValue).
+	// Owners lists, by an object's labels, the objects that its endpoints belong to; nil: objects of this kind have none.
+	// Names are as labels can hold them (model.LabelValue).
 	Owners func(ref model.ObjectRef, labels model.Labels, spec any) []model.ObjectRef
 
 	// Annotations are those that count. They are kept beside the labels (Noted).
 	Annotations []string
 
-	// Hidden are fields, each a map, whose values are shown to nobody.
+	// Hidden are fields, each a map, with values that nobody is shown.
 	Hidden  []string
 	Status  *Status // nil: nothing is written to it
 	Columns []Column
@@ -117,7 +118,7 @@ func (k *Kind) PartsOf(spec any) (parts []Part, divided bool) {
 	return k.Parts(spec), true
 }
 
-// Noted are labels and, beside them, the annotations that count. A label by the name of one is none.
+// Noted returns labels and, beside them, the annotations that count. A label by the name of one is none.
 func (k *Kind) Noted(labels, annotations map[string]string) map[string]string {
 	for _, name := range k.Annotations {
 		value, stated := annotations[name]

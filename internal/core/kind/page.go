@@ -11,11 +11,11 @@ import (
 // Page is the page of the docs that lists a kind's fields.
 type Page struct {
 	Path string // "docs/httproute.md"
-	// Limits says of fields what is refused of them; of those that are refused whole, "refused: ...".
+	// Limits says for each field what of it is refused; if the whole field is, "refused: ...".
 	Limits map[string]string
 	// Elsewhere are the paths, from the page, of examples of fields that nothing else shows.
 	Elsewhere map[string]string
-	// Once are lists whose fields are not told, since they stand elsewhere in the table:
+	// Once are lists with fields that are left out, since they stand elsewhere in the table:
 	// "rules[].backendRefs[].filters[]".
 	Once []string
 }

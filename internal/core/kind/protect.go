@@ -9,11 +9,11 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Protection says of a kind whose objects protect what they are for (their targets) what is closed while an object
-// can't be read. Targets are looked for in as much of it as can be read.
+// Protection says what is closed while an object can't be read that protects what it is for (its targets). Targets are
+// looked for in as much of it as can be read.
 type Protection struct {
-	// Of tells whether an object protects, by its spec: a field whose value can't be read is nil. The spec is nil if
-	// nothing of it can be read.
+	// Of: it tells whether an object protects, by its spec. A field that can't be read is nil. The spec is nil if nothing
+	// of it can be read.
 	Of func(spec map[string]any) bool
 	// Targets are the kinds of what objects can be for.
 	Targets []model.Kind
@@ -66,8 +66,8 @@ func (p *Protection) Closes(spec map[string]any) (list []Target, certain bool) {
 	return list, certain && (found || p.Bare && !strange)
 }
 
-// Gather is the spec of a document. It has those fields, too, that stand elsewhere in the document, since their lines
-// are indented wrongly: lists of targets, and fields for which an object protects.
+// Gather returns the spec of a document. It has those fields, too, that stand elsewhere in the document, since their
+// lines are indented wrongly: lists of targets, and fields for which an object protects.
 func (p *Protection) Gather(doc, spec map[string]any) map[string]any {
 	if spec == nil {
 		return nil
@@ -138,7 +138,7 @@ func (p *Protection) read(list *[]Target, value any, as func(map[string]any) (Ta
 	return len(entries) > 0
 }
 
-// named is the target that an entry of targetRefs names. Its group is that of its kind.
+// named reads the target that an entry of targetRefs names. Its group is that of its kind.
 func (p *Protection) named(entry map[string]any) (t Target, ok bool) {
 	t.Name, _ = entry["name"].(string)
 	t.Section, _ = entry["sectionName"].(string)
@@ -146,7 +146,7 @@ func (p *Protection) named(entry map[string]any) (t Target, ok bool) {
 	return t, ok && t.Name != ""
 }
 
-// selected is what an entry of targetSelectors selects.
+// selected reads what an entry of targetSelectors selects.
 func (p *Protection) selected(entry map[string]any) (t Target, ok bool) {
 	labels, _ := entry["matchLabels"].(map[string]any)
 	for name, value := range labels {

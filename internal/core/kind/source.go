@@ -35,23 +35,23 @@ type Untyped interface {
 	Get(v flow.View, ref model.ObjectRef) (o Value, found bool)
 	// ChangedAt is the Rev in which the object got to be as it is.
 	ChangedAt(v flow.View, ref model.ObjectRef) flow.Rev
-	// Refs are the objects that there are.
+	// ListRefs lists the objects that there are.
 	Refs(v flow.View) []model.ObjectRef
 	// Len is how many there are.
 	Len(v flow.View) int
-	// Staged are the objects that the edits of a Try change; v is its View.
+	// StagedChanges are the objects that the edits of a Try change; v is its View.
 	Staged(v flow.View) []Staged
 	// Follow begins to tell which objects change. It must not be called in a View.
 	Follow() Follower
-	// Synced says that the first load is complete.
+	// MarkSynced says that the first load is complete.
 	Synced(b *flow.Batch)
-	// Typed is the *Source[S] itself.
+	// TypedSource is the *Source[S] itself.
 	Typed() any
 }
 
 // Follower tells one reader which objects changed, as [flow.Follower] does.
 type Follower interface {
-	// Changed are those that came or changed from the View of the last call up to v. The first call gives all.
+	// ChangedRefs are those that came or changed from the View of the last call up to v. The first call gives all.
 	Changed(v flow.View) []model.ObjectRef
 	Stop()
 }

@@ -19,8 +19,8 @@ type Status struct {
 // them: reports are shared.
 type Stamper func(where string, conditions []metav1.Condition) []metav1.Condition
 
-// StampOf is Status.Stamp for a status of type T. What is no T, as nil where there is no report, is taken as the zero
-// T.
+// StampOf is Status.Stamp for a status of type T. A status of another type, such as nil where there is no report, is
+// taken as the zero T.
 func StampOf[T any](stamp func(T, Stamper) T) func(any, Stamper) any {
 	return func(status any, s Stamper) any {
 		typed, _ := status.(T)

@@ -9,7 +9,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// spec is the spec of an object as an API server sends it, whose definition may be of a newer version than S: it has
+// spec is the spec of an object as an API server sends it; its definition may be of a newer version than S: it has
 // fields then that S has not.
 type spec[S any] struct {
 	known   S

@@ -51,7 +51,7 @@ func endpointSlice() *kind.Kind {
 	return &k
 }
 
-// sliceOwners is whose endpoints a slice has, if it has any: a Service's, another backend's, or those of both.
+// sliceOwners lists the objects that a slice's endpoints belong to: a Service, another backend, both, or none.
 func sliceOwners(ref model.ObjectRef, labels model.Labels, spec any) (owners []model.ObjectRef) {
 	if len(spec.(*input.EndpointSliceSpec).Endpoints) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func sliceOwners(ref model.ObjectRef, labels model.Labels, spec any) (owners []m
 	return owners
 }
 
-// sliceLabels say whose endpoints a slice has.
+// sliceLabels say which objects a slice's endpoints belong to.
 var sliceLabels = []struct {
 	key  string
 	kind model.Kind
@@ -74,7 +74,7 @@ var sliceLabels = []struct {
 	{model.InferencePoolLabel, model.KindInferencePool},
 }
 
-// trimEndpointSlice keeps addresses and whether they are to be used; of the labels, those that say whose they are.
+// trimEndpointSlice keeps addresses, whether they are to be used, and the labels that name their owners.
 func trimEndpointSlice(
 	labels map[string]string, s *input.EndpointSliceSpec,
 ) (map[string]string, *input.EndpointSliceSpec) {

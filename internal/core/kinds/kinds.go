@@ -26,7 +26,7 @@ func All() []*kind.Kind {
 	}
 }
 
-// Catalog is All and more as a catalog.
+// Catalog makes a catalog of All and more.
 func Catalog(more ...*kind.Kind) *kind.Catalog {
 	c := kind.NewCatalog(append(All(), more...)...)
 	for _, name := range []string{"TLSRoute", "TCPRoute", "UDPRoute", "ListenerSet"} {

@@ -8,9 +8,9 @@ import (
 	"cardea.dev/cardea/internal/core/kind"
 )
 
-// What objects of a cluster have in common is kept once: there are tens of thousands of them.
+// Values that many objects of a cluster have are kept once: there are tens of thousands of them.
 
-// shared is a text that all objects share.
+// shared returns the copy of a text that all objects share.
 func shared(s string) string { return unique.Make(s).Value() }
 
 func sharedKeys(labels map[string]string) map[string]string {
@@ -24,7 +24,7 @@ func sharedKeys(labels map[string]string) map[string]string {
 	return m
 }
 
-// selected is content of which the labels are kept, since policies select objects by them.
+// selected makes content keep its labels, since policies select objects by them.
 func selected(c kind.Content) kind.Content {
 	read, trim := c.Read, c.Trim
 	c.Read = func(object metav1.Object) (kind.Kept, error) {
@@ -47,7 +47,7 @@ func sharedLabels(labels map[string]string) map[string]string {
 	return labels
 }
 
-// exact is a slice without room for more.
+// exact returns a slice without room for more.
 func exact[T any](s []T) []T {
 	if s == nil || cap(s) == len(s) {
 		return s
@@ -57,7 +57,7 @@ func exact[T any](s []T) []T {
 
 var yes, no = true, false
 
-// pooled is a bool that all objects share.
+// pooled returns the copy of a bool that all objects share.
 func pooled(b *bool) *bool {
 	switch {
 	case b == nil:

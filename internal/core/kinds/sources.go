@@ -36,7 +36,7 @@ type Sources struct {
 	InferencePools      *input.Source[inferencev1.InferencePoolSpec]
 }
 
-// Of finds the sources of a program whose catalog has all kinds of this package.
+// Of finds the sources of a program that has all kinds of this package in its catalog.
 func Of(s *input.Sources) *Sources {
 	return &Sources{
 		Sources:             s,

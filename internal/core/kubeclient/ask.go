@@ -39,8 +39,8 @@ type answer struct {
 	body   []byte
 }
 
-// away says whether the API server could not answer; then a watch is to be tried later. Who may not list, or asks for
-// what is not there, learns that from the watch itself.
+// away says whether the API server could not answer; then a watch is to be tried later. A client that may not list, or
+// asks for what is not there, learns that from the watch itself.
 func (a answer) away() bool {
 	return a.err != nil || a.status == http.StatusTooManyRequests || a.status >= http.StatusInternalServerError
 }

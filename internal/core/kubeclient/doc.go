@@ -1,9 +1,9 @@
-// Package kubeclient ends watches of a cluster whose store was restored to an older state.
+// Package kubeclient ends the watches of a cluster after its store was restored to an older state.
 //
-// An API server whose etcd was restored from a backup counts resource versions on from those of the backup. A client
-// that asks for a watch from a later version gets status 200, and no event before the numbers have come that far: what
-// was lost, and everything that happens meanwhile, is missed. (A list from such a version is an error, and clients know
-// what to do about it.)
+// After its etcd was restored from a backup, an API server counts resource versions on from those of the backup. A
+// client that asks for a watch from a later version gets status 200, and no event before the numbers have come that
+// far: what was lost, and everything that happens meanwhile, is missed. (A list from such a version is an error, and
+// clients know what to do about it.)
 //
 // A Guard stands in the transport of clients, whatever they watch by. Before a watch begins, it asks for the newest
 // version of what is watched, by a list of one object from the API server's store. If that is older than where the

@@ -13,9 +13,9 @@ import (
 const (
 	// fresh is for how long a version that was read says that the store has come so far. A store is not restored in less.
 	fresh = 2 * time.Second
-	// quiet is after how long another restoration is told: the watches of one end over as long.
+	// quiet is after how long another restoration is reported: the watches of one end over as long.
 	quiet = 2 * time.Minute
-	// patience is how long an API server may take for a list of one object.
+	// listTimeout is how long an API server may take for a list of one object.
 	patience = 30 * time.Second
 )
 
@@ -26,7 +26,7 @@ type Guard struct {
 
 	mu     sync.Mutex
 	newest map[string]revision // by resource
-	last   time.Time           // when told was called
+	last   time.Time           // when a restoration was reported last
 }
 
 // Restored is what a Guard noticed: the newest resource version that was seen, and that of the store now.
@@ -38,10 +38,10 @@ type revision struct {
 	asked  time.Time
 }
 
-// New makes a Guard. told is called once for each time that the store was restored. It must not block.
+// New makes a Guard. The function is called once for each time that the store was restored. It must not block.
 func New(told func(Restored)) *Guard { return &Guard{told: told, newest: map[string]revision{}} }
 
-// Tell is a function for New that logs, and then calls count.
+// Tell makes a function for New that logs, and then calls count.
 func Tell(log *slog.Logger, count func()) func(Restored) {
 	return func(r Restored) {
 		log.Warn("the API server's store was restored to an older state; everything is read again",
@@ -98,8 +98,8 @@ func (t transport) check(request *http.Request, from uint64) (*http.Response, er
 	return nil, nil
 }
 
-// share is the answer to a request, or to another one that asks for the resource at the same time; own says which. It
-// is not waited for longer than the request is.
+// share gives the answer to a request, or to another one that asks for the resource at the same time; own says which.
+// It is not waited for longer than the request is.
 func (t transport) share(request *http.Request, resource string) (got answer, own bool, err error) {
 	question := request.Clone(context.WithoutCancel(request.Context())) // others who wait don't go with this request
 	asks := false

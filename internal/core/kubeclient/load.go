@@ -43,8 +43,8 @@ func load(kubeconfig, context string) (*rest.Config, error) {
 	return config, err
 }
 
-// Kubeconfig is what kubectl would use, and the namespace that is meant where none is named: of a file and one of its
-// contexts or, where these are "", of $KUBECONFIG or the file at home. The error names the files where nothing was
+// Kubeconfig reads what kubectl would use, and the namespace that is meant where none is named: of a file and one of
+// its contexts or, where these are "", of $KUBECONFIG or the file at home. The error names the files where nothing was
 // found.
 func Kubeconfig(file, context string) (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

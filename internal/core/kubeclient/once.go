@@ -6,10 +6,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Once is a configuration whose clients make each request once, for those that can't be told so: the client library
-// would sleep as long as an API server that ends or is busy asks for (Retry-After), ten times over, say nothing, and
-// hold up who else waits for the caller. When to try again is the caller's to say. A client of one's own asks with
-// MaxRetries(0), and learns how long the API server wants it to wait.
+// Once makes a configuration for clients that make each request once, where a client has no option for that: the client
+// library would sleep as long as an API server that ends or is busy asks for (Retry-After), ten times over, say
+// nothing, and hold up who else waits for the caller. When to try again is the caller's to say. A client of one's own
+// asks with MaxRetries(0), and learns how long the API server wants it to wait.
 func Once(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(WithoutRetries)

@@ -15,8 +15,8 @@ const (
 	asJSON     = runtime.ContentTypeJSON
 )
 
-// Typed is a client for the kinds of one group and version, which codecs know. custom says that the kinds are defined
-// by a CRD: the API server has them as JSON only.
+// Typed makes a client for the kinds of one group and version, which codecs know. custom says that the kinds are
+// defined by a CRD: the API server has them as JSON only.
 func Typed(
 	config *rest.Config, transport *http.Client, version schema.GroupVersion, custom bool,
 	codecs serializer.CodecFactory,

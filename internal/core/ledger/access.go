@@ -70,8 +70,8 @@ type Grant struct {
 	Name        string       `json:"name"`
 	Subjects    []string     `json:"subjects"` // "alice", "group:platform", or "*" for everybody who is known
 	Permissions []Permission `json:"permissions"`
-	// Kinds are "Deployment.apps"; without a group, of Kubernetes' core ("Service"). What people write without a group is
-	// completed by who reads grants (package caller).
+	// Kinds are "Deployment.apps"; without a group, of Kubernetes' core ("Service"). The reader of a grant adds the group
+	// if people left it out (package auth).
 	Kinds      []string `json:"kinds,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	Targets    []string `json:"targets,omitempty"`
@@ -86,7 +86,7 @@ type Caller struct {
 }
 
 // Lets tells whether a grant lets a caller do something with an object. A key without a name stands for all objects of
-// what its other fields say: Key{} for all there are. Who may do something with some objects only is no administrator,
+// what its other fields say: Key{} for all there are. A caller with rights to some objects only is no administrator,
 // whatever the grant says.
 func (g Grant) Lets(c Caller, p Permission, k Key) bool {
 	if !g.Gives(c, p) {
@@ -142,7 +142,7 @@ type RegistryEntry struct {
 
 // Verification is what Verify found.
 type Verification struct {
-	Changes  int64  `json:"changes"` // whose digests were computed
+	Changes  int64  `json:"changes"` // those with a digest that was computed
 	Contents int64  `json:"contents"`
 	Denials  int64  `json:"denials"`
 	Registry int64  `json:"registry"` // entries of the registry's log

@@ -55,8 +55,8 @@ func UndoOf(ctx context.Context, r Reader, number int64) (Draft, error) {
 	return d, nil
 }
 
-// RollbackOf drafts that objects are as they were after a change: all of keys in one change. What was not there by then
-// is deleted. Those that are so already are left out.
+// RollbackOf drafts that objects are as they were after a change: all of keys in one change. Objects that were not
+// there by then are deleted. Those that are so already are left out.
 func RollbackOf(ctx context.Context, r Reader, keys []Key, to int64) (Draft, error) {
 	d := Draft{Verb: Rollback, Of: to, Message: fmt.Sprintf("go back to change %d", to)}
 	then, err := byKey(ctx, r, keys, to)
@@ -88,7 +88,7 @@ func byKey(ctx context.Context, r Reader, keys []Key, at int64) (map[Key]Object,
 	return found, nil
 }
 
-// back is the edit that makes an object what it was in a revision; 0: it was not there.
+// back makes the edit that makes an object what it was in a revision; 0: it was not there.
 func back(k Key, now Object, revision int64) Edit {
 	expect := now.Generation
 	if now.IsDeleted() {

@@ -35,8 +35,8 @@ type Draft struct {
 	Message string `json:"message,omitempty"`
 	Verb    Verb   `json:"verb,omitempty"` // "": Apply
 	Of      int64  `json:"of,omitempty"`   // the change that Undo and Rollback are about
-	// Back, if not nil, stands in place of edits: they follow from Verb, Of and what it says. Whoever can read the whole
-	// ledger drafts them (package closure). A ledger that keeps changes itself refuses a draft that still has it.
+	// Back, if not nil, stands in place of edits: they follow from Verb, Of and what it says. A reader of the whole ledger
+	// drafts them (package scope). A ledger that keeps changes itself refuses a draft that still has it.
 	Back *Back `json:"back,omitempty"`
 	// Request, if not "", makes the draft one change however often it is sent: a second time answers the first one's
 	// change (Idempotency-Key). It is the author's own.
@@ -51,12 +51,11 @@ type Draft struct {
 	Deletions int `json:"deletions,omitempty"`
 	// DryRun has nothing written. The answer is the change that it would be.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Proposal, if not nil, makes this the commit of a proposal, whose draft it must be. It is refused unless that is
+	// Proposal, if not nil, makes this the commit of a proposal, which must have this draft. It is refused unless that is
 	// approved (Conflict).
 	Proposal *Proposed `json:"proposal,omitempty"`
 	// Direct has the draft refused if it changes something of a target that needs approvals, and is no proposal's
-	// (Denied).
-	// Who can open the database need not state it.
+	// (Denied). A program that opens the database itself need not state it.
 	Direct bool `json:"-"`
 	// Blind says that the author may not read a Secret of the draft: then a Direct draft is refused also if it would
 	// change nothing, which would tell them its values.
@@ -100,7 +99,7 @@ type Change struct {
 	Unchanged []Key `json:"unchanged,omitempty"`
 	// Repeated: an earlier draft with the same Request made this change. Only Commit answers it.
 	Repeated bool `json:"repeated,omitempty"`
-	// Hidden is how many objects a server left out of Edited because the reader may not read them. Not kept.
+	// Hidden is how many objects a server left out because the reader may not read them. Not kept.
 	Hidden int `json:"hidden,omitempty" doc:"How many objects the caller may not read"`
 }
 
@@ -143,7 +142,7 @@ type Object struct {
 	Verb       Verb      `json:"verb,omitempty"`
 	// Forgotten: the generation is known, its content is not kept any more.
 	Forgotten bool `json:"forgotten,omitempty"`
-	// Unopened is why the content, of a Secret, can't be opened; "" if it can. Such an object has no content: what does
+	// Unopened says why the content of a Secret can't be opened; "" if it can. Such an object has no content: what does
 	// not need it goes on.
 	Unopened string `json:"unopened,omitempty"`
 	// LiveSince is when proxies acknowledged this generation first; zero: they never did.
@@ -152,7 +151,7 @@ type Object struct {
 	Failures []Failed `json:"failures,omitempty"`
 }
 
-// Opened is the object that the content states.
+// Opened reads the object that the content states.
 func (o Object) Opened() (map[string]any, error) {
 	if o.Unopened != "" {
 		return nil, &Error{Code: Unprotected, Object: o.String(), Message: o.Unopened}

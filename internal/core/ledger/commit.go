@@ -192,7 +192,7 @@ func checkGeneration(o *Standing, k Key, expect *int64) error {
 	return err
 }
 
-// check refuses an edit whose preconditions do not hold.
+// check refuses an edit if its preconditions do not hold.
 func check(o *Standing, d Draft, e Hashed, now time.Time) error {
 	for _, generation := range []*int64{e.Expect, e.Permitted} {
 		if err := checkGeneration(o, e.Key, generation); err != nil {
@@ -235,8 +235,8 @@ func later(after, head int64) (list []int64) {
 	return list
 }
 
-// Chain is the digest of a change: of the digest of the one before, and of all that is kept of this one. What was not
-// written by the ledger breaks the chain from there on.
+// Chain is the digest of a change: of the digest of the one before, and of all that is kept of this one. A change that
+// the ledger did not write breaks the chain from there on.
 func Chain(before string, c Change) string {
 	c.Digest, c.Unchanged, c.Repeated, c.At = "", nil, false, c.At.UTC().Truncate(time.Microsecond)
 	text, err := marshal(c)

@@ -61,10 +61,10 @@ func (c Content) Object() (object map[string]any, err error) {
 	return object, utiljson.Unmarshal(c, &object)
 }
 
-// ContentOf takes of an object what its author states, and finds its key. What servers write is left out: status,
-// uid, resourceVersion, generation, creationTimestamp, managedFields, finalizers, ownerReferences, the ledger's own
-// annotations and kubectl's copy of the last applied object. The object must state apiVersion, kind and a name; it is
-// changed. The error is of code Invalid.
+// ContentOf takes of an object what its author states, and finds its key. Fields that servers write are left out:
+// status, uid, resourceVersion, generation, creationTimestamp, managedFields, finalizers, ownerReferences, the ledger's
+// own annotations and kubectl's copy of the last applied object. The object must state apiVersion, kind and a name; it
+// is changed. The error is of code Invalid.
 func ContentOf(target string, object map[string]any) (Key, Content, error) {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)

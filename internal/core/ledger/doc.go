@@ -11,8 +11,8 @@
 // an object that goes back to revision 1 in generation 3 has generation 3 and revision 1, and no number means two
 // contents.
 //
-// What has to be done in a cluster is state, not a queue: an object is due in a cluster until its newest generation was
-// applied there (work.go).
+// Work in a cluster is state, not a queue: an object is due in a cluster until its newest generation was applied there
+// (work.go).
 //
 // It must never know SQL, HTTP, Kubernetes clients, or what objects mean. Everything in it is a value or a pure
 // function. Package store keeps a ledger in a database, package client asks one over HTTP; both pass the tests of

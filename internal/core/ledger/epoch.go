@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Seen is how much a cluster has seen of a ledger: the ledger's head when the last deletion was carried out there. Of
-// what was deleted, nothing else in the cluster tells. What is there has the annotations of its generation.
+// Seen is how much a cluster has seen of a ledger: the ledger's head when the last deletion was carried out there.
+// Nothing else in the cluster tells what was deleted. Objects that are there have the annotations of their generation.
 type Seen struct {
 	Epoch  string `json:"epoch"`
 	Change int64  `json:"change"`

@@ -40,7 +40,7 @@ func (k Key) Compare(o Key) int {
 		cmp.Compare(k.Group, o.Group), cmp.Compare(k.Name, o.Name))
 }
 
-// Rank says what has to be in a cluster first: what others refer to before those. Of one change, objects of a lower
+// Rank says what has to be in a cluster first: what others refer to before those. Within one change, objects of a lower
 // rank are applied before those of a higher one, and deleted after them.
 func (k Key) Rank() int {
 	switch {

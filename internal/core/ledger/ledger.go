@@ -95,7 +95,7 @@ type Objects struct {
 // Server says what applies a target's objects.
 type Server string
 
-// What applies objects.
+// The servers of a target.
 const (
 	// Proxies: a Cardea that reads the ledger itself (`cardea standalone --ledger`). Only kinds that Cardea reads can be
 	// in such a target.
@@ -107,7 +107,7 @@ const (
 // Drift says what is done about an object in a cluster that somebody else changed.
 type Drift string
 
-// What is done about drift.
+// The ways to treat drift.
 const (
 	DriftCorrect Drift = "Correct" // it is made as the ledger wants it
 	DriftReport  Drift = "Report"  // it stays, and the status says so
@@ -117,7 +117,7 @@ const (
 // Existing says what is done about an object that is in a cluster before the ledger applies it for the first time.
 type Existing string
 
-// What is done about objects that are there already.
+// The ways to treat objects that are there already.
 const (
 	ExistingRefuse    Existing = "Refuse"    // it is an error
 	ExistingAdopt     Existing = "Adopt"     // it is taken over if it has no other owner's marks, and made as wanted
@@ -135,8 +135,8 @@ type Target struct {
 	Retain bool `json:"retain,omitempty"`
 	// PausedUntil: nothing is applied or corrected before. Zero: not paused.
 	PausedUntil time.Time `json:"pausedUntil,omitzero"`
-	// Approvals is how many people have to approve a proposed change of the target's objects. With more than 0, changes
-	// over HTTP have to be proposed.
+	// Approvals is how many people have to approve a proposed change of the target's objects. With more than 0,
+	// changes over HTTP have to be proposed.
 	Approvals int `json:"approvals,omitempty" minimum:"0" maximum:"100"`
 }
 
@@ -153,7 +153,7 @@ func (t Target) ServedBy(c Cluster) bool {
 	return true
 }
 
-// Cluster is one that workers apply objects to, or one whose Cardea reads the ledger itself.
+// Cluster is one that workers apply objects to, or one with a Cardea that reads the ledger itself.
 type Cluster struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels,omitempty"`

@@ -89,9 +89,9 @@ func (s Status) Failed(cluster, code string) bool {
 	return slices.ContainsFunc(s.Failures, func(f Failed) bool { return f.Cluster == cluster && f.Code == code })
 }
 
-// awaited are the names of those whose answers count, and whether each of them has to answer: of a target that is
-// applied, its clusters; of another one, the Cardeas that read it. If none of these was seen lately, what was said last
-// is all that is known.
+// awaited are the names of those that answer for a target, and whether each of them has to: the clusters of a target
+// that is applied, and the Cardeas that read another one. If none of these was seen lately, what was said last is all
+// that is known.
 func (s Status) awaited() (names []string, all bool) {
 	for _, c := range s.Clusters {
 		names = append(names, c.Cluster)
@@ -110,8 +110,8 @@ func (s Status) awaited() (names []string, all bool) {
 	return names, false
 }
 
-// LastLive are the answers that each cluster, or standalone Cardea, gave last: all that it said together. What it said
-// before, also of other Gateways, does not count any more; nor does what a Cardea said that does not read the target
+// LastLive are the answers that each cluster, or standalone Cardea, gave last: all that it said together. Earlier
+// answers, also about other Gateways, do not count any more; nor do answers of a Cardea that does not read the target
 // any more, while others do.
 func (s Status) LastLive() (list []Live) {
 	list, _ = s.last()
@@ -214,7 +214,7 @@ func Became(reached Stage, list []Progress, undoneBy int64) string {
 	return all.Became(undoneBy)
 }
 
-// Became is Became of one object of the change.
+// Became says what became of one object of the change.
 func (p Progress) Became(undoneBy int64) string {
 	if p.Stage == Superseded && p.Refused && undoneBy != 0 {
 		return fmt.Sprintf("%s, undone by %d", IsRefused, undoneBy)

@@ -52,7 +52,7 @@ var Verdicts = []Verdict{Open, Approved, Outdated, Done, Rejected, Withdrawn}
 // Proposal is a draft that others are to approve.
 type Proposal struct {
 	Number  int64     `json:"number"`
-	State   Verdict   `json:"state"` // as Standing tells it
+	State   Verdict   `json:"state"` // follows from all else
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
 	Message string    `json:"message,omitempty"`
@@ -108,7 +108,7 @@ type ProposalsPage struct {
 	More      bool       `json:"more,omitempty"`
 }
 
-// Approvals is how many people stand behind the proposal as it is: of each person's answers in this round, the last
+// Approvals counts how many people stand behind the proposal as it is: of each person's answers in this round, the last
 // one counts.
 func (p Proposal) Approvals() int {
 	last := map[string]bool{}

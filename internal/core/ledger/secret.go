@@ -3,8 +3,8 @@ package ledger
 // secretFields are the fields of a Secret that have its values.
 var secretFields = []string{"data", "stringData"}
 
-// Masked is an object as it is shown: of a Secret, mask stands in place of each value. A Secret that can't be read has
-// no content: rather nothing than something that may be secret.
+// Masked shows an object: in a Secret, mask stands in place of each value. A Secret that can't be read has no content:
+// rather nothing than something that may be secret.
 func (o Object) Masked(mask func(field, name string, value any) string) Object {
 	if !o.IsSecret() || len(o.Content) == 0 {
 		return o

@@ -12,7 +12,7 @@ import (
 //	                  '--(silence)--> due when the lease ends
 //
 // A lease is a time in the future at which the object is due again, by the database's clock: so nothing has to look for
-// workers that never answer. What one says later counts for nothing (Record answers false).
+// workers that never answer. A late answer of such a worker counts for nothing (Record answers false).
 type Work interface {
 	// Claim takes objects that are due in a cluster, lower ranks of a change first. An object waits for those of a lower
 	// rank of the same change unless they failed.
@@ -48,7 +48,7 @@ const (
 // Reading is a Cardea that reads a target itself, and serves it to its proxies.
 type Reading struct {
 	Target   string    `json:"target"`
-	Name     string    `json:"name"`     // by which it reports (Live.Cluster); of a target, each has another one
+	Name     string    `json:"name"`     // its name in reports (Live.Cluster); each one in a target has another
 	Instance string    `json:"instance"` // another one after each start
 	Seen     time.Time `json:"seen,omitzero"`
 	Gone     bool      `json:"gone,omitempty"` // it was not seen for WaitedFor, and is not waited for
@@ -127,7 +127,7 @@ type Failure struct {
 // Failed is a failure as history shows it: of a worker, or the refusal of proxies.
 type Failed struct {
 	Cluster string    `json:"cluster"`
-	Gateway string    `json:"gateway,omitempty"` // whose proxies refused it; "": a worker failed
+	Gateway string    `json:"gateway,omitempty"` // its proxies refused it; "": a worker failed
 	Code    string    `json:"code"`
 	Message string    `json:"message"`
 	Times   int       `json:"times"` // that it failed so
@@ -183,7 +183,7 @@ type Status struct {
 	Hold       *Hold       `json:"hold,omitempty"`
 	Clusters   []InCluster `json:"clusters,omitempty"` // of a target with clusters: each that serves it
 	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
-	Waits      []Live      `json:"waits,omitempty"`    // the newest of each Cardea whose proxies can't answer yet
+	Waits      []Live      `json:"waits,omitempty"`    // the newest of each Cardea with proxies that can't answer yet
 	Readers    []Reading   `json:"readers,omitempty"`  // who reads its target
 	LiveSince  time.Time   `json:"liveSince,omitzero"` // when this generation was acknowledged first; zero: never
 	Server     Server      `json:"server"`             // of its target
@@ -202,7 +202,7 @@ type InCluster struct {
 	DriftBy  string `json:"driftBy,omitempty"`
 }
 
-// State is the seed's word for what became of an object: "synced", "pending", "out-of-sync", "error" or "deleting".
+// State is one word for what became of an object: "synced", "pending", "out-of-sync", "error" or "deleting".
 func (s Status) State() string {
 	state := "synced"
 	for _, c := range s.Clusters {

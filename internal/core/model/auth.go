@@ -1,7 +1,7 @@
 package model
 
-// ExternalAuth asks a server before a request is sent on. What the server does not allow, and everything while it can't
-// be reached, is refused.
+// ExternalAuth asks a server before a request is sent on. Requests are refused if the server does not allow them, and
+// while it can't be reached.
 type ExternalAuth struct {
 	Backend  BackendKey
 	External bool // see WeightedBackend

@@ -18,7 +18,7 @@ type BackendKey struct {
 // Owner is the object.
 func (k BackendKey) Owner() ObjectRef { return k.Object }
 
-// Words name it to a user: "Service NAMESPACE/NAME port 80".
+// Words names it to a user: "Service NAMESPACE/NAME port 80".
 func (k BackendKey) Words() string {
 	switch {
 	case k.Picker:
@@ -32,7 +32,7 @@ func (k BackendKey) Words() string {
 // Backend is where requests can be sent.
 type Backend struct {
 	Key       BackendKey
-	DataPlane DataPlane // of the Gateway whose proxies send the requests
+	DataPlane DataPlane // of the Gateway that sends the requests
 	// Hostname and HostPort, if set, are looked up by DNS at the proxy, and there are no Endpoints.
 	Hostname string
 	HostPort int32
@@ -46,7 +46,7 @@ type Backend struct {
 	Endpoints []Endpoint
 }
 
-// Reachable tells whether there is somebody to send requests to. Of a hostname only the proxy knows.
+// Reachable tells whether there is somebody to send requests to. Only the proxy knows that of a hostname.
 func (b Backend) Reachable() bool { return b.Hostname != "" || len(b.Endpoints) > 0 }
 
 // BackendProtocol is the version of HTTP that a backend speaks.

@@ -59,7 +59,7 @@ func (r Rule) Forms() (sizes [FormNone]Size) {
 	return sizes
 }
 
-// In is the rule in a form.
+// In returns the rule in a form.
 func (r Rule) In(form Form) Rule {
 	if form == FormWhole {
 		return r
@@ -124,7 +124,7 @@ func (r Rule) Divided() bool {
 	return false
 }
 
-// origins counts the origins of CORS that are expressions: those of which a part is a star.
+// origins counts the origins of CORS that are expressions: those with a star as a part.
 func (f *Filters) origins() (n int) {
 	if f == nil || f.CORS == nil {
 		return 0
@@ -159,7 +159,7 @@ func (m Match) expressions() (n int) {
 	return n
 }
 
-// common is a match for the path that all matches have in common, element by element.
+// common is the match for the path that all matches have in common, element by element.
 func common(list []Match) Match {
 	if list[0].GRPC != nil {
 		first := *list[0].GRPC
@@ -194,5 +194,5 @@ func (m PathMatch) elements() []string {
 	return strings.Split(path, "/")
 }
 
-// Reduced are the rules whose copies in a host have no room there as they were written, with the forms that have.
+// Reduced are the rules that have no room in a host as they were written, with the forms that have.
 type Reduced map[RuleKey]Form

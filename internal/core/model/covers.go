@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Covers tells whether a match surely takes every request that another one takes. Of expressions only the simplest are
-// known ("/api/.*"): where nothing is known, it is false. What takes no request is never covered, and covers nothing.
+// Covers tells whether a match surely takes every request that another one takes. Only the simplest expressions are
+// known ("/api/.*"): where nothing is known, it is false. A match that takes no request is never covered, and covers
+// nothing.
 func (m Match) Covers(other Match) bool {
 	if m.Path.Type == PathNone || other.Path.Type == PathNone || (m.GRPC == nil) != (other.GRPC == nil) {
 		return false

@@ -5,7 +5,7 @@ package model
 // what is its own.
 type DataPlane string
 
-// The data planes. A Gateway whose parameters name none has DataPlaneEnvoy.
+// The data planes. A Gateway has DataPlaneEnvoy if its parameters name none.
 const (
 	DataPlaneEnvoy          DataPlane = "Envoy"          // Envoy, fed over xDS
 	DataPlaneEnvoyConfigMap DataPlane = "EnvoyConfigMap" // Envoy, which reads the files of a ConfigMap

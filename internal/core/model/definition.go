@@ -5,7 +5,7 @@ type Definition struct {
 	Name   string // "inferencepools.inference.networking.k8s.io"
 	Origin Origin
 	Absent bool
-	Reads  string // the versions of which Cardea reads one: "v1"
+	Reads  string // Cardea reads one of these versions: "v1"
 	Serves string // the versions that the cluster serves: "v1alpha1, v1alpha2"
 	// NotServed: none of them is read.
 	NotServed bool

@@ -8,8 +8,8 @@ import (
 
 // HostProblem says why a hostname that users state can't be looked up by a program; "": it can. Where the program is a
 // pod of a cluster, domain is its DNS domain: a name there that means the program itself, or whatever the cluster has
-// of that name, would reach what no ReferenceGrant permits. What other names resolve to is not known here. who is the
-// program, and instead what to state for a name of the cluster.
+// of that name, would reach what no ReferenceGrant permits. Nothing is known here of what other names resolve to. who
+// is the program, and instead what to state for a name of the cluster.
 func HostProblem(host, domain, who, instead string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]

@@ -57,14 +57,14 @@ func (k ListenerKey) Owner() ObjectRef { return k.Parent }
 // Listener is one listener that can serve: its own references resolved, no conflict.
 type Listener struct {
 	Key       ListenerKey
-	Gateway   ObjectRef // whose proxies serve it
+	Gateway   ObjectRef // its proxies serve it
 	DataPlane DataPlane
 	Port      PortKey
 	Protocol  Protocol
 	Hostname  string // "", "host" or "*.host"; "" takes every host
 	// Certificates, for HTTPS: Secrets of type kubernetes.io/tls that resolved, in the order of certificateRefs.
 	Certificates []ObjectRef
-	// Clients, for HTTPS: whose certificates clients show; nil: they are not asked for any.
+	// Clients, for HTTPS, says which certificates clients must show; nil: they are not asked for any.
 	Clients *ClientValidation
 	// AccessLog is as the Environment says.
 	AccessLog string
@@ -109,7 +109,7 @@ type Environment struct {
 	ClusterDomain string
 	// TrustDomain is that of the SPIFFE IDs of ServiceAccounts.
 	TrustDomain string
-	APIs        []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
+	APIs        []string // the installed versions of the Gateway API's CRDs, each once; none: there are no CRDs
 	// Definitions are the CustomResourceDefinitions that are not as Cardea reads them, by name.
 	Definitions []Definition
 }
@@ -120,8 +120,8 @@ const DefaultTrustDomain = "cluster.local"
 // DefaultClusterDomain is the DNS domain of most clusters.
 const DefaultClusterDomain = "cluster.local"
 
-// Front is what stands before a Gateway's proxies, as far as it is there. Of an XBackend it has what is wrong with what
-// finds its pods (NoResources).
+// Front is what stands before a Gateway's proxies, as far as it is there. For an XBackend, it says why its pods can't
+// be found (NoResources).
 type Front struct {
 	Addresses []Address // that lead to the Gateway, sorted
 	// Reason and Message say what is wrong, in words of the Gateway's condition Accepted (InvalidParameters) or Programmed

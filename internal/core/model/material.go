@@ -12,7 +12,7 @@ type MaterialKey struct {
 	Use    string // what it is read as: "certificate", "authorities", "jwt/jwks"
 }
 
-// asCertificate is the use of a Secret whose certificate, with its key, is shown.
+// asCertificate is the use of a Secret with a certificate that is shown, and its key.
 const asCertificate = "certificate"
 
 // CertificateKey names the certificate of a Secret, with its key.

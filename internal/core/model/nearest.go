@@ -16,7 +16,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// Meant is which of the known names may have been meant by one that is none of them, to stand behind what is said of
+// Meant tells which of the known names may have been meant by one that is none of them, to stand behind what is said of
 // it: "; did you mean web?", or which there are; "" if there are none.
 func Meant(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
@@ -31,7 +31,7 @@ func Meant(name string, known []string) string {
 // maxListed is how many things a message names of a list.
 const maxListed = 6
 
-// Listed names some of a list, and says how many more there are.
+// Listed names a few of a list, and says how many more there are.
 func Listed(list []string) string {
 	if n := len(list) - maxListed; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxListed], ", "), n)

@@ -7,11 +7,11 @@ import (
 	"unique"
 )
 
-// ControllerName is the controller whose GatewayClasses Cardea serves.
+// ControllerName is the name in the GatewayClasses that Cardea serves.
 const ControllerName = "cardea.dev/gateway-controller"
 
-// Finalizer keeps a Gateway until what was made for it is gone. Who has it is Cardea's until its class is another
-// controller's: this says of a Gateway whose class is missing whether it was served.
+// Finalizer keeps a Gateway until what was made for it is gone. A Gateway that has it is Cardea's until its class is
+// another controller's: if the class is missing, this tells whether the Gateway was served.
 const Finalizer = "cardea.dev/proxies"
 
 // Kind names a kind of object by its API group and its name, whether Cardea reads such objects or not. Equal kinds
@@ -20,8 +20,8 @@ type Kind struct{ unique unique.Handle[kindName] }
 
 type kindName struct{ group, name string }
 
-// The kinds whose meaning several packages know. What else there is to know of a kind stands in its declaration
-// (packages kind and kinds).
+// These kinds mean something to several packages. All else about a kind stands in its declaration (packages kind and
+// kinds).
 var (
 	KindNone               = Kind{}
 	KindGatewayClass       = KindOf(gatewayGroup, "GatewayClass")
@@ -95,8 +95,8 @@ func (k Kind) Compare(other Kind) int {
 	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.group, b.group))
 }
 
-// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a
-// 503 proxies make UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
+// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Proxies
+// turn a 503 into UNAVAILABLE for gRPC clients, and a 500 into UNKNOWN.
 func (k Kind) Failure() (status int, name string) {
 	if k == KindGRPCRoute {
 		return 503, "UNAVAILABLE"

@@ -26,7 +26,7 @@ type Pool struct {
 // Picked tells whether somebody is asked for the endpoint.
 func (p *Pool) Picked() bool { return p != nil && p.Picker != (BackendKey{}) }
 
-// Words tell a user who chooses: "chosen by the picker Service a/p port 9002, or else by the proxy".
+// Words tells a user who chooses: "chosen by the picker Service a/p port 9002, or else by the proxy".
 func (p Pool) Words() string {
 	if !p.Picked() {
 		return "chosen by the proxy"
@@ -77,7 +77,7 @@ type Unreached struct {
 	NoToken string
 }
 
-// Words are for a user; "" if all answer. A picker sends nothing to those that don't answer, unless none does.
+// Words describes it to a user; "" if all answer. A picker sends nothing to those that don't answer, unless none does.
 func (u Unreached) Words() string {
 	what := fmt.Sprintf("%d of %d endpoints don't answer Cardea's picker, which sends them nothing", u.Count, u.Of)
 	switch {

@@ -14,7 +14,8 @@ const (
 )
 
 // Preflight is what takes the preflights of the requests that a match takes. A preflight has the path and the query of
-// that request, but neither its method nor its headers, except for Origin. It is false if the match takes them itself.
+// that request, but neither its method nor its headers, except for "origin". It is false if the match takes them
+// itself.
 func (m Match) Preflight() (Match, bool) {
 	asks := Match{Path: m.Path, GRPC: m.GRPC, Query: m.Query, Method: http.MethodOptions}
 	for _, h := range m.Headers {

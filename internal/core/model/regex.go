@@ -60,7 +60,7 @@ func CheckRegex(expr string) error {
 }
 
 // programSize is about the number of instructions that an expression is compiled to: as many as Go has, but that a
-// class of characters counts four for each range, for the bytes that tell it apart. What is repeated is compiled as
+// class of characters counts four for each range, for the bytes that tell it apart. A repeated part is compiled as
 // often as it is repeated.
 func programSize(re *syntax.Regexp) int {
 	const begin, end = 1, 1
@@ -141,7 +141,7 @@ func namedRanges(expr string) int {
 	return n
 }
 
-// latin1 is a text with a character for each of its bytes, and bytesOf the text that it was.
+// latin1 makes a text with a character for each of its bytes, and bytesOf the text that it was.
 func latin1(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return text
@@ -218,7 +218,7 @@ func className(text string) (name string, found bool) {
 	return text[:size], size > 0
 }
 
-// ClosedRegex is a valid expression that others can be put around: one whose quotation (\Q) is open would take them in.
+// ClosedRegex is a valid expression that others can be put around: one with an open quotation (\Q) would take them in.
 func ClosedRegex(expr string) string {
 	for escape := range escapes(expr) {
 		if escape[0] == 'Q' && !strings.Contains(escape, `\E`) {

@@ -83,7 +83,7 @@ func isWord(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
 }
 
-// WithoutRegex is a match without expressions, of which proxies have little to keep and nothing to refuse: any value in
+// WithoutRegex is a match without expressions, so that proxies have little to keep and nothing to refuse: any value in
 // place of one of a header or of a query parameter, what it begins with in place of one of a path. Not ok: of its path
 // nothing is known, or it takes no request anyhow.
 func (m Match) WithoutRegex() (wide Match, ok bool) {

@@ -11,8 +11,8 @@ type Route struct {
 	Gateways []RouteGateway // that it is attached to, each once
 	Places   []Place        // each listener once; none: it serves nowhere
 	Rules    []Rule
-	// Backends are the objects that its rules name as backends and may name, whether they can be served or not, of kinds
-	// whose status says on which Gateways they serve; each once.
+	// Backends are the objects that its rules name as backends and may name, each once, whether they can be served or not;
+	// only of kinds that report in their status on which Gateways they serve.
 	Backends []ObjectRef
 	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
@@ -37,7 +37,7 @@ type RouteGateway struct {
 // Place is a listener where a route serves.
 type Place struct {
 	Listener ListenerKey
-	Gateway  ObjectRef // whose proxies serve it
+	Gateway  ObjectRef // its proxies serve it
 	Domains  []Domain  // at least one
 }
 
@@ -185,7 +185,7 @@ func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
 
 // Site is one match of a rule where it serves.
 type Site struct {
-	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
+	// Order sorts the entries of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
 	// it is made.
 	Order string
 	Match *Match // that of the rule

@@ -21,7 +21,7 @@ type Plan struct {
 	// Users is the way back from a backend: the routes that send requests to it.
 	Users *flow.Collection[BackendKey, flow.Members[model.ObjectRef, model.Route]]
 
-	// Selections are the XBackends whose pods have to be found: those with a selector that routes name where they serve.
+	// Selections are the XBackends that need their pods found: those with a selector that routes name where they serve.
 	Selections *flow.Collection[model.ObjectRef, Selection]
 	// Pickers are the InferencePools for which a picker has to run: those that name none, and that routes name where they
 	// serve.
@@ -44,7 +44,7 @@ type Plan struct {
 // Sites are those of one domain.
 type Sites = flow.Members[model.SiteKey, model.Site]
 
-// DomainsOf sorts sites into their domains.
+// DomainsOf sorts route entries into their domains.
 func DomainsOf(sites *flow.Collection[model.SiteKey, model.Site]) *flow.Collection[model.DomainKey, Sites] {
 	return flow.Group(sites, "plan/domain",
 		func(k model.SiteKey, _ model.Site) []model.DomainKey {
@@ -63,7 +63,7 @@ type Material struct {
 // Selection is the pods that are an XBackend's endpoints.
 type Selection struct {
 	UID     string            // of the XBackend
-	Labels  map[string]string // all of which a pod has to have
+	Labels  map[string]string // a pod must have all of them
 	Port    int32             // of each pod
 	Leaving bool              // the XBackend is being deleted
 }

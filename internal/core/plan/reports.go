@@ -26,7 +26,7 @@ type Reports struct {
 	Beside *flow.Collection[model.ObjectRef, []model.Finding]
 }
 
-// Of are the reports on a kind; nil if there are none.
+// Of has the reports on a kind; nil if there are none.
 func (r Reports) Of(kind model.Kind) Reporter {
 	for _, k := range r.Kinds {
 		if k.Kind() == kind {
@@ -42,7 +42,7 @@ type Reporter interface {
 	Kind() model.Kind
 	Get(v flow.View, ref model.ObjectRef) (Report[any], bool)
 	All(v flow.View) iter.Seq2[model.ObjectRef, Report[any]]
-	// Staged are those that the edits of a Try change; v is its View.
+	// StagedReports are those that the edits of a Try change; v is its View.
 	Staged(v flow.View) iter.Seq[StagedReport]
 	// Follow begins to tell which reports change. It must not be called in a View.
 	Follow() ReportFollower
@@ -67,7 +67,7 @@ type ChangedReport struct {
 	Deleted bool
 }
 
-// Reported are the reports on a kind, as a collection has them.
+// Reported makes a Reporter of the reports that a collection has on a kind.
 func Reported[S any](kind model.Kind, c *flow.Collection[model.ObjectRef, Report[S]]) Reporter {
 	return reporter[S]{kind, c}
 }

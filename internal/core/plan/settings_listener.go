@@ -17,10 +17,10 @@ type ListenerSettings struct {
 type ListenerFields struct {
 	// Closed: something that has to be served can't be, so connections are closed as soon as they are opened.
 	Closed bool
-	// Of the port; of Envoy those of a Listener and a TlsInspector.
+	// Fields of the port; for Envoy, those of a Listener and a TlsInspector.
 	Listener, TLSInspector model.Encoded
 	ListenerFilters        []NamedConfig
-	// Of a filter chain; of Envoy those of a FilterChain, a DownstreamTlsContext and an HttpConnectionManager.
+	// Fields of a filter chain; for Envoy, those of a FilterChain, a DownstreamTlsContext and an HttpConnectionManager.
 	Chain, TLS, Connections     model.Encoded
 	Zero                        []string // fields of the last that have their zero value
 	NetworkFilters, HTTPFilters []NamedConfig

@@ -34,7 +34,7 @@ func (d *Declared) columns() []kind.Column {
 	}
 }
 
-// targets are "HTTPRoute/web", "Gateway/edge:https", and "HTTPRoute{team=shop}" for a selector.
+// targets shows "HTTPRoute/web", "Gateway/edge:https", and "HTTPRoute{team=shop}" for a selector.
 func targets(o kind.Shown) string {
 	var list []string
 	section := func(target kind.Shown) string {
@@ -57,7 +57,7 @@ func targets(o kind.Shown) string {
 	return strings.Join(list, ",")
 }
 
-// features are those that are stated, and "-name" for those that are disabled.
+// features shows those that are stated, and "-name" for those that are disabled.
 func features(o kind.Shown) string {
 	spec, _ := o.At("spec").(map[string]any)
 	var list []string

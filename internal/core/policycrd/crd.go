@@ -9,7 +9,7 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// crd is the kind's CustomResourceDefinition, in YAML.
+// crd makes the kind's CustomResourceDefinition, in YAML.
 func (d *Declared) crd() ([]byte, error) {
 	spec, err := d.specSchema()
 	if err != nil {

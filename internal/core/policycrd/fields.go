@@ -16,10 +16,10 @@ type Field struct {
 	// Merges says what becomes of it where several policies state it: "itself", "with `jwt.providers[].jwks`" as a part of
 	// what counts as a whole, "added up", "its elements' key".
 	Merges string
-	// Of is the reference that it is a part of: "basicAuth.usersRef"; "": of none. The Description of a part is the
-	// reference's.
+	// Of: the reference that it is a part of: "basicAuth.usersRef"; "": of none. The part has the Description of the
+	// reference.
 	Of string
-	// Match: it is an extend.RequestMatch, whose fields are told once (MatchFields).
+	// Match: it is an extend.RequestMatch; its fields are listed once (MatchFields).
 	Match bool
 }
 
@@ -43,7 +43,7 @@ func FieldsOf(f *extend.Declared) (list []Field) {
 	return list
 }
 
-// Describe is the description of a feature's field.
+// Describe makes the description of a feature's field.
 func Describe(f *extend.Declared) string {
 	text, _ := parsed(f.Schema)["description"].(string)
 	return subject(strings.Join(strings.Fields(text), " "), f.Name)
@@ -165,7 +165,7 @@ func oneOf(words string, s schema) string {
 	return " " + words + " " + strings.Join(names, ", ") + "."
 }
 
-// inside is how the parts of something merge; whole: it counts as a whole.
+// inside tells how the parts of something merge; whole: it counts as a whole.
 func inside(at *Field, whole bool) {
 	if whole && at.Merges == alone {
 		at.Merges = fmt.Sprintf("with all of `%s`", at.Path)

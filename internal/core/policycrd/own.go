@@ -28,7 +28,7 @@ func Own() []extend.Kind {
 	}
 }
 
-// protecting are those whose policies protect whatever they state.
+// protecting are the kinds that protect their targets whatever a policy states.
 var protecting = []string{extend.ClientPolicy, extend.SecurityPolicy, extend.AccessPolicy}
 
 // group is that of Cardea's own kinds.

@@ -26,7 +26,7 @@ type Declared struct {
 	CRD []byte
 }
 
-// Of is New for what plugins declare.
+// Of makes the kinds that plugins declare, as New does.
 func Of(plugins []extend.Plugin) ([]*Declared, error) {
 	var kinds []extend.Kind
 	var features []*extend.Declared
@@ -138,7 +138,7 @@ func (d *Declared) assemble() error {
 	k.References = d.references
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap, model.KindService, model.KindXBackend}
 	k.Status = kinds.AncestorStatus(16, kind.StampOf(kinds.StampPolicy))
-	if d.As != nil { // whose API has the condition by this name
+	if d.As != nil { // its API has the condition by this name
 		k.Status.InEntry = append(k.Status.InEntry, string(gatewayv1.GatewayConditionProgrammed))
 	}
 	k.Columns = d.columns()
@@ -155,8 +155,8 @@ func (d *Declared) Feature(name string) *extend.Declared {
 	return d.Features[i]
 }
 
-// references are the objects that the features of a policy name. Targets are none: a policy has no right over them that
-// would need a ReferenceGrant, and all objects of their kinds are read.
+// references lists the objects that the features of a policy name. Targets are none: a policy has no right over them
+// that would need a ReferenceGrant, and all objects of their kinds are read.
 func (d *Declared) references(from model.ObjectRef, spec any) []kind.Reference {
 	r := kind.References{Namespace: from.Namespace()}
 	policy := spec.(*input.PolicySpec)

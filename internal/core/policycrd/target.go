@@ -14,7 +14,7 @@ type Target struct {
 	Sections string // what its sections are; "": a policy can't target a part
 }
 
-// targetsOf lists the targets of a kind whose features are stated somewhere.
+// targetsOf lists what policies of a kind can target, by the levels where its features can stand.
 func targetsOf(features extend.Levels) []Target {
 	listener := ""
 	if features&(extend.AtRule|extend.AtListener|extend.AtPort) != 0 {

@@ -4,7 +4,7 @@ package request
 type Decision struct {
 	Level   string `json:"level"` // "Gateway"
 	Allowed bool   `json:"allowed"`
-	// Undecided: it depends on what is not known of the request, as Words tells.
+	// Undecided: it depends on what is not known of the request, as its words tell.
 	Undecided bool     `json:"undecided,omitempty"`
 	Words     string   `json:"words"` // why: "rule readers of AccessPolicy shop/tools allows it"
 	Others    []string `json:"others,omitempty"`
@@ -16,7 +16,7 @@ type Decision struct {
 type NamedTool struct {
 	Rule       string `json:"rule"`       // "shop/tools/sums"
 	Words      string `json:"words"`      // "get-*"
-	Expression string `json:"expression"` // of RE2, of all of the name
+	Expression string `json:"expression"` // in RE2's syntax, for the whole name
 }
 
 // Grant is what some callers may ask for.

@@ -12,7 +12,7 @@ type Edit struct {
 // Do is what an Edit does.
 type Do string
 
-// What Edits do.
+// The things that an Edit can do.
 const (
 	Remove  Do = "remove"
 	Set     Do = "set"              // replace, or add

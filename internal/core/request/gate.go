@@ -17,7 +17,7 @@ type GateKey struct {
 // ListenerSlot is the place of filters that are before all slots, whatever route takes the request.
 const ListenerSlot = "listener"
 
-// Gate is a feature that a filter belongs to. A feature may have several filters, of which the first is asked.
+// Gate is a feature that a filter belongs to. A feature may have several filters; the first one is asked.
 type Gate struct {
 	Feature string // "SecurityPolicy.jwt"
 	Judge   func(Request) []Verdict
@@ -49,7 +49,7 @@ type Verdict struct {
 	Shadow string `json:"shadow,omitempty"`
 	// At is the slot of the filter that does so, if it may be a later one than the feature's first; "": that one.
 	At string `json:"-"`
-	// ByAddress: the client's address decides that. Whoever tells it says where the address is from.
+	// ByAddress: the client's address decides that. An explanation of it must say where the address is from.
 	ByAddress bool `json:"-"`
 }
 

@@ -30,7 +30,7 @@ type Agent struct {
 	// Method of the message, "tools/call", and its Params; "": the request holds none.
 	Method string         `json:"method,omitempty"`
 	Params map[string]any `json:"params,omitempty"`
-	// Server: the request goes to a server of MCP. Who simulates it says so.
+	// Server: the request goes to a server of MCP. The simulation sets it.
 	Server bool `json:"-"`
 }
 
@@ -42,7 +42,7 @@ func (r Request) Scheme() string {
 	return "http"
 }
 
-// Clone is a copy whose headers can be changed.
+// Clone is a copy with headers of its own, which can be changed.
 func (r Request) Clone() Request {
 	r.Header = r.Header.Clone()
 	if r.Header == nil {
@@ -84,7 +84,7 @@ func (r Request) WithPath(path string) string { return path + r.Path[len(r.URLPa
 // HeaderNames are the names of headers, sorted.
 func HeaderNames(h http.Header) []string { return slices.Sorted(maps.Keys(h)) }
 
-// What a proxy puts into a request or an answer by itself, of which only it knows the value.
+// Values that a proxy puts into a request or an answer by itself, and that only it knows.
 const (
 	MadeID        = "(an ID that the proxy makes)"
 	ClientAddress = "(the client's address)" // as the proxy sees it, or the proxy's own for a client of its machine

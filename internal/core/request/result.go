@@ -5,9 +5,9 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Result is what happens to a request at the proxies of one Gateway. What it did not come to is zero.
+// Result is what happens to a request at the proxies of one Gateway. Fields are zero for what did not happen.
 type Result struct {
-	// Listener whose connection it is; zero: of no single one, as all HTTP listeners of a port share one.
+	// The listener of the connection; zero: no single one, as all HTTP listeners of a port share one.
 	Listener     model.ListenerKey
 	Certificates []model.ObjectRef // Secrets: that the client is shown
 	Table        resource.Name     // the route table that the request is looked up in
@@ -32,7 +32,7 @@ type Outcome struct {
 	Rule    model.RuleKey    // zero: none took the request
 	Match   Match            // of the route that took it; nil: none
 	Backend model.BackendKey // zero: none gets it
-	// Unresolved: it is the share of backends whose references don't resolve.
+	// Unresolved: it is the share of backends with references that don't resolve.
 	Unresolved bool
 	Mirrors    []Mirror // where copies go
 	Effect

@@ -62,7 +62,7 @@ func HostOf(domain string) string {
 	return strings.Replace(domain, "*", "any", 1)
 }
 
-// At is a GET request for a domain's path /. from is where it enters.
+// At makes a GET request for a domain's path /. from is where it enters.
 func At(from Request, domain string) Request {
 	from.Method, from.Host, from.Path, from.Header = http.MethodGet, HostOf(domain), "/", http.Header{}
 	if from.TLS && from.SNI == "" {

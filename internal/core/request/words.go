@@ -14,8 +14,8 @@ type words []string
 
 func (w *words) say(format string, args ...any) { *w = append(*w, fmt.Sprintf(format, args...)) }
 
-// Words tell what is done to a request and its answer, a line each: what differs between the request as sent and as the
-// backend gets it, and what the proxy does to the answer.
+// Words tells what is done to a request and its answer, a line each: what differs between the request as sent and as
+// the backend gets it, and what the proxy does to the answer.
 func (e Effect) Words(sent Request) []string {
 	var w words
 	if e.Request != nil {
@@ -77,8 +77,8 @@ func (v Verdict) would() string {
 	return text + ", by " + v.Shadow
 }
 
-// request tells what differs between a request as sent and as the backend gets it. What every request gets is left out:
-// arrived has it; and so is how hops are counted.
+// request tells what differs between a request as sent and as the backend gets it. Changes that every request gets are
+// left out: arrived has it; and so is how hops are counted.
 func (w *words) request(sent Request, arrived map[string][]string, got Request) {
 	if got.Host != sent.Host {
 		w.say("host %s becomes %s", sent.Host, got.Host)

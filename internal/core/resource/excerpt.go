@@ -66,7 +66,7 @@ func (e *Excerpt) Take(name Name, takers []string, get func(Name) (r Resource, o
 	}
 }
 
-// Among are the parts that have one of the IDs. Both are in order of the IDs.
+// Among lists the parts that have one of the IDs. Both are in order of the IDs.
 func Among(parts []*Part, ids []string) (list []*Part) {
 	for _, id := range ids {
 		if p := Find(parts, id); p != nil {

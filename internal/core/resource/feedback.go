@@ -72,11 +72,12 @@ type Proxy struct {
 	Acknowledged bool   // the resource, as it is now
 }
 
-// Written is what is known of a Gateway whose proxies read files: they acknowledge nothing.
+// Written is what is known of a Gateway with proxies that read files: they acknowledge nothing.
 type Written struct {
 	Where string    // "ConfigMap infra/edge-files", or a folder
 	At    time.Time // when a file was changed last; zero: nothing is written yet
-	// TooLarge says why what is current can't be written, with figures; "" if it can. What was written last stays.
+	// TooLarge says why what is current can't be written, with figures; "" if it can. The files that were written last
+	// stay.
 	TooLarge string
 }
 
@@ -91,14 +92,14 @@ type Feedback struct {
 	// Proxies holds an entry for each Gateway that had a connection.
 	Proxies *flow.Source[model.ObjectRef, Proxies]
 
-	// InFiles is Acked of Gateways whose proxies read files: the hash of a fragment as it was written last. While such a
-	// Gateway's proxies are replaced, others of it may be connected, so the rows are apart.
+	// InFiles is Acked for Gateways with proxies that read files: the hash of a fragment as it was written last. While
+	// such a Gateway's proxies are replaced, others of it may be connected, so the rows are apart.
 	InFiles *flow.Source[AckKey, uint64]
-	// Written holds an entry for each Gateway whose proxies read files.
+	// Written holds an entry for each Gateway with proxies that read files.
 	Written *flow.Source[model.ObjectRef, Written]
 }
 
-// AckedBy has the content that the proxies of a data plane have: what they acknowledged or, of those that acknowledge
+// AckedBy has the content that the proxies of a data plane have: what they acknowledged or, if they acknowledge
 // nothing, what was written.
 func (f *Feedback) AckedBy(d model.DataPlane) *flow.Collection[AckKey, uint64] {
 	if d.ReadsFiles() {
@@ -153,8 +154,8 @@ type Outputs struct {
 	// Settings tells the same of what is rendered of an object for Gateways and listeners, by the object's origin without
 	// a section.
 	Settings *flow.Collection[StandingKey, Standing]
-	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object
-	// alone.
+	// RefusedBackends has what of backends was refused: by its origin, or by the object alone if all that the object has
+	// stands in one resource.
 	RefusedBackends *flow.Collection[StandingKey, Refusal]
 	// Policies tell the same of BackendTLSPolicies by which requests are sent.
 	Policies *flow.Collection[StandingKey, Standing]
@@ -185,7 +186,7 @@ type PlaceStanding struct {
 	Rules    []Standing
 }
 
-// At is the standing of each rule at those of its places that count; nil if there is none.
+// At lists the standing of each rule at those of its places that count; nil if there is none.
 func (s RouteStanding) At(counts func(model.ListenerKey) bool) []Standing {
 	var all []Standing
 	for _, p := range s.Places {

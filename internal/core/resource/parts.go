@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Find is the part of that ID among those of a resource, which are in the order of their IDs; nil if there is none.
+// Find returns the part of that ID among those of a resource, which are in the order of their IDs; nil if there is
+// none.
 func Find(parts []*Part, id string) *Part {
 	i, found := slices.BinarySearchFunc(parts, id, func(p *Part, id string) int { return strings.Compare(p.ID, id) })
 	if !found {

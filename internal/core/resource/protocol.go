@@ -12,31 +12,31 @@ type Protocol struct {
 type TypeSpec struct {
 	Type Type
 	URL  string // the type URL of xDS
-	// ByName: proxies subscribe to names, each of which is answered. Else they subscribe to all that there is (a
+	// ByName: proxies subscribe to names, and each name is answered. Else they subscribe to all that there is (a
 	// wildcard).
 	ByName bool
 	// Alone: a response has one resource. A refusal of several would not tell what became of each.
 	Alone bool
-	// InTurn: one version of a resource is in flight, then the newest; of a type WithAddition, one response of all.
+	// InTurn: one version of a resource is in flight, then the newest; for a type WithAddition, one response for all.
 	InTurn bool
 	// Follows tells when a resource is sent unasked, behind one that needs it and does not await it.
 	Follows Following
-	// Embedded are the types of which proxies make a resource with the version that was sent last of this one, be it one
-	// that they refused. So after a refusal the accepted one is sent again, and with a new one refused resources that need
-	// it are tried again. Listeners wait for the answer to it.
+	// Embedded are the types that proxies build with the version of this resource that was sent last, even if they refused
+	// that version. So after a refusal the accepted one is sent again, and with a new one refused resources that need it
+	// are tried again. Listeners wait for the answer to it.
 	Embedded []Type
 	// HasDefault: what needs a resource brings what is used without it. A name that there is not is not answered, and what
 	// was refused is removed from a proxy that has accepted no version of it.
 	HasDefault bool
-	// Awaits are the types of which a resource's new needs must be ready at the proxy before it is sent.
+	// Awaits are the types that must be ready at the proxy before a resource that newly needs them is sent.
 	Awaits []Type
-	// UsedBy are the types whose resources may need one of this type.
+	// UsedBy are the types that may need a resource of this one.
 	UsedBy  []Type
 	Removal Removal
 	// Divisible: which parts of a refused resource are bad is found by a trial, and the dialect makes substitutes for them
 	// (Fragment.Refused). Else, or if that is of no avail, the resource is refused as a whole.
 	Divisible bool
-	// TriedIn is the type of the resources in which parts of a divisible one are tried: Routes or Listener.
+	// TriedIn is the type of the resources that try parts of a divisible one: route tables or listeners.
 	TriedIn Type
 	// KeepsParts: where a substitute would stand, the part that was accepted before serves on.
 	KeepsParts bool
@@ -86,8 +86,8 @@ type Refusals interface {
 	// Read tells which resources of a refused response the message is about, by name. Names are all that were sent, in
 	// this order. It is empty if the message does not tell.
 	Read(t Type, names []string, message string) map[string]Reason
-	// Words are the message without what must not be shown: proxies quote what they refuse. It is about a resource that
-	// had the parts was at the proxy, and whose parts would be is.
+	// Words are the message without what must not be shown: proxies quote what they refuse. The resource had the parts was
+	// at the proxy, and was to have the parts is.
 	Words(t Type, was, is []*Part, message string) string
 }
 

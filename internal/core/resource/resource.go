@@ -54,7 +54,7 @@ type Name struct {
 type Resource struct {
 	Version string // short, made of the parts' hashes: equal bytes, equal version, on every replica
 	Parts   []*Part
-	// Warms: a new or changed cluster whose readiness should be awaited before routes name it (active health checks).
+	// Warms: a new or changed cluster that should be ready before routes name it (active health checks).
 	Warms bool
 	// Binds, for a listener: the addresses ("127.0.0.1:80") it binds; a listener and its successor on one address travel
 	// together.
@@ -92,7 +92,7 @@ type Fragment struct {
 	Hash    uint64
 	// Refused: proxies refused the content that Hash names; a substitute stands in its place, such as a 500.
 	Refused bool
-	// HTTP2, Picker and Port are a backend's, see Backend.
+	// HTTP2, Picker and Port are a backend's, see model.Backend.
 	HTTP2  bool  `json:",omitempty"`
 	Picker bool  `json:",omitempty"`
 	Port   int32 `json:",omitempty"`

@@ -61,7 +61,7 @@ func converted(doc map[string]any, k *kind.Kind, spec map[string]any) map[string
 	return spec
 }
 
-// versions are those in which objects of a kind may be written, with the group.
+// versions lists those in which objects of a kind may be written, with the group.
 func versions(k *kind.Kind) []string {
 	var list []string
 	for i := range k.Versions {

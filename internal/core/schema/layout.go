@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// layout says how values of one type are written as bytes. What a pointer, a slice or a map holds stands behind its
+// layout says how values of one type are written as bytes. The content of a pointer, a slice or a map stands behind its
 // length, so that a reader who knows these bytes need not look inside.
 //
 //	bool, integer     varint
@@ -200,7 +200,7 @@ func (l *layout) read(s *stored, v reflect.Value) {
 	}
 }
 
-// content makes the pointer, slice or map whose content was written.
+// content makes the pointer, slice or map from its stored content.
 func (l *layout) content(s *stored) reflect.Value {
 	switch {
 	case l.of.Kind() == reflect.Pointer:

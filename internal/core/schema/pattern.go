@@ -19,7 +19,7 @@ const (
 	charsets  = `\/[A-Za-z0-9\/\-._~%!$&'()*+,;=:]+$`
 )
 
-// What a value of several patterns is, with an example.
+// The descriptions of values that several patterns match, each with an example.
 const (
 	aName     = "a name of small letters, digits, - and ., such as shop.example"
 	labelKey  = "a label's key, such as app or example.com/app"
@@ -112,7 +112,7 @@ func ofPattern(pattern, value string) (message string, ok bool) {
 	return message, true
 }
 
-// instead are values that may have been meant.
+// instead lists values that may have been meant.
 func instead(pattern, value string) []string {
 	switch bare := strings.TrimSpace(value); pattern {
 	case duration:

@@ -21,7 +21,7 @@ const (
 	bigPart  = 512  // bytes; what is longer is hardly there twice
 )
 
-// text is b as a string.
+// text returns b as a string.
 func (p *Pool) text(b []byte) string {
 	if len(b) > bigPart {
 		return string(b)
@@ -37,7 +37,7 @@ func (p *Pool) text(b []byte) string {
 	return made
 }
 
-// part is the value whose content was stored.
+// part returns the value of a stored content.
 func (p *Pool) part(l *layout, from *stored, content []byte) reflect.Value {
 	if known, ok := p.parts[part{l, string(content)}]; ok {
 		return known

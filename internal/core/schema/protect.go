@@ -13,7 +13,7 @@ import (
 
 // Closed is what is closed while an object that protects it can't be read.
 type Closed struct {
-	// Of is the object, as far as it is known. Its namespace is that of the targets; "": all namespaces are meant.
+	// Of: the object, as far as it is known. Its namespace is that of the targets; "": all namespaces are meant.
 	Of      model.ObjectRef
 	Kind    model.Kind // the targets are closed as by objects of this kind
 	Targets []kind.Target
@@ -40,8 +40,8 @@ func (c Closed) Says() string {
 	return fmt.Sprintf("it protects %s, which %s until this is mended", model.Listed(list), c.Words)
 }
 
-// Closes lists what is closed for a document in which Check has found problems. What of it can't be read is nil or not
-// there. Of a document without a kind, there may be one for each kind that it may be of.
+// Closes lists what is closed for a document in which Check has found problems. A field of it that can't be read is nil
+// or not there. For a document without a kind, it lists what each kind would close that it may be of.
 func (s *Schema) Closes(doc map[string]any) (list []Closed) {
 	spec, _ := doc[near(doc, "spec")].(map[string]any)
 	if k := s.meant(doc); k != nil {
@@ -63,7 +63,7 @@ func (s *Schema) Closes(doc map[string]any) (list []Closed) {
 	return list
 }
 
-// Unread is what is closed for a file that can't be read at all, which may have any object.
+// Unread lists what is closed for a file that can't be read at all, which may have any object.
 func (s *Schema) Unread(file string) []Closed {
 	return s.guessed(nil, model.Ref(model.KindNone, "", file))
 }
@@ -87,7 +87,7 @@ func (s *Schema) closed(list []Closed, k *kind.Kind, doc, spec map[string]any) [
 	})
 }
 
-// guessed adds what is closed for an object of which nobody knows what it is for: the Gateways and routes of its
+// guessed adds what is closed for an object if nobody knows what the object is for: the Gateways and routes of its
 // namespace or, if not even that is known, all Gateways.
 func (s *Schema) guessed(list []Closed, of model.ObjectRef) []Closed {
 	for _, k := range s.catalog.All() {
@@ -102,7 +102,7 @@ func (s *Schema) guessed(list []Closed, of model.ObjectRef) []Closed {
 	return list
 }
 
-// meant is the kind that a document names, or that it most likely means; nil: none that is known.
+// meant guesses the kind that a document names, or that it most likely means; nil: none that is known.
 func (s *Schema) meant(doc map[string]any) *kind.Kind {
 	apiVersion, _ := doc["apiVersion"].(string)
 	name, _ := doc["kind"].(string)

@@ -39,7 +39,7 @@ func New(catalog *kind.Catalog) *Schema {
 	return s
 }
 
-// In has the Schema put objects that name no namespace into another one than DefaultNamespace; "" changes nothing. It
+// In makes the Schema put objects that name no namespace into another one than DefaultNamespace; "" changes nothing. It
 // is called before any other method.
 func (s *Schema) In(namespace string) *Schema {
 	if namespace != "" {
@@ -48,7 +48,8 @@ func (s *Schema) In(namespace string) *Schema {
 	return s
 }
 
-// Fingerprint names the schemas and the libraries that check by them. What was valid stays valid while it is the same.
+// Fingerprint names the schemas and the libraries that check by them. An object that was valid stays valid while the
+// fingerprint is the same.
 func (s *Schema) Fingerprint() string { return s.fingerprint }
 
 func fingerprint(catalog *kind.Catalog) string {

@@ -16,7 +16,7 @@ type head struct {
 	Stated          *Stated
 }
 
-// storage is how heads are stored, and the specs of kinds of which there may be many.
+// storage says how heads are stored, and the specs of kinds that may have many objects.
 type storage struct {
 	heads *layout
 	specs map[model.Kind]*layout
@@ -49,7 +49,7 @@ func (s *Schema) Store(b []byte, o *Object) []byte {
 	return spec.writeContent(b, reflect.ValueOf(o.Spec))
 }
 
-// Load reads what Store wrote. What is equal in several objects is shared by way of the pool.
+// Load reads what Store wrote. Equal contents of several objects are shared by way of the pool.
 func (s *Schema) Load(p *Pool, b []byte) (Object, error) {
 	var h head
 	from := stored{rest: b, pool: p}

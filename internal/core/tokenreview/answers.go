@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// What is remembered of an answer, and for how long.
+// The answers that are remembered, and for how long.
 const (
 	acceptedFor  = 10 * time.Second // then it is asked about again; a token of a pod that is gone is refused from then on
 	refusedFor   = 2 * time.Second  // whoever tries again and again asks no more often
@@ -26,7 +26,7 @@ const (
 // under way is not asked again, and so many are under way at once. Clients that ask need no limit of their own. Any
 // goroutine may use it.
 //
-// What was accepted goes on being accepted while the API server is away, until it ends.
+// An accepted answer goes on being accepted while the API server is away, until it ends.
 type Answers[A any] struct {
 	now              func() time.Time
 	count            func(result string) // "accepted", "refused" or "unknown"
@@ -65,7 +65,7 @@ func (a *Answers[A]) Ask(
 	if fresh {
 		return known.value, known.err
 	}
-	// Who asks first may give up first: the question is not theirs alone.
+	// The first one that asks may give up first: the question is not theirs alone.
 	result := a.asking.DoChan(string(key[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewWithin)
 		defer cancel()
@@ -84,7 +84,7 @@ func (a *Answers[A]) Ask(
 	}
 }
 
-// remembered is the last answer to a question, and whether it need not be asked again.
+// remembered finds the last answer to a question, and whether it need not be asked again.
 func (a *Answers[A]) remembered(key AnswerKey) (known answer[A], fresh bool) {
 	now := a.now()
 	known = a.memory.get(key, now)

@@ -42,8 +42,8 @@ func claimsOf(token string) (c claims, ok bool) {
 	return c, err == nil && stdjson.Unmarshal(text, &c) == nil
 }
 
-// Claimed is what a signed token says of itself: for whom it is, and when it ends (zero: it does not say). ok is false
-// if it is none, or longer than tokens are. None of it is verified.
+// Claimed reads what a signed token says of itself: for whom it is, and when it ends (zero: it does not say). ok is
+// false if it is none, or longer than tokens are. None of it is verified.
 func Claimed(token string) (audiences []string, ends time.Time, ok bool) {
 	c, ok := claimsOf(token)
 	return c.Audience, c.ends(), ok
@@ -57,7 +57,7 @@ func (c claims) ends() time.Time {
 	return time.Unix(int64(c.Expires), 0)
 }
 
-// refusal says why a token can't be one for the audience, of an account that may be a proxy's; nil: it may be. Its
+// refusal says why a token can't be one for the audience and from an account that may be a proxy's; nil: it may be. Its
 // issuer and its signature are the API server's to judge.
 func (r *Reviewer) refusal(token string) error {
 	c, ok := claimsOf(token)

@@ -1,4 +1,4 @@
-// Package tokenreview tells whose token of a ServiceAccount it is, by the API server's TokenReview.
+// Package tokenreview tells which ServiceAccount a token is from, by the API server's TokenReview.
 //
 // It owns the question, what a token says of itself (which is good for refusing it without asking, never for accepting
 // it), and the memory of answers: while the API server is away, what it accepted goes on being accepted until it

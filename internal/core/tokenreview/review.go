@@ -37,9 +37,9 @@ type ReviewerConfig struct {
 	Now     func() time.Time      // nil is time.Now
 }
 
-// Reviewer asks the API server whose tokens are (TokenReview). It refuses by itself what does not even claim to be a
-// token for the audience, of an account that may be a proxy's. While the API server is away, a token that it has
-// accepted goes on being accepted until it expires. Any goroutine may use it.
+// Reviewer asks the API server which account a token is from (TokenReview). It refuses by itself a token that does not
+// even claim to be for the audience, and from an account that may be a proxy's. While the API server is away, a token
+// that it has accepted goes on being accepted until it expires. Any goroutine may use it.
 type Reviewer struct {
 	client   rest.Interface
 	audience string
@@ -89,7 +89,7 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 	return r, nil
 }
 
-// Review says whose a token is. The error is ErrRefused, or what kept the API server from answering.
+// Review says which account a token is from. The error is ErrRefused, or what kept the API server from answering.
 func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
 	if err := r.refusal(token); err != nil {
 		return Account{}, err
@@ -103,7 +103,7 @@ func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
 	return account, err
 }
 
-// ask has a token reviewed.
+// ask lets the API server review a token.
 func (r *Reviewer) ask(ctx context.Context, token string) (said Accepted[Account], err error) {
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
 		Audiences: []string{r.audience}}}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// New makes a server whose requests must arrive within bodyTime, also those whose body no handler reads: net/http reads
-// what is left of a body before it answers. What net/http logs is for debugging.
+// New makes a server that requires requests to arrive within bodyTime, even if no handler reads their body: net/http
+// reads what is left of a body before it answers. Messages of net/http are logged for debugging.
 func New(log *slog.Logger, bodyTime time.Duration, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,9 +2,9 @@
 //
 //	plan.Fetches --> Fetcher: a goroutine for each document --> input.Fetched
 //
-// What was fetched last is kept while it can't be fetched. A document is asked for when it is first wanted, after its
-// refresh time, and, while it can't be fetched, again and again after waits that grow. No edit of anything else makes
-// it asked for.
+// The content that was fetched last is kept while it can't be fetched. A document is asked for when it is first wanted,
+// after its refresh time, and, while it can't be fetched, again and again after waits that grow. No edit of anything
+// else makes it asked for.
 //
 // Users who may write policies are not trusted with what this program reaches (Reach), nor to leave others time (lane).
 // Answers are bounded in size and time, and TLS is always verified.

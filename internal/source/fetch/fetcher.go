@@ -20,11 +20,11 @@ const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 	// atOnce is how many requests are under way at once, and ofNamespace how many of those are one namespace's. Sources
-	// whose last request took slowAfter have slowAtOnce and slowOfNamespace of their own.
+	// that took slowAfter in their last request have slowAtOnce and slowOfNamespace of their own.
 	atOnce, ofNamespace         = 32, 4
 	slowAtOnce, slowOfNamespace = 8, 2
 	slowAfter                   = 2 * time.Second
-	// patience is how long Tried waits.
+	// firstTriesTimeout is how long Tried waits.
 	patience = 5 * time.Second
 )
 
@@ -70,8 +70,8 @@ func New(cfg Config) (*Fetcher, error) {
 	return f, nil
 }
 
-// Tried is closed when every document that was wanted at first was asked for once, or after 5 s. Who waits for it
-// before it publishes does not tell proxies for a moment that nothing is known.
+// Tried is closed when every document that was wanted at first was asked for once, or after 5 s. A caller that waits
+// for it before it publishes does not tell proxies for a moment that nothing is known.
 func (f *Fetcher) Tried() <-chan struct{} { return f.tried }
 
 // Run fetches until ctx is done. It can be called once.

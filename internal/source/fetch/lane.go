@@ -20,7 +20,7 @@ type lane struct {
 
 // turn is a request.
 type turn struct {
-	of    []string // the namespaces of which one has to have it under way
+	of    []string // one of these namespaces must have it under way
 	on    string   // the namespace for which it is under way
 	begun chan struct{}
 }

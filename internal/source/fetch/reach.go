@@ -13,7 +13,7 @@ import (
 // Reach says what this program connects to for others. No Reach connects to the addresses at which machines find their
 // credentials (model.Metadata).
 type Reach struct {
-	// ClusterDomain is the DNS domain of the cluster that this program serves. Those who state URLs there are not trusted
+	// ClusterDomain is the DNS domain of the cluster that this program serves. Users who state URLs there are not trusted
 	// with what it reaches: hosts can't be what model.HostProblem refuses, are whole names, which no search domain
 	// completes, and nobody is told what answered. "": who states a URL runs this program, on their own machine.
 	ClusterDomain string
@@ -27,7 +27,7 @@ var OwnMachine = []netip.Prefix{
 	netip.MustParsePrefix("::/128"),
 }
 
-// control is asked before each connection, when the address is known.
+// control is called before each connection, when the address is known.
 func (r Reach) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	switch {

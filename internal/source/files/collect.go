@@ -144,7 +144,7 @@ func cause(err error) error {
 	return err
 }
 
-// doubles are the problems of objects that are declared more than once.
+// doubles adds the problems of objects that are declared more than once.
 func (f *Folder) doubles(add func(Problem)) {
 	for ref, claims := range f.contested {
 		winner := claims[0].doc.file

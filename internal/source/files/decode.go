@@ -140,7 +140,7 @@ func jsonRepeats(text []byte, err error) error {
 	return repeatedKey(text, path[strings.LastIndexByte(path, '.')+1:], 0)
 }
 
-// indentedByTab finds the first line whose indentation has a tab.
+// indentedByTab finds the first line with a tab in its indentation.
 func indentedByTab(text []byte) int {
 	for i, line := range strings.Split(string(text), "\n") {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]

@@ -17,8 +17,8 @@ type file struct {
 	line    int    // where, if that is known
 	// hidden: it could not be read when the folder was read first, nor since: nobody knows what it protects.
 	hidden bool
-	// kept has the objects that the file does not declare any more, since it has a mistake of which nobody can tell what
-	// it was; nil if there are none.
+	// kept has the objects that the file does not declare any more, if a mistake in it may be about any of them; nil if
+	// there are none.
 	kept    *document
 	emptied *emptied // nil unless the file is empty and had objects
 }

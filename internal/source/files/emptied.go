@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// A file that had objects and is empty is most likely being written: a shell empties a file before the command whose
-// output goes there begins, and that may need seconds. So what it held keeps serving for Refill at most, unless
+// A file that had objects and is empty is most likely being written: a shell empties a file before it begins the
+// command that writes to it, and that may need seconds. So what it held keeps serving for Refill at most, unless
 // something is written there, or another file declares it. To take it away at once its user deletes the file.
 
 // emptied is what is known of a file that had objects and that is empty.
@@ -70,7 +70,7 @@ func (m *merge) await(ref model.ObjectRef) bool {
 	return true
 }
 
-// empties are the problems of files without an object.
+// empties adds the problems of files without an object.
 func (f *Folder) empties(add func(Problem)) {
 	for _, fl := range f.files {
 		if fl.problem != "" || len(fl.docs) > 0 {

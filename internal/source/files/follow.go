@@ -175,8 +175,8 @@ func (w *watch) take(e fsnotify.Event, next *look) {
 	}
 }
 
-// plainFile says that a path is neither a folder nor a link. What is gone counts as plain: if it was a folder, it was
-// watched.
+// plainFile says that a path is neither a folder nor a link. A path that is gone counts as plain: if it was a folder,
+// it was watched.
 func plainFile(path string) bool {
 	info, err := os.Lstat(path)
 	return err != nil || info.Mode().IsRegular()

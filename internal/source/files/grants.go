@@ -73,7 +73,7 @@ func (m *merge) reconsider() {
 }
 
 // hides says until when a ReferenceGrant that no file declares may yet be somewhere: what can't be read may have it, or
-// a document with a mistake of which nobody can tell which object it is about. It is "" if there is no such thing.
+// a document with a mistake that may be about any object. It is "" if there is no such thing.
 func (m *merge) hides() string {
 	var all []string
 	for path := range m.listing.broken {
@@ -106,7 +106,7 @@ func (f *Folder) missAnew(now time.Time) {
 	}
 }
 
-// waiting are the problems of ReferenceGrants that wait.
+// waiting adds the problems of ReferenceGrants that wait.
 func (f *Folder) waiting(add func(Problem)) {
 	for ref, grant := range f.missed {
 		if live, _ := f.life.Known(ref); grant.until != "" {

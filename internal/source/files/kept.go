@@ -7,9 +7,10 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// A mistake may hide whose it is: a kind or a name that is mistyped or another's, a separator that is lost, so that one
-// document swallows the next. As long as a file has one that stands for no object that serves, what the file declared
-// before and nobody declares now keeps serving. A ReferenceGrant does not for long: it is a permission (grants.go).
+// A mistake may hide the name of its object: a kind or a name that is mistyped or another's, a separator that is lost,
+// so that one document swallows the next. As long as a file has one that stands for no object that serves, what the
+// file declared before and nobody declares now keeps serving. A ReferenceGrant does not for long: it is a permission
+// (grants.go).
 
 // keep keeps what is gone from a file because of such a mistake.
 func (m *merge) keep(fl *file, gone map[model.ObjectRef]*object) {
@@ -42,8 +43,8 @@ func (m *merge) isUnclear(fl *file) bool {
 	return false
 }
 
-// unclear are the files with a mistake of which nobody can tell which object that serves it is about, or of how many:
-// two documents of one name are such a mistake, too. A file may come more than once.
+// unclear are the files with a mistake that may be about any of several objects that serve, or about several: two
+// documents of one name are such a mistake, too. A file may come more than once.
 func (m *merge) unclear(yield func(*file) bool) {
 	for _, claims := range m.contested {
 		own := map[*file]int{}

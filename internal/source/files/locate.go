@@ -25,7 +25,8 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", shown(p.File), p.Line)
 }
 
-// shown is a file's name; quoted if it holds what can't be seen, such as a newline or what moves a terminal's cursor.
+// shown prints a file's name; quoted if it holds what can't be seen, such as a newline or what moves a terminal's
+// cursor.
 func shown(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return name
@@ -40,13 +41,13 @@ type Locator struct {
 	files  map[string]map[fingerprint][]chunk
 }
 
-// Locator makes a Locator of what the files hold now.
+// Locator makes a finder of places in what the files hold now.
 func (f *Folder) Locator() *Locator {
 	return &Locator{folder: f, files: map[string]map[fingerprint][]chunk{}}
 }
 
-// Where is the place of an object's field, or of the nearest field around it that is there; of the object itself if
-// field is "".
+// Where returns the place of an object's field, or of the nearest field around it that is there, or of the object
+// itself if field is "".
 func (l *Locator) Where(ref model.ObjectRef, field string) Place {
 	l.folder.mu.Lock()
 	it := l.folder.winners[ref]

@@ -16,7 +16,7 @@ type merge struct {
 	now     time.Time
 	due     time.Time // who waits until then waits no longer; zero: nobody stops waiting
 	touched map[model.ObjectRef]struct{}
-	spaces  map[string]struct{} // namespaces whose use began or ended
+	spaces  map[string]struct{} // namespaces that came into use, or went out of it
 	edits   []edit
 
 	// broken items that have no good version, the first of each object; nil until somebody asks
@@ -217,7 +217,7 @@ func (m *merge) broken(ref model.ObjectRef) *item {
 	return m.goodless[ref]
 }
 
-// drop takes away an object that nothing declares. What is there by itself comes back.
+// drop takes away an object that nothing declares. An object that is there by itself comes back.
 func (m *merge) drop(ref model.ObjectRef) {
 	if o := m.builtin(ref); o != nil {
 		m.set(o, "")
@@ -228,7 +228,7 @@ func (m *merge) drop(ref model.ObjectRef) {
 	delete(m.missed, ref)
 }
 
-// set publishes a version. What did not change the spec changes neither generation nor time of the edit.
+// set publishes a version. A version with an unchanged spec keeps its generation and the time of its edit.
 func (m *merge) set(o *object, where string) {
 	current, known := m.life.Publish(o.Ref, o)
 	edited := model.Edit{At: o.edit.At, Latest: o.edit.Latest, Where: where}

@@ -19,7 +19,7 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.tell(1) }
 
-// tell is the message about a text whose first line is that one of its file.
+// tell makes the message about a text that begins with the line first of its file.
 func (e *syntaxError) tell(first int) string {
 	if len(e.lines) == 0 {
 		return e.message
@@ -152,7 +152,7 @@ func (t yamlText) misplaced(raw string, n int) *syntaxError {
 	return &syntaxError{line: n, message: `expected a key and ":"`}
 }
 
-// open says whether a line is indented as one before it to whose list or map it may belong.
+// open says whether a line is indented as one before it that has a list or map to which it may belong.
 func (t yamlText) open(n int) bool {
 	line := t.line(n)
 	least := -1 // no indentation yet

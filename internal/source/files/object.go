@@ -32,7 +32,7 @@ func (o *object) stated() int64 {
 	return max(1, o.Stated.Generation)
 }
 
-// meta is the metadata to publish.
+// meta makes the metadata to publish.
 func (o *object) meta() model.Meta {
 	meta := model.Meta{Generation: o.generation, Labels: o.Labels, Edit: o.edit}
 	if o.Stated != nil {

@@ -6,8 +6,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Older lists the objects of which an older version serves than the one in the files, and says why: that one can't be
-// read, has a mistake, or waits for what may be a mistake.
+// Older lists the objects that serve an older version than the one in the files, and says why: that one can't be read,
+// has a mistake, or waits for what may be a mistake.
 func (f *Folder) Older() map[model.ObjectRef]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -25,13 +25,14 @@ func (f *Folder) orphaned(o *object) model.ObjectRef {
 	return ref
 }
 
-// Unanswered implements lifecycle.Source: nobody says whose the version is, and the one before is somebody's.
+// Unanswered implements lifecycle.Source: nobody says which controller the version is for, and the one before is for a
+// known one.
 func (f versions) Unanswered(ref model.ObjectRef, o *object) bool {
 	live, known := f.life.Known(ref)
 	return known && f.orphaned(o) != (model.ObjectRef{}) && f.orphaned(live) == (model.ObjectRef{})
 }
 
-// answer asks again whose the versions are that wait for that.
+// answer asks again about the versions that wait for their owner.
 func (m *merge) answer() {
 	if m.life.Count(lifecycle.Unanswered) == 0 {
 		return
@@ -41,7 +42,7 @@ func (m *merge) answer() {
 	}
 }
 
-// orphans are the problems of objects whose newest version is nobody's.
+// orphans adds the problems of objects with a newest version that belongs to nobody.
 func (f *Folder) orphans(all map[ProblemKey]Problem, add func(Problem)) {
 	for ref, owner := range f.ownerless() {
 		doc := f.winners[ref].doc
@@ -52,7 +53,7 @@ func (f *Folder) orphans(all map[ProblemKey]Problem, add func(Problem)) {
 	}
 }
 
-// ownerless are the objects whose newest version waits for its owner, with that.
+// ownerless are the objects with a newest version that waits for its owner, with that owner.
 func (f *Folder) ownerless() map[model.ObjectRef]model.ObjectRef {
 	list := map[model.ObjectRef]model.ObjectRef{}
 	if f.life.Count(lifecycle.Unanswered) == 0 {

@@ -12,9 +12,9 @@ import (
 	"cardea.dev/cardea/internal/core/schema"
 )
 
-// What protects and can't be read closes what it is for: to serve that without would be an open door. An object whose
-// last good version serves protects by that (kind.Protection.Always: it closes nevertheless). Of another document, what
-// a live object of its name protects is left out.
+// An object that protects and can't be read closes what it is for: to serve that without would be an open door. An
+// object with a last good version that serves protects by that (kind.Protection.Always: it closes nevertheless).
+// Targets in another document are left out if a live object of its name protects them.
 
 // protections adds what is closed, and why.
 func (f *Folder) protections(to said) {

@@ -96,7 +96,7 @@ func (f *Folder) candidates(l look) []string {
 	return sortedPaths(paths)
 }
 
-// relist walks the folder and adds files whose stat changed.
+// relist walks the folder and adds files with a changed stat.
 func (f *Folder) relist(paths map[string]struct{}) {
 	listing, err := list(f.root)
 	if err == nil {
@@ -154,7 +154,7 @@ type newReading struct {
 	jobs []*job
 }
 
-// read reads one file and finds out which of its documents are new. What goes wrong is noted in the file.
+// read reads one file and finds out which of its documents are new. Mistakes are noted in the file.
 func (f *Folder) read(path string) (newReading, readState) {
 	delete(f.unsettled, path)
 	fl := f.files[path]
@@ -183,7 +183,7 @@ func (f *Folder) read(path string) (newReading, readState) {
 	r.matched = match(r.chunks, fl)
 	known := objectsOf(fl.docs[r.head : len(fl.docs)-r.tail])
 	fl.problem, fl.line, fl.hidden = "", 0, false
-	// Of a file that is read for the first time, it is not known which of its documents was edited last.
+	// When a file is read for the first time, it is not known which of its documents was edited last.
 	edit := &model.Edit{At: info.ModTime(), Where: path, Latest: len(fl.docs) == 0 && len(r.chunks) > 1}
 	for _, n := range r.fresh {
 		r.jobs = append(r.jobs, &job{chunk: r.chunks[n.at], doc: r.docs[n.at], edit: edit, known: known})

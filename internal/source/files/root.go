@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// root is what the user named: a folder, or one file, whose neighbours are nobody's business.
+// root is what the user named: a folder, or one file, without regard to its neighbours.
 type root struct {
 	name string // as the user wrote it
 	dir  string // absolute: the folder, or that which holds the file
 	file string // the file's name; "" for a folder
 }
 
-// newRoot looks what is there. What is not there yet is going to be a folder.
+// newRoot looks what is there. A path with nothing there is going to be a folder.
 func newRoot(name string) (root, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func newRoot(name string) (root, error) {
 // path is the absolute path of what the user named.
 func (r root) path() string { return filepath.Join(r.dir, r.file) }
 
-// what is it?
+// what calls it a file or a folder.
 func (r root) what() string {
 	if r.file != "" {
 		return "file"

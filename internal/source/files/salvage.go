@@ -52,12 +52,12 @@ var (
 	anyNamespace = regexp.MustCompile(`\bnamespace["']?\s*:\s*["']?([\w-]+)`)
 )
 
-// guessed are objects of the kinds that a text names that has no lines of fields, such as JSON.
+// guessed makes objects of the kinds that a text names that has no lines of fields, such as JSON.
 func guessed(text string) (objects []map[string]any) {
 	metadata := map[string]any{}
 	for _, m := range anyNamespace.FindAllStringSubmatch(text, -1) {
 		if other, stated := metadata["namespace"]; stated && other != m[1] {
-			metadata = nil // it can't be told which one is whose
+			metadata = nil // it can't be told which one belongs where
 			break
 		}
 		metadata["namespace"] = m[1]
@@ -116,8 +116,8 @@ func entriesOf(lines []string) (list [][]string) {
 	return list
 }
 
-// value is what can be read of the field's value: all of it or, of an object's metadata and spec, its fields. Of what
-// can't be read there are the names of fields that are in its lines; nil: there are none.
+// value reads what can be read of the field's value: all of it or, for an object's metadata and spec, its fields. If it
+// can't be read, there are the names of the fields in its lines; nil: there are none.
 func (f textField) value() any {
 	if !f.torn {
 		if v, ok := strict(f.lines); ok {

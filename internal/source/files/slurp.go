@@ -17,14 +17,15 @@ const MaxFileSize = 64 << 20
 const (
 	// quiet is how long a file must not have changed where the kernel can't say whether someone writes it.
 	quiet = 20 * time.Millisecond
-	// patience is how long a file that is open for writing and does not change is waited for: some programs never close.
+	// writerTimeout is how long a file that is open for writing and does not change is waited for: some programs never
+	// close.
 	patience = time.Second
 )
 
 // errNotRegular is a folder, a device or a pipe with the name of a file.
 var errNotRegular = errors.New("not a regular file")
 
-// errLeadsNowhere is a link whose file or folder is not there, such as one on a disk that is not mounted.
+// errLeadsNowhere is a link to a file or folder that is not there, such as one on a disk that is not mounted.
 var errLeadsNowhere = errors.New("a link to what does not exist")
 
 // errUnsettled is a file that is being written.

@@ -86,7 +86,7 @@ func hasContent(line []byte) bool {
 	return len(line) > 0 && line[0] != '#'
 }
 
-// splitJSON cuts a file into its JSON values. What follows a mistake is one chunk with an error.
+// splitJSON cuts a file into its JSON values. The text after a mistake is one chunk with an error.
 func splitJSON(text []byte) []chunk {
 	var chunks []chunk
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))

@@ -58,8 +58,8 @@ func statedIn(c chunk) ([]listed, error) {
 	return objects, err
 }
 
-// wholeListing lists a folder all of which can be read. Who takes what is not stated for deleted must not miss a
-// folder.
+// wholeListing lists a folder that can be read completely. A caller that takes objects for deleted if they are not
+// stated must not miss a folder.
 func wholeListing(r root) (*listing, error) {
 	l, err := list(r)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// versions is what package arrival has to know of objects.
+// versions is what package lifecycle has to know of objects.
 type versions struct{ *Folder }
 
 // Names implements lifecycle.Source.

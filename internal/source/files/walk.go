@@ -129,7 +129,7 @@ func (l *listing) missing(abs, rel string) {
 	}
 }
 
-// hides has links that lead nowhere count as folders that can't be read, if a file was read there.
+// hides makes links that lead nowhere count as folders that can't be read, if a file was read there.
 func (l *listing) hides(known iter.Seq[string]) {
 	if len(l.lost) == 0 {
 		return

@@ -14,9 +14,9 @@ import (
 )
 
 // Applied tells what would be read of objects if somebody applied them (kubectl apply) to the cluster as v shows it:
-// what is kept of each, with what stays there though it is not stated. What nobody would read is left out. Who owns
-// which field is not kept, so a spec is taken to be stated whole, but for what the API server assigns. Each object
-// comes once, defaulted and valid; specs may be changed.
+// what is kept of each, with what stays there though it is not stated. Objects that nobody would read are left out. The
+// owners of fields are not kept, so a spec is taken to be stated whole, but for what the API server assigns. Each
+// object comes once, defaulted and valid; specs may be changed.
 //
 // unknown is what would be read because one of the objects begins to refer to it: it is neither stated nor known to be
 // absent.
@@ -128,7 +128,7 @@ func (a *applied) isForeign(k *declared, o input.Content) bool {
 	return is && a.foreignClass(gateway)
 }
 
-// over are labels of which later ones win.
+// over merges labels; later ones win.
 func over(lists ...model.Labels) model.Labels {
 	all := map[string]string{}
 	for _, l := range lists {
@@ -155,7 +155,7 @@ func (a *applied) isRead(ref model.ObjectRef) bool {
 	return wanted
 }
 
-// narrowed is an object without the entries that nobody asks for.
+// narrowed makes an object without the entries that nobody asks for.
 func (a *applied) narrowed(o input.Content) input.Content {
 	if narrow := a.catalog.Of(o.Ref.Kind()).Content.Narrow; narrow != nil {
 		o.Spec = narrow(o.Spec, a.wants()[o.Ref])

@@ -37,7 +37,7 @@ const (
 	asJSON     = runtime.ContentTypeJSON
 )
 
-// clients read from one API server, over one set of connections.
+// clients reads from one API server, over one set of connections.
 type clients struct {
 	typed    map[schema.GroupVersion]rest.Interface
 	metadata metadata.Interface
@@ -104,8 +104,8 @@ func (c *clients) one(k *kind.Kind, namespace, name string) reader {
 	return named{all, name}
 }
 
-// firstServed are readers of the versions of a kind, of which the first one counts that the API server has. A list is
-// not found only if the version is not served.
+// firstServed are readers of the versions of a kind; the first one counts that the API server has. A list is not found
+// only if the version is not served.
 type firstServed []reader
 
 func (r firstServed) List(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
@@ -129,8 +129,8 @@ func (r firstServed) Watch(ctx context.Context, options metav1.ListOptions) (w w
 var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// definition reads the CustomResourceDefinition of a kind. Of those of the Gateway API, which say of themselves how new
-// they are, it reads the metadata: the whole of one has hundreds of kilobytes.
+// definition reads the CustomResourceDefinition of a kind. It reads only the metadata of definitions of the Gateway
+// API, which say there how new they are: the whole of one has hundreds of kilobytes.
 func (c *clients) definition(k *kind.Kind) reader {
 	if k.Origin() == model.GatewayAPIOrigin {
 		return named{metadataReader{c.metadata.Resource(definitionResource)}, k.Resource()}
@@ -153,8 +153,8 @@ type typedReader struct {
 	resource, namespace string
 }
 
-// request is tried once: the client library would sleep as long as an API server that ends or is busy asks for, and say
-// nothing.
+// request makes a request that is tried once: the client library would sleep as long as an API server that ends or is
+// busy asks for, and say nothing.
 func (t typedReader) request(options *metav1.ListOptions) *rest.Request {
 	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options,
 		metav1.ParameterCodec).

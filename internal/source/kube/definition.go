@@ -15,7 +15,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// What the CustomResourceDefinitions of the Gateway API say of their release (GEP-922).
+// The annotations of the Gateway API's CustomResourceDefinitions about their release (GEP-922).
 const (
 	bundleAnnotation  = "gateway.networking.k8s.io/bundle-version"
 	channelAnnotation = "gateway.networking.k8s.io/channel"
@@ -35,7 +35,7 @@ type definition struct {
 // installed is what is kept of a CustomResourceDefinition.
 type installed struct {
 	metav1.ObjectMeta
-	differs model.Definition // what Compare says; of a kind of the Gateway API it says nothing
+	differs model.Definition // what Compare says; nothing for a kind of the Gateway API
 }
 
 // followDefinition follows the kind's CustomResourceDefinition until ctx ends.
@@ -103,7 +103,7 @@ func (f *feed) defined() definition {
 	return f.definition
 }
 
-// trimDefinition keeps what counts of a CustomResourceDefinition, of which the whole or the metadata was sent.
+// trimDefinition keeps what counts of a CustomResourceDefinition, whether the whole or the metadata was sent.
 func (f *feed) trimDefinition(from any) (*installed, error) {
 	if is, done := from.(*installed); done {
 		return is, nil

@@ -73,8 +73,8 @@ func New(c Config) (*Edge, error) {
 // State is how reading goes. It may be called from any goroutine.
 func (e *Edge) State() State { return e.board.state() }
 
-// Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. What it read
-// stays in the graph. It is called once.
+// Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. The objects
+// that it read stay in the graph. It is called once.
 func (e *Edge) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -109,7 +109,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	}
 }
 
-// report tells what the intake has.
+// report tells what the admitter has.
 func (e *Edge) report() {
 	e.board.count(e.intake.synced, func(kind model.Kind) (int, bool) {
 		n := len(e.intake.life.AllKnown(kind))

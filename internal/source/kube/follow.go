@@ -73,8 +73,8 @@ func listWatch(r reader, failed func(error), works func()) cache.ListerWatcher {
 // errHungUp is why there was no answer, where the client library does not say.
 var errHungUp = errors.New("the connection to the API server was closed before an answer came")
 
-// hungUp says whether a watch is the one that the client library makes up when the connection was closed, as by a load
-// balancer whose API server is away, or nothing came in time. It ends at once, without an error.
+// hungUp says whether a watch is the one that the client library makes up when nothing came in time, or the connection
+// was closed, as by a load balancer before an API server that is away. It ends at once, without an error.
 func hungUp(w watch.Interface) bool {
 	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }
@@ -122,7 +122,7 @@ func (s store[T]) Transformer() cache.TransformFunc {
 	return func(from any) (any, error) { return s.trim(from) }
 }
 
-// endingClock is a clock whose waits end with ctx: one wait of a reflector does not look at it.
+// endingClock is a clock with waits that end with ctx: one wait of a reflector does not look at it.
 type endingClock struct {
 	clock.RealClock
 	ctx context.Context

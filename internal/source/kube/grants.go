@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// grants are the ReferenceGrants as they are now, also those that wait. What an object refers to in another namespace
-// is read only if one of them permits it: so nobody can have others' Secrets read by naming them.
+// grants are the ReferenceGrants as they are now, also those that wait. An object in another namespace is read only if
+// one of them permits the reference: so nobody can have others' Secrets read by naming them.
 type grants map[string]map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec // by namespace
 
 // mayRead says whether an object is to be read because another one refers to it.
@@ -24,8 +24,8 @@ func (g grants) mayRead(user, to model.ObjectRef) bool {
 	return false
 }
 
-// grant notes what a ReferenceGrant permits from now on, nil: nothing. What becomes permitted is asked for at once; the
-// grant itself goes into the graph with the answers.
+// grant notes what a ReferenceGrant permits from now on, nil: nothing. Objects that become permitted are asked for at
+// once; the grant itself goes into the graph with the answers.
 func (d *intake) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 	namespace := ref.Namespace()
 	if d.grants[namespace] == nil {

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
-// Guard has all watches by a configuration end when the API server's store is restored to an older state, which is
-// logged and counted. It is called before clients are made.
+// Guard ends all watches by a configuration when the API server's store is restored to an older state, which is logged
+// and counted. It is called before clients are made.
 func Guard(config *rest.Config, log *slog.Logger, metrics prometheus.Registerer) error {
 	restores := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cardea_kube_store_restores_total",

@@ -16,7 +16,7 @@ import (
 
 // intake decides what goes into the graph, and when. One goroutine uses it.
 //
-//	set ──> whose is it? ──> package arrival: may it be published, or must it wait? ──> graph
+//	set ──> whose is it? ──> package lifecycle: may it be published, or must it wait? ──> graph
 //	             └──> parked
 type intake struct {
 	graph   *flow.Graph

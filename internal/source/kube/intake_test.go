@@ -23,7 +23,7 @@ import (
 	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
-// bench is a intake with a graph behind it and a clock that the test moves. What it is told here, watches tell it
+// bench is an admitter with a graph behind it and a clock that the test moves. What it is told here, watches tell it
 // elsewhere.
 type bench struct {
 	t       *testing.T
@@ -31,12 +31,12 @@ type bench struct {
 	graph   *flow.Graph
 	sources *kinds.Sources
 	now     time.Time
-	next    time.Time                // when the intake wants to work again
+	next    time.Time                // when the admitter wants to work again
 	asked   map[model.ObjectRef]bool // what is being read by itself
 	again   map[model.Kind]int       // how often kinds were to be listed again
 }
 
-// newBench is a intake that has read a cluster with a GatewayClass "ours", one "theirs", and these objects.
+// newBench is an admitter that has read a cluster with a GatewayClass "ours", one "theirs", and these objects.
 func newBench(t *testing.T, objects ...metav1.Object) *bench {
 	b := newEmptyBench(t)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName), class("theirs", "example.com/other"))
@@ -83,7 +83,7 @@ func (b *bench) trim(o metav1.Object) *object {
 	return trimmed
 }
 
-// work has the intake do what events ask for, and the graph turn.
+// work has the admitter do what events ask for, and the graph turn.
 func (b *bench) work(events ...event) {
 	b.t.Helper()
 	b.next = b.intake.work(events, b.now)
@@ -143,7 +143,7 @@ func (b *bench) fail(ref model.ObjectRef, err error) {
 	b.work(event{what: isFailed, kind: ref.Kind(), ref: ref, err: err})
 }
 
-// later lets time pass until the intake wants to work again, which must be after so long.
+// later lets time pass until the admitter wants to work again, which must be after so long.
 func (b *bench) later(want time.Duration) {
 	b.t.Helper()
 	if got := b.next.Sub(b.now); b.next.IsZero() || got != want {

@@ -29,7 +29,7 @@ const (
 	isFailed     // it could not be
 )
 
-// mailbox hands events to the intake. It is as large as need be: a watch that nobody takes from would be ended by the
+// mailbox hands events to the admitter. It is as large as need be: a watch that nobody takes from would be ended by the
 // API server.
 type mailbox struct {
 	mu     sync.Mutex

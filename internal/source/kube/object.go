@@ -25,19 +25,19 @@ type object struct {
 	mine  bool // its status has an entry of this controller
 }
 
-// index is what the intake must know of an object that is in the graph.
+// index is what the admitter must know of an object that is in the graph.
 type index struct {
 	names   []kind.Reference
 	parts   []kind.Part
-	backs   model.ObjectRef // whose endpoints an EndpointSlice has; zero: nobody's
+	backs   model.ObjectRef // the owner of an EndpointSlice's endpoints; zero: none
 	whole   bool            // it has no parts, or they are not known: whoever names one of them finds it
 	trimmed bool            // most of its spec was left out, since it is another controller's
 }
 
-// plain is the index of all objects of which there is nothing to know but that they are there.
+// plain is the index of all objects that are only known to be there.
 var plain = &index{whole: true}
 
-// version is a version of an object at the intake; zero: there is none.
+// version is a version of an object at the admitter; zero: there is none.
 type version struct {
 	print  uint64
 	index  *index
@@ -56,8 +56,8 @@ func (o *object) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: o.ref.Namespace(), Name: o.ref.Name()}
 }
 
-// metaOf keeps what counts of an object's metadata. Of the managed fields, an entry that has the field that holds the
-// kind's content tells who made the last edit.
+// metaOf keeps what counts of an object's metadata. The managed fields tell who made the last edit, by the entry that
+// has the field that holds the kind's content.
 func metaOf(m metav1.Object, labels map[string]string, content string) model.Meta {
 	return model.Meta{
 		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
@@ -97,7 +97,7 @@ func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 	return edit
 }
 
-// shared is a string that many objects have, in one place.
+// shared returns one copy of a string that many objects have.
 func shared(s string) string { return unique.Make(s).Value() }
 
 // generation is what tells versions of a spec apart that is of a custom kind.

@@ -11,17 +11,17 @@ import (
 
 // others tells apart what other controllers serve, so that it costs next to nothing:
 //
-//   - A Gateway whose GatewayClass is another controller's is kept without its spec, but for the class.
-//   - A route all of whose Gateways are such ones is parked: it is not kept at all. (Until its status has no entry of
-//     ours any more, it stays with its parentRefs, since somebody has to take that entry away.)
+//   - A Gateway with another controller's GatewayClass is kept without its spec, but for the class.
+//   - A route that names only such Gateways is parked: it is not kept at all. (Until its status has no entry of ours
+//     any more, it stays with its parentRefs, since somebody has to take that entry away.)
 //
-// What is left out is listed again if it becomes ours, which is rare: somebody changed a GatewayClass.
+// An object that is left out is listed again if it becomes ours, which is rare: somebody changed a GatewayClass.
 type others struct {
 	classes map[string]bool                      // GatewayClasses that exist: whether they are ours
 	parked  map[model.ObjectRef][]kind.Reference // routes that are left out, with what they name
 }
 
-// claim decides whose an object is: it returns the version to keep, or nil.
+// claim decides which controller an object belongs to: it returns the version to keep, or nil.
 func (d *intake) claim(o *object) *object {
 	k := d.catalog.Of(o.ref.Kind())
 	switch {
@@ -44,7 +44,7 @@ func (d *intake) claim(o *object) *object {
 	return nil
 }
 
-// stripped is an object with less of its spec. It refers to nothing that would have to be read.
+// stripped makes an object with less of its spec. It refers to nothing that would have to be read.
 func (d *intake) stripped(o *object, spec any) *object {
 	less := *o
 	less.spec = spec
@@ -76,7 +76,7 @@ func (d *intake) foreignRoute(names []kind.Reference) bool {
 	})
 }
 
-// regard sees to what depends on whose an object is that went into the graph.
+// regard updates what depends on the controller of an object that went into the graph.
 func (d *intake) regard(o *object, before version, known bool) {
 	switch o.ref.Kind() {
 	case model.KindGatewayClass:
@@ -90,7 +90,7 @@ func (d *intake) regard(o *object, before version, known bool) {
 	}
 }
 
-// declare notes whose a GatewayClass is, or that it is gone, and judges its Gateways again.
+// declare notes whether a GatewayClass is Cardea's, another controller's or gone, and judges its Gateways again.
 func (d *intake) declare(class string, exists, ours bool) {
 	mine, existed := d.others.classes[class]
 	before, now := existed && !mine, exists && !ours
@@ -111,7 +111,7 @@ func (d *intake) declare(class string, exists, ours bool) {
 		case now:
 			d.want(ref) // it stays as it is, and has nothing read for it
 		default:
-			// What it is besides a Gateway of that class is not known here.
+			// Nothing else about the Gateway is known here.
 			d.drop(ref)
 			d.relist[model.KindGateway] = struct{}{}
 		}
@@ -123,7 +123,7 @@ func (d *intake) declare(class string, exists, ours bool) {
 	}
 }
 
-// unpark has routes listed again if one that was left out names a Gateway.
+// unpark lets routes be listed again if one that was left out names a Gateway.
 func (d *intake) unpark(gateway model.ObjectRef) {
 	for route, names := range d.others.parked {
 		if slices.ContainsFunc(names, func(r kind.Reference) bool { return r.To == gateway }) {

@@ -44,7 +44,7 @@ func (o *outage) failed(kind model.Kind, err error) {
 	}
 }
 
-// answered is called when a request of a kind was, if only by a refusal; nil: as it should be.
+// answered is called when a request of a kind was answered, if only by a refusal; nil: as it should be.
 func (o *outage) answered(kind model.Kind, refusal error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,12 +19,12 @@ import (
 // parallel is how many requests ReadOnce makes at a time.
 const parallel = 8
 
-// Unread is a kind of which ReadOnce could not read everything.
+// Unread is a kind that ReadOnce could not read completely.
 type Unread struct {
 	Kind *kind.Kind
-	// Objects are those that could not be read, of a kind that is read by the object; nil: none of the kind could.
+	// Objects are those that could not be read, if objects of the kind are read one by one; nil: none of the kind could.
 	Objects []model.ObjectRef
-	Why     string // in the API server's words, of the first of Objects
+	Why     string // in the API server's words, about the first of Objects
 }
 
 // String is "httproutes.gateway.networking.k8s.io can't be read: WHY".
@@ -39,8 +39,8 @@ func (u Unread) String() string {
 var errNotInstalled = errors.New("the cluster has no such kind: its CRD is not installed")
 
 // ReadOnce reads the cluster into the graph as it is now, in place of Run. It only lists, so a user needs no permission
-// to watch. What may not be read is returned, and the graph is complete without it; so is a kind that is not installed,
-// unless it is optional. An error is any other answer, or none.
+// to watch. It returns the kinds and objects that it may not read, and the kinds that are not installed and not
+// optional; the graph is complete without them. An error is any other answer, or none.
 func (e *Edge) ReadOnce(ctx context.Context) (unread []Unread, err error) {
 	var asked []demanded
 	e.intake.ask = func(ref model.ObjectRef, keys kind.Keys) func() {
@@ -86,7 +86,7 @@ func (e *Edge) ReadAlso(ctx context.Context, refs []model.ObjectRef) (unread []U
 	return e.noteUnread(nil, events), nil
 }
 
-// demanded is an object that the intake asks for.
+// demanded is an object that the admitter asks for.
 type demanded struct {
 	ref  model.ObjectRef
 	keys kind.Keys
@@ -106,7 +106,7 @@ func gather[T any](ctx context.Context, items []T, of func(context.Context, T) (
 	return events, group.Wait()
 }
 
-// listed is all objects of a kind, in the first of its versions that is served.
+// listed reads all objects of a kind, in the first of its versions that is served.
 func (e *Edge) listed(ctx context.Context, k *kind.Kind) (event, error) {
 	for i := range k.Versions {
 		objects, err := allOf(ctx, k, e.clients.all(k, k.GroupVersion(i)), kind.AllKeys)

@@ -107,7 +107,7 @@ func (p *place) namesBy(config *rest.Config) func(name string, known bool) error
 }
 
 // TestGuardedWatches: watches that begin again and again while much is written are never ended, since no store is older
-// than what it has told; and who may watch, but not list, watches as without a Guard.
+// than what it has told; and who may watch, but not list, watches as without a guard.
 func TestGuardedWatches(t *testing.T) {
 	p := newPlace(t)
 	guarded := func() *rest.Config {

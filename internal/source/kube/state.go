@@ -31,7 +31,7 @@ type KindState struct {
 	// Bundle and Channel are what the CustomResourceDefinition says of its release of the Gateway API: "v1.7.0",
 	// "standard".
 	Bundle, Channel string
-	// Definition is how its CustomResourceDefinition differs from what is read; of a kind of the Gateway API, whether it
+	// Definition is how its CustomResourceDefinition differs from what is read; for a kind of the Gateway API, whether it
 	// is absent. It has no Name for a kind that has none.
 	Definition model.Definition
 	// Err is what the last request failed with, if none has been answered since; Since is when that began.
@@ -39,8 +39,8 @@ type KindState struct {
 	Since time.Time
 }
 
-// Bundles lists the releases of the Gateway API whose CustomResourceDefinitions are installed, of the kinds that Cardea
-// can't do without.
+// Bundles lists the releases of the Gateway API that the installed CustomResourceDefinitions are from, for the kinds
+// that Cardea can't do without.
 func (s State) Bundles() []string {
 	found := map[string]bool{}
 	for _, k := range s.Kinds {
@@ -51,8 +51,8 @@ func (s State) Bundles() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Definitions lists the CustomResourceDefinitions that are not as Cardea reads them. Of the Gateway API, a cluster may
-// be without the optional kinds: its standard channel has not all of them.
+// Definitions lists the CustomResourceDefinitions that are not as Cardea reads them. A cluster may be without the
+// optional kinds of the Gateway API: its standard channel has not all of them.
 func (s State) Definitions() (list []model.Definition) {
 	for _, k := range s.Kinds {
 		d := k.Definition

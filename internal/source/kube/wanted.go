@@ -13,11 +13,12 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// patience is how long an object waits for the first answer about what it refers to.
+// firstAnswerTimeout is how long an object waits for the first answer about what it refers to.
 const patience = 5 * time.Second
 
 // wanted is what is read because something refers to it, and may, each by a watch of its own. There are three answers:
-// it is there, it is absent, and it can't be read. What was read once stays as it was when it can't be read any more.
+// it is there, it is absent, and it can't be read. An object that was read once stays as it was when it can't be read
+// any more.
 type wanted struct {
 	objects map[model.ObjectRef]*demand
 	by      map[model.ObjectRef][]model.ObjectRef // who refers: to what
@@ -52,8 +53,8 @@ const (
 	answered               // once and for all
 )
 
-// want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is
-// not read.
+// want says what an object refers to, in all its versions that count, by what they name. An object that may not be
+// referred to is not read.
 func (d *intake) want(user model.ObjectRef, versions ...[]kind.Reference) {
 	d.wanted.permit(user)
 	var list []model.ObjectRef
@@ -129,8 +130,8 @@ func (w *wanted) across(namespace string) []model.ObjectRef {
 	return slices.SortedFunc(maps.Keys(users), model.ObjectRef.Compare)
 }
 
-// demand has an object read for a user, with the entries that the user asks for. It begins anew if more is asked for
-// than is read: what was read stays meanwhile.
+// demand lets an object be read for a user, with the entries that the user asks for. It begins anew if more is asked
+// for than is read: what was read stays meanwhile.
 func (d *intake) demand(ref, user model.ObjectRef, keys kind.Keys) {
 	w, known := d.wanted.objects[ref]
 	if !known {
@@ -229,7 +230,7 @@ func (d *intake) expire() {
 	}
 }
 
-// giveUp tells the graph why an object that is wanted is neither there nor absent. Whoever waited for it goes on
+// giveUp tells the graph why an object that is wanted is neither there nor absent. Objects that waited for it go on
 // without.
 func (d *intake) giveUp(w *demand, why string) {
 	w.state = unreadable

@@ -3,7 +3,7 @@
 //
 //	plan.Materials --> Keeper --> input.LastGood, a turn later
 //
-// What the plan uses is kept, be it new or already kept; what it uses no more is forgotten: who may refer to what, and
-// which version is good, is the meaning's to say. It ends what has expired, and has the clock for that. It must never
-// know kinds of objects, nor what is wrong with one. Start reading at Keeper.
+// A version that the plan uses is kept, be it new or already kept; the others are forgotten. The translation decides
+// which object may refer to which, and which version is good. It ends what has expired, and has the clock for that. It
+// must never know kinds of objects, nor what is wrong with one. Start reading at Keeper.
 package lastgood

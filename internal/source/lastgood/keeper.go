@@ -25,8 +25,8 @@ type Config struct {
 type Keeper struct {
 	cfg  Config
 	used *flow.Follower[model.MaterialKey, plan.Material]
-	// written is an edit that was applied last; nil: it has been seen in the graph. What is used depends on what is kept,
-	// so nothing is decided between the two.
+	// written is an edit that was applied last; nil: it has been seen in the graph. Uses depend on what is kept, so
+	// nothing is decided between the two.
 	written *edit
 	next    time.Time // when the first of what is kept expires; zero: nothing does
 }

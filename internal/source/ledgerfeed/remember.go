@@ -5,7 +5,7 @@ import (
 	"cardea.dev/cardea/internal/source/validcache"
 )
 
-// digestOf is the digest of a content. Of Secrets nothing is remembered, not even a digest, by which one could try to
+// digestOf is the digest of a content. Nothing of Secrets is remembered, not even a digest, by which one could try to
 // guess them.
 func digestOf(k ledger.Key, c ledger.Content) validcache.Digest {
 	if k.IsSecret() {
@@ -14,8 +14,8 @@ func digestOf(k ledger.Key, c ledger.Content) validcache.Digest {
 	return validcache.Of(c)
 }
 
-// remember keeps for the next start which of a snapshot's contents were valid, and what they are. What changes later is
-// checked again at the next start: it is little.
+// remember keeps for the next start which of a snapshot's contents were valid, and what they are. Contents that change
+// later are checked again at the next start: they are few.
 func (f *Feed) remember(list []*arrived) {
 	good := make([]validcache.Entry, 0, len(list))
 	for _, a := range list {

@@ -151,7 +151,7 @@ func (r *rig) taken(number int64) {
 	r.graph.Settle()
 }
 
-// commit makes a change, without the checks of package admit.
+// commit makes a change, without the checks of package admission.
 func (r *rig) commit(edits ...ledger.Edit) int64 {
 	r.t.Helper()
 	c, err := r.store.Commit(r.t.Context(), ledger.Draft{Author: "alice", Message: "because", Edits: edits})

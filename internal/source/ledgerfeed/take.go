@@ -32,7 +32,8 @@ type arrived struct {
 	digest        validcache.Digest // of its content; zero: nothing is remembered of it
 }
 
-// snapshot takes everything that the ledger has, in one batch. What was taken before and is not there any more goes.
+// snapshot takes everything that the ledger has, in one batch. Objects that were taken before and are not there any
+// more go.
 func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
 	first := !f.loaded
 	if first {
@@ -133,7 +134,7 @@ func refOf(k ledger.Key) model.ObjectRef {
 	return model.Ref(model.KindOf(k.Group, k.Kind), k.Namespace, k.Name)
 }
 
-// newPools are pools for one goroutine each. What they share lives as long as they do.
+// newPools are pools for one goroutine each. Values that they share live as long as they do.
 func newPools() []schema.Pool { return make([]schema.Pool, runtime.GOMAXPROCS(0)) }
 
 // read checks objects, on all cores if they are many. Their contents are not needed any more then.
@@ -201,7 +202,7 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 	}
 }
 
-// bare is an object of which nothing is known but its key.
+// bare is an object with nothing known but its key.
 func (a *arrived) bare() map[string]any {
 	return map[string]any{"apiVersion": a.Group + "/", "kind": a.Kind, "metadata": map[string]any{
 		"namespace": a.Namespace, "name": a.Name,
@@ -300,7 +301,7 @@ func (f *Feed) set(b *flow.Batch, a *arrived) {
 		model.Meta{UID: a.ID, Generation: a.Generation, Created: a.Created.UTC(), Labels: labels, Edit: edit}, a.read.Spec)
 }
 
-// remove takes an object out of the graph. What is there by itself comes back.
+// remove takes an object out of the graph. An object that is there by itself comes back.
 func (f *Feed) remove(b *flow.Batch, a *arrived, before known) {
 	if before.published {
 		f.grants.gone(b, f.Sources, a)

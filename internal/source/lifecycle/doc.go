@@ -3,11 +3,11 @@
 // what it begins to name, and an object that is gone may be about to come back.
 //
 //	state       published     becomes
-//	Absent      nothing       Known by its first version, or Unanswered
-//	Known       newest        Held if a version begins to name what is missing, Unanswered, or Fading if it is deleted
-//	Held        one before    Known when that is there, Hold is over, or the version is taken back; Unanswered, Fading
-//	Unanswered  one before    Known or Held when what it names was answered (Source.Unanswered); Fading
-//	Fading      last          Absent when Hold is over; Known, Held, Unanswered if a version comes before
+//	absent      nothing       known by its first version, or unanswered
+//	known       newest        held if a version begins to name what is missing, unanswered, or fading if it is deleted
+//	held        one before    known when that is there, Hold is over, or the version is taken back; unanswered, fading
+//	unanswered  one before    known or held when what it names was answered (Source); fading
+//	fading      last          absent when Hold is over; known, held, unanswered if a version comes before
 //
 // It must never know files, an API server or a graph, and has no clock: the source says what arrives and when,
 // publishes and removes what it is told to, and looks again when Next says so. Whether a deleted object fades is also

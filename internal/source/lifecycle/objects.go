@@ -27,13 +27,13 @@ const (
 
 // Source tells what has to be known of the versions of its objects.
 type Source[V any] interface {
-	// Names lists what a version names.
+	// ReferencesOf lists what a version names.
 	Names(V) []kind.Reference
-	// Finds says whether a reference finds its part in the published version of the object that it names, and somebody who
-	// serves it. Whether it may be named is not asked.
+	// HasPart says whether a reference finds its part in the published version of the object that it names, and somebody
+	// who serves it. Whether it may be named is not asked.
 	Finds(kind.Reference, V) bool
-	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet,
-	// or it is the class that says whose the object is. It waits for as long as this is so.
+	// IsUnanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet,
+	// or it is the class that decides which controller the object is for. It waits for as long as this is so.
 	Unanswered(model.ObjectRef, V) bool
 }
 
@@ -45,10 +45,10 @@ type Objects[V any] struct {
 	waits  [states]map[model.ObjectRef]wait[V]  // an object is in one of them at most: in that of its state
 }
 
-// wait is what is kept of an object that is Held, Unanswered or Fading.
+// wait is what is kept of an object that is held, unanswered or fading.
 type wait[V any] struct {
 	state   State
-	version V         // the one that waits; of Fading none does
+	version V         // the one that waits; of fading none does
 	until   time.Time // zero: no end is set yet
 }
 
@@ -63,7 +63,7 @@ func New[V any](source Source[V], order func(a, b model.ObjectRef) int) *Objects
 }
 
 // Arrive takes an object's new version, and says whether it is to be published at once: the source then calls Publish.
-// How long an object is Held counts from the first version that waited.
+// How long an object is held counts from the first version that waited.
 func (o *Objects[V]) Arrive(ref model.ObjectRef, v V, now time.Time) (publish bool) {
 	w := o.find(ref)
 	if w.state == Fading {
@@ -81,7 +81,7 @@ func (o *Objects[V]) Arrive(ref model.ObjectRef, v V, now time.Time) (publish bo
 	return false
 }
 
-// Publish makes a version the one that is published: the object is Known. It returns the one before.
+// Publish makes a version the one that is published: the object is known. It returns the one before.
 func (o *Objects[V]) Publish(ref model.ObjectRef, v V) (before V, was bool) {
 	before, was = o.Remove(ref)
 	if o.known[ref.Kind()] == nil {
@@ -111,7 +111,7 @@ func (o *Objects[V]) Fade(ref model.ObjectRef, until time.Time) {
 	}
 }
 
-// Remove makes an object Absent. It returns the version that was published.
+// Remove makes an object absent. It returns the version that was published.
 func (o *Objects[V]) Remove(ref model.ObjectRef) (before V, was bool) {
 	before, was = o.Known(ref)
 	o.Confirm(ref)
@@ -127,8 +127,8 @@ func (o *Objects[V]) Answered(ref model.ObjectRef, now time.Time) {
 }
 
 // Settle reports what has waited until due: for each object that faded, gone is called, which calls Remove, or Fade if
-// the object has to wait for longer. Then publish is called, which calls Publish, for each version that was Held until
-// then, or whose names are all there, perhaps by what was published before it.
+// the object has to wait for longer. Then publish is called, which calls Publish, for each version that was held until
+// then, or that now finds all that it names, perhaps by what was published before it.
 func (o *Objects[V]) Settle(due time.Time, publish func(model.ObjectRef, V), gone func(model.ObjectRef)) {
 	for _, ref := range o.in(Fading) {
 		if w, fades := o.waits[Fading][ref]; fades && !due.Before(w.until) {
@@ -153,7 +153,7 @@ func (o *Objects[V]) Settle(due time.Time, publish func(model.ObjectRef, V), gon
 	}
 }
 
-// Next is when the first object stops being Held or Fading; zero: never, unless something arrives.
+// Next is when the first object stops being held or fading; zero: never, unless something arrives.
 func (o *Objects[V]) Next() (at time.Time) {
 	for _, s := range []State{Held, Fading} {
 		for _, w := range o.waits[s] {
@@ -165,7 +165,7 @@ func (o *Objects[V]) Next() (at time.Time) {
 	return at
 }
 
-// Postpone has all that are Held or Fading stay so for Hold from now.
+// Postpone has all that are held or fading stay so for Hold from now.
 func (o *Objects[V]) Postpone(now time.Time) {
 	for _, s := range []State{Held, Fading} {
 		for ref, w := range o.waits[s] {
@@ -183,16 +183,16 @@ func (o *Objects[V]) Known(ref model.ObjectRef) (v V, is bool) {
 // AllKnown are the published versions of a kind, to be read only.
 func (o *Objects[V]) AllKnown(k model.Kind) map[model.ObjectRef]V { return o.known[k] }
 
-// Waiting is the version of an object that waits, if it is Held or Unanswered.
+// Waiting is the version of an object that waits, if it is held or unanswered.
 func (o *Objects[V]) Waiting(ref model.ObjectRef) (v V, is bool) {
 	w := o.find(ref)
 	return w.version, w.state == Held || w.state == Unanswered
 }
 
-// AllWaiting lists the objects that are Held or Unanswered.
+// AllWaiting lists the objects that are held or unanswered.
 func (o *Objects[V]) AllWaiting() []model.ObjectRef { return append(o.in(Unanswered), o.in(Held)...) }
 
-// Count is how many objects are Held, Unanswered or Fading.
+// Count is how many objects are held, unanswered or fading.
 func (o *Objects[V]) Count(s State) int { return len(o.waits[s]) }
 
 // loses says whether an object's new version begins to name something that is not there, with another one published
@@ -212,7 +212,7 @@ func (o *Objects[V]) loses(ref model.ObjectRef, v V) bool {
 	})
 }
 
-// find is how an object waits; its state is Absent if it does not.
+// find tells how an object waits; its state is absent if it does not.
 func (o *Objects[V]) find(ref model.ObjectRef) wait[V] {
 	for _, m := range o.waits[Held:] {
 		if w, is := m[ref]; is {

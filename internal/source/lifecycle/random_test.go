@@ -79,7 +79,7 @@ func (w *world) check(step string, before map[string]version) {
 	}
 }
 
-// checkTime says whether an object that is Held or Fading became so less than Hold ago.
+// checkTime says whether an object that is held or fading became so less than Hold ago.
 func (w *world) checkTime(step, name string, state State) {
 	w.t.Helper()
 	began := w.since[name]

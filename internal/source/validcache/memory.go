@@ -210,7 +210,7 @@ func (m *Memory) Keep(list []Entry) error {
 	return nil
 }
 
-// tidy removes the files of places that were written longest ago, if there are many. A place whose file is gone is
+// tidy removes the files of places that were written longest ago, if there are many. A place without its file is
 // validated anew.
 func (m *Memory) tidy() {
 	list, err := filepath.Glob(filepath.Join(filepath.Dir(m.path), prefix+"*"))
