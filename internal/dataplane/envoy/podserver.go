@@ -61,8 +61,8 @@ func serverInNetwork(cfg dataplane.PodStart) *clusterv3.Cluster {
 	return c
 }
 
-// injectToken sets each stream's header "authorization". What Envoy's own means to do so for a gRPC client do not see
-// when the CA bundle changes.
+// injectToken sets each stream's header "authorization". Envoy's own credentials for a gRPC client are not used: they
+// do not notice when the CA bundle changes.
 func injectToken(cfg dataplane.PodStart) *injectorv3.CredentialInjector {
 	return &injectorv3.CredentialInjector{
 		Overwrite: true,

@@ -81,7 +81,7 @@ func (s *set) count(e *entry, p *resource.Part, by int) {
 	}
 }
 
-// counting calls f for each stream whose acknowledgements count: those that took a whole configuration, or all while
+// counting calls f for each stream with acknowledgements that count: each that took a whole configuration, or all while
 // there is none such.
 func (s *set) counting(f func(*stream)) {
 	whole := false

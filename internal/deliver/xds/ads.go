@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What one who has not said who it is may make the server hold. A connection needs one stream; the window is opened for
-// a long message when it is read, which is when the server knows whom it is from.
+// The limits for a client that has not identified itself. A connection needs one stream; the window is opened for a
+// long message when it is read, and then the server knows who sent it.
 const (
 	streamsPerConnection = 16
 	headerBytes          = 32 << 10

@@ -82,8 +82,8 @@ func appendForwarded(h http.Header) {
 	join(h)
 }
 
-// detect finds the client's address by extensions. What they find is not told to backends. It tells whether the request
-// goes on.
+// detect finds the client's address by extensions. Backends are not told the address that they find. It tells whether
+// the request goes on.
 func (s *simulation) detect(m *hcmv3.HttpConnectionManager) bool {
 	for _, extension := range m.GetOriginalIpDetectionExtensions() {
 		xff, custom := new(xffv3.XffConfig), new(customv3.CustomHeaderConfig)

@@ -46,7 +46,7 @@ func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bo
 	return true
 }
 
-// allows tells whether an origin is one of those that may read answers. Who allows "*" allows all.
+// allows tells whether an origin is one of those that may read answers. A policy that allows "*" allows all.
 func (s *simulation) allows(p *corsv3.CorsPolicy, origin string) bool {
 	for _, m := range p.GetAllowOriginStringMatch() {
 		for _, value := range []string{"*", origin} {

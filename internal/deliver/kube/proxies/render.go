@@ -52,7 +52,7 @@ func (k kind) isFiles() bool { return k == fileSecret || k == fileMap }
 type objects struct {
 	texts   map[kind][]byte
 	invalid map[kind]error
-	// digests are for kinds whose text has a generated name, which must not be part of the digest.
+	// digests are for kinds with a generated name in the text, which must not be part of the digest.
 	digests map[kind]digest
 }
 

@@ -55,7 +55,7 @@ func newClients(config *rest.Config, kinds []*statusKind) (clients, error) {
 	return all, nil
 }
 
-// own is a configuration whose limits are this package's.
+// own is a configuration with the limits of this package.
 func own(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.QPS, c.RateLimiter, c.Timeout = -1, nil, 0

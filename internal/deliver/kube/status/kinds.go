@@ -13,7 +13,7 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// statusKind is a kind of object whose status is ours to write.
+// statusKind is a kind of object with a status that is ours to write.
 type statusKind struct {
 	*declared
 	form
