@@ -18,7 +18,7 @@ const invalidCluster = "invalid"
 // shard is the only shard that a table has.
 const shard = "0"
 
-// http2Suffix ends the name of a cluster that speaks HTTP/2 because who sends to it does.
+// http2Suffix ends the name of a cluster that speaks HTTP/2 because the sender does.
 const http2Suffix = "h2"
 
 // pickerSuffix ends the name of the cluster of a pool's picker.

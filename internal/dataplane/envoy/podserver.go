@@ -24,8 +24,8 @@ const (
 	tokenSecret = "token"
 )
 
-// A server that is gone is noticed sooner than others, by the kernel. Pings of HTTP/2 would do as well, but servers of
-// gRPC hang up on who sends them often.
+// A server that is gone is noticed sooner than others, by the kernel. Pings of HTTP/2 would do as well, but gRPC
+// servers close the connection of a client that sends them often.
 const (
 	serverKeepaliveIdle     = 30 * time.Second
 	serverKeepaliveInterval = 5 * time.Second

@@ -40,7 +40,7 @@ func (n *news) empty() bool {
 		n.proxies == nil
 }
 
-// put adds to a map, and takes what is said of the key by another one back.
+// put adds a key to one map, and removes it from another one that says the opposite.
 func put[K comparable, V, W any](to *map[K]V, from map[K]W, k K, v V) {
 	if *to == nil {
 		*to = map[K]V{}

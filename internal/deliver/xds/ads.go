@@ -30,8 +30,8 @@ const (
 )
 
 // GRPCOptions are what a gRPC server needs to serve proxies: a proxy that reconnects names all its resources in one
-// request, and one that is gone without a word is noticed. A connection is ended at the age, so that who opened it has
-// to show again who it is; 0: never.
+// request, and one that is gone without a word is noticed. A connection is ended at the age, so that the client has to
+// identify itself again; 0: never.
 func GRPCOptions(age time.Duration) []grpc.ServerOption {
 	return connections{age: age, idle: idle, handshake: handshake}.options()
 }

@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// locked finds or makes a Gateway's set, and locks it. The server's lock is not held meanwhile: who waits for one
+// locked finds or makes a Gateway's set, and locks it. The server's lock is not held meanwhile, so waiting for one
 // Gateway holds up no other.
 func (s *Server) locked(gateway model.ObjectRef) *set {
 	for {

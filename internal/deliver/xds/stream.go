@@ -97,7 +97,7 @@ func newStream(s *set, id, proxy string) *stream {
 	return st
 }
 
-// who is the proxy: one that is started again with another version is another one.
+// who identifies the proxy. After a restart with another version it is another proxy.
 func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Version: st.proxy} }
 
 func (st *stream) close() {

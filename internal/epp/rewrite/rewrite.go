@@ -40,7 +40,7 @@ type Choice struct {
 	Total int    // of the weights of the rule's targets
 }
 
-// Of chooses the model for a request by the model that it asks for ("": none). found is false if no rule is for it.
+// Of chooses the model of a request; model is the one that it asks for ("": none). found is false if no rule is for it.
 func (l Rewrites) Of(model string, random *rand.Rand) (c Choice, found bool) {
 	rule, by, found := l.rule(func(r Rule) bool { return model != "" && slices.Contains(r.Models, model) })
 	if !found {

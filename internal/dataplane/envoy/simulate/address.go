@@ -51,7 +51,7 @@ func (s *simulation) edge(m *hcmv3.HttpConnectionManager) {
 }
 
 // pass notes what has to be so for the request to get further. Behind a load balancer a connection's address is the
-// load balancer's: who uses addresses there is told.
+// load balancer's, so a verdict by address says so.
 func (s *simulation) pass(v request.Verdict) {
 	if v.ByAddress && s.ofPeer {
 		const whose = ", by the connection's address: no ClientPolicy of the listener finds another"

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// cors runs the CORS filter: it answers preflight requests, and says of other answers who may read them. It does so for
-// requests that a backend gets alone. It is false if settings are not simulated.
+// cors runs the CORS filter: it answers preflight requests, and says in other answers which origins may read them. It
+// does so for requests that a backend gets alone. It is false if settings are not simulated.
 func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bool {
 	p := new(corsv3.CorsPolicy)
 	if err := settings.UnmarshalTo(p); err != nil {

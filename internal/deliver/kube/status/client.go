@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// fieldManager is whom the API server names as the writer of a status.
+	// fieldManager is the name that the API server gives the writer of a status.
 	fieldManager = "cardea-status"
 	// requestPatience is how long the API server may take to answer.
 	requestPatience = 15 * time.Second

@@ -66,7 +66,7 @@ func kindsOf(catalog *kind.Catalog, r plan.Reports) []*statusKind {
 	return list
 }
 
-// report is what is said of one object.
+// report is the status to be written of one object.
 type report struct {
 	uid      string // of the object
 	status   []byte // JSON; nil: there is no report
