@@ -22,7 +22,7 @@ type Source interface {
 
 // Load tells how busy endpoints are.
 type Load interface {
-	// Follow replaces the list of endpoints whose load is wanted.
+	// Follow replaces the list of endpoints to be watched for their load.
 	Follow(endpoints []string)
 	State(endpoint string) score.State
 	// Gone are the endpoints that don't answer, and why.
@@ -41,8 +41,8 @@ type Config struct {
 
 	Score      score.Config
 	Priorities objectives.Config
-	// BlockSize is the size, in bytes, of the first blocks that prompts are cut into; 0: what the servers tell of their
-	// caches, but at least prefix.DefaultBlockSize.
+	// BlockSize is the size in bytes of the first blocks that prompts are cut into; 0: the block size that the servers
+	// tell of their caches, but at least prefix.DefaultBlockSize.
 	BlockSize       int
 	BlocksPerServer int
 	Fallbacks       int // endpoints that are named after the best one, for connection failures
@@ -110,7 +110,7 @@ func New(cfg Config) (*Picker, error) {
 	return p, nil
 }
 
-// tell takes a new list of members. What is known of endpoints that went is forgotten.
+// tell takes a new list of members. It forgets what it knew of endpoints that went.
 func (p *Picker) tell(told members.Pool) {
 	next := &pool{members: told.Members, objectives: told.Objectives, rewrites: told.Rewrites}
 	stays := map[string]bool{}

@@ -9,8 +9,8 @@
 //	response headers        -> which endpoint served; it has the prefix now
 //	end of the stream       -> the request is no longer in flight
 //
-// gRPC runs a goroutine for each request; the members of the pool and their load come from goroutines of Run. What
-// several of them use has locks: Index, flights. All state can be lost: a picker that starts anew picks by load until
+// gRPC runs a goroutine for each request; the members of the pool and their load come from goroutines of Run. Index and
+// flights, which several of them use, have locks. All state can be lost: a picker that starts anew picks by load until
 // it has seen prompts, and several pickers can serve one pool.
 //
 // Start reading at Picker.decide, then stream.go.

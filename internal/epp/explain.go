@@ -31,7 +31,8 @@ type ExplainedPrompt struct {
 	Priority   int `json:"priority"`
 }
 
-// ExplainedRewrite is the model that the request gets for the one that it asks for. Of several, it is one at random.
+// ExplainedRewrite is the model that the request gets for the one that it asks for. If there are several, it is one at
+// random.
 type ExplainedRewrite struct {
 	Model  string `json:"model"`
 	By     string `json:"by"`     // the name of the InferenceModelRewrite

@@ -135,11 +135,11 @@ func replaceBody(c *extproc.CommonResponse, body []byte, whole bool) {
 	}
 }
 
-// maxChunk is the size, in bytes, of the chunks of a body that the picker makes itself: less than the 64 KiB beyond
-// which some gateways take none.
+// maxChunk is the size in bytes of the chunks of a body that the picker makes itself: less than the 64 KiB beyond which
+// some gateways take none.
 const maxChunk = 62_000
 
-// chunksOf cuts a body, whose end is that of the request's body or not.
+// chunksOf cuts a body into chunks. end: the request's body ends with it.
 func chunksOf(body []byte, end bool) (list []*extproc.HttpBody) {
 	for part := range slices.Chunk(body, maxChunk) {
 		list = append(list, &extproc.HttpBody{Body: part})

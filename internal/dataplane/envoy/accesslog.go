@@ -14,7 +14,7 @@ import (
 
 // accessLogs are what is done with each request that ends.
 type accessLogs struct {
-	own   []*accesslogv3.AccessLog // in place of which policies can state others, or none
+	own   []*accesslogv3.AccessLog // policies can state others instead, or none
 	count []*accesslogv3.AccessLog // what metrics are made of, whatever is logged
 }
 

@@ -158,7 +158,8 @@ func http2Upstream() *upstreamv3.HttpProtocolOptions {
 	}
 }
 
-// largeRegexes lifts Envoy's limit on regular expressions. What a table holds was measured before (model.CheckRegex).
+// largeRegexes lifts Envoy's limit on regular expressions. model.CheckRegex has measured the expressions of a table
+// before.
 func largeRegexes() *bootstrapv3.LayeredRuntime {
 	limits := &structpb.Struct{Fields: map[string]*structpb.Value{
 		"re2.max_program_size.error_level": structpb.NewNumberValue(10 * model.MaxRegexSize),

@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
 )
 
-// httpFilters is one fixed, ordered list: a change of it would drain connections. What no level configures is not even
-// made for a request. See docs/adr/0018-slots-for-filters.md.
+// httpFilters is one fixed, ordered list: a change of it would drain connections. Envoy does not even create a filter
+// for a request if no level configures it. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
 	return append(httpfilters.Filters(overADS(), httpfilters.Set(httpfilters.Loops, "", loopGuard()),
 		httpfilters.Set(httpfilters.Messages, "", luaFilter(jsonLua+messagesLua)),
@@ -57,7 +57,7 @@ func routerFilter() *hcmv3.HttpFilter {
 	}
 }
 
-// Names of the filters that a route's own fields bring into slots. What policies bring has other names, so that both
+// Names of the filters that a route's own fields bring into slots. Filters of policies have other names, so that both
 // run.
 const (
 	sanitiseFilter = "sanitise-ext_authz"

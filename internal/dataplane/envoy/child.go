@@ -44,7 +44,8 @@ func childFiles(s dataplane.ChildStart) (map[string][]byte, error) {
 }
 
 func childArguments(folder string, threads int) []string {
-	// What it refuses, it tells the server, which leaves out secrets that the words quote; its log would have them.
+	// Envoy reports a refusal to the server, which leaves out the secrets that the message quotes. Envoy's log would
+	// have them.
 	return append(flagsAt("", "config:error"), "--config-path", filepath.Join(folder, ChildFile),
 		"--concurrency", strconv.Itoa(threads))
 }

@@ -107,7 +107,7 @@ func renderCluster(b model.Backend) *clusterv3.Cluster {
 	return c
 }
 
-// lookedUp is how a cluster finds the addresses of a DNS name; of a whole name, without search domains.
+// lookedUp is how a cluster finds the addresses of a DNS name. A whole name is looked up without search domains.
 func lookedUp(whole bool) *clusterv3.Cluster_ClusterType {
 	dns := &dnsv3.DnsCluster{RespectDnsTtl: true, DnsLookupFamily: dnscommonv3.DnsLookupFamily_V4_PREFERRED}
 	if whole {

@@ -81,8 +81,8 @@ func speak(check *corev3.HealthCheck, b model.Backend) {
 	}
 }
 
-// mergeFields sets each field that is stated; of a message, its fields. A list, a map and a value that protobuf has as
-// a message, such as a duration, replace what is there.
+// mergeFields sets each field that is stated. It merges a message field by field. A list, a map and a value that
+// protobuf has as a message, such as a duration, replace what is there.
 func mergeFields(in, stated protoreflect.Message) {
 	stated.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if m := f.Message(); m != nil && !f.IsList() && !f.IsMap() && in.Has(f) && m.ParentFile().Package() != wellKnown {
@@ -159,7 +159,7 @@ func (s stages) backendPending(
 		})
 }
 
-// pending is a backend, a port or a filter chain of which not everything that is stated is acknowledged.
+// pending is a backend, a port or a filter chain with a setting that is not acknowledged yet.
 type pending struct {
 	From     []model.ObjectRef
 	Standing resource.Standing

@@ -22,7 +22,7 @@ func connectionsPath(backend resource.Key) string {
 	return "/stats?filter=" + url.QueryEscape(`^cluster\.`+name+`\.(`+connectionsTried+`|`+connectionsFailed+`)$`)
 }
 
-// connections reads them. What was never counted is not there.
+// connections reads them. A counter that never counted is missing there.
 func connections(statistics []byte) (c dataplane.Connections) {
 	for line := range strings.Lines(string(statistics)) {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), ": ")

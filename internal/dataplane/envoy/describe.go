@@ -33,7 +33,7 @@ func describe(t resource.Type, r resource.Resource) ([]byte, error) {
 	return JSON(m)
 }
 
-// untold is for those who do not ask what was left out.
+// untold is for callers that do not need the texts that were left out.
 func untold(string) {}
 
 // Message is an empty message of a type of resource.

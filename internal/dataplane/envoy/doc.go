@@ -9,8 +9,8 @@
 // Names: a cluster is "service/NAMESPACE/NAME/PORT" or "xbackend/NAMESPACE/NAME", with "/h2" behind it where the sender
 // wants HTTP/2, a secret "secret/NAMESPACE/NAME", a listener its port ("80"), a route table its port, for HTTPS the
 // listener's section too, and a shard: "80/0", "443/shop/0". The shard is always 0; it is there so that a table can be
-// cut without renaming it. No name is read back: parts carry the keys that they were made of, and who has a name makes
-// the names of those keys once more (simulation.go).
+// cut without renaming it. No name is read back: parts carry the keys that they were made of. To find the key of a
+// name, the names of those keys are made once more (simulation.go).
 //
 // Start reading at Dialect for what it is to others, at New for the stages, at renderRule for what becomes of a rule.
 package envoy

@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// endpoints has a ClusterLoadAssignment for each backend that a Gateway uses and whose endpoints are known here, be it
-// an empty one: Envoy holds a cluster back until it is told.
+// endpoints has a ClusterLoadAssignment for each backend that a Gateway uses, if its endpoints are known here. It may
+// be empty: Envoy holds a cluster back until it gets one.
 func endpoints(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	return flow.Rename(p.Backends, "envoy/endpoints", backendResource(resource.Endpoints),
 		func(_ *flow.Ctx, _ plan.BackendKey, b model.Backend) (resource.Resource, bool) {

@@ -26,7 +26,8 @@ func refusedEntries(
 		})
 }
 
-// refusedEntry is what was said of one of these entries, whose keys lack the Gateway; "" if none was refused there.
+// refusedEntry is what a proxy said when it refused one of these entries; "" if none was refused there. The keys lack
+// the Gateway.
 func (s stages) refusedEntry(c *flow.Ctx, gateway model.ObjectRef, entries []plan.SharedKey) string {
 	for _, k := range entries {
 		k.Gateway = gateway
@@ -58,7 +59,7 @@ func (s stages) closed(c *flow.Ctx, gateway model.ObjectRef, settings []plan.Set
 	return settings
 }
 
-// closedRule is a rule some of whose settings are closed.
+// closedRule is a rule with its refused settings closed.
 func (s stages) closedRule(c *flow.Ctx, gateway model.ObjectRef, r statedRule) statedRule {
 	r.Settings, r.Nearer = s.closed(c, gateway, r.Settings), slices.Clone(r.Nearer)
 	for i := range r.Nearer {

@@ -10,7 +10,7 @@ import (
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
 )
 
-// extensions are the configurations of the filters that keep state, all of which each Gateway has: Envoy's listeners
+// extensions are the configurations of the filters that keep state. Each Gateway has all of them: Envoy's listeners
 // wait for them.
 func (s stages) extensions(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	entries := sharedEntries(p.Settings)

@@ -35,7 +35,7 @@ type fragment struct {
 	Fails       bool             // the rule says itself that it answers an error
 }
 
-// renderRule renders a rule for a place. What can't be rendered answers an error, and says why.
+// renderRule renders a rule for a place. A rule that can't be rendered answers an error, and the fragment says why.
 func renderRule(r statedRule, at place) fragment {
 	f := fragment{PerPlace: perPlace(r.Rule), Clusters: r.clusters(), Entries: r.entries(), Fails: r.Error != 0}
 	for i, m := range r.Matches {

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// connectionManager is the network filter that speaks HTTP and looks requests up in a route table. What stands in it
-// can't change without draining connections, so it depends on names only.
+// connectionManager is the network filter that speaks HTTP and looks requests up in a route table. A change of it
+// drains connections, so it depends on names only.
 func connectionManager(statPrefix, table string, stated plan.ListenerFields, logs accessLogs) *listenerv3.Filter {
 	m := &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,
@@ -36,7 +36,7 @@ func connectionManager(statPrefix, table string, stated plan.ListenerFields, log
 
 		UseRemoteAddress:           wrapperspb.Bool(true),
 		ServerHeaderTransformation: hcmv3.HttpConnectionManager_PASS_THROUGH,
-		// What the backend is told of its own connection; of the client's, X-Forwarded-Proto tells.
+		// The scheme that a backend gets is that of its own connection. X-Forwarded-Proto has the client's.
 		SchemeHeaderTransformation: &corev3.SchemeHeaderTransformation{MatchUpstream: true},
 	}
 	overlayManager(m, stated)

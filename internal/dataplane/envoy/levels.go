@@ -85,8 +85,8 @@ func (s stages) silences() *flow.Collection[model.ListenerKey, model.Encoded] {
 	})
 }
 
-// place makes fragments of settings. What a proxy refused, or what names an entry that it refused, is replaced by what
-// answers an error.
+// place makes fragments of settings. A setting that a proxy refused, or that names an entry that it refused, is
+// replaced by one that answers an error.
 func (s stages) place(c *flow.Ctx, gateway model.ObjectRef, variant string, settings []plan.Setting) []placed {
 	all := make([]placed, len(settings))
 	for i, setting := range settings {
@@ -186,8 +186,8 @@ func extendRoute(b, fields []byte) []byte {
 	return field(routesField, slices.Concat(route, fields))
 }
 
-// settingTrials are, of an entry of a table's or a virtual host's settings, routes that have one setting each, by the
-// name of the setting; none if it is no such entry.
+// settingTrials splits an entry of a table's or a virtual host's settings into routes that have one setting each, by
+// the name of the setting. It yields none if the piece is no such entry.
 func settingTrials(piece []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		number, kind, tag := protowire.ConsumeTag(piece)

@@ -88,7 +88,7 @@ type statingKey struct {
 	Listener model.ListenerKey
 }
 
-// gateway is whose proxies they are.
+// gateway is the Gateway that the proxies belong to.
 func (k statingKey) gateway() model.ObjectRef {
 	switch {
 	case k.Port != model.PortKey{}:

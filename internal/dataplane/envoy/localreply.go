@@ -20,7 +20,7 @@ func localReplies() *hcmv3.LocalReplyConfig {
 		forbidden(ofStatus(403)), forbidden(ofMetadata(extend.AccessMetadata, extend.AccessAsking, isTrue)))}
 }
 
-// challenges tell clients what credentials are asked for: package extend says of which answers (AskedMetadata).
+// challenges tell clients what credentials are asked for. Package extend says which answers get one (AskedMetadata).
 func challenges() []*hcmv3.ResponseMapper {
 	challenge := &corev3.HeaderValueOption{
 		Header: &corev3.HeaderValue{
@@ -124,7 +124,7 @@ func ofStatus(code uint32) *accesslogv3.AccessLogFilter {
 	}}
 }
 
-// ofMetadata takes answers to requests of which a filter has said something.
+// ofMetadata matches answers to requests for which a filter has set this metadata.
 func ofMetadata(namespace, key string, value *matcherv3.ValueMatcher) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_MetadataFilter{
 		MetadataFilter: &accesslogv3.MetadataFilter{

@@ -20,8 +20,8 @@ const (
 // maxModelCounters bounds what one proxy counts: beyond it, callers that had no request yet are not.
 const maxModelCounters = 10_000
 
-// countModels counts a Gateway's requests to models, and the tokens of those whose usage is known. Requests of rules
-// that state nothing of models have no such metadata.
+// countModels counts a Gateway's requests to models, and their tokens where the usage is known. Requests of rules that
+// state nothing of models have no such metadata.
 func countModels(gateway model.ObjectRef) []*accesslogv3.AccessLog {
 	of := []*statslogv3.Config_Tag{
 		{Name: "gateway", ValueFormat: gateway.NamespacedName()},

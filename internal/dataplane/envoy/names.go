@@ -18,7 +18,7 @@ const invalidCluster = "invalid"
 // shard is the only shard that a table has.
 const shard = "0"
 
-// http2Suffix ends the name of a cluster that speaks HTTP/2 because who sends to it does.
+// http2Suffix ends the name of a cluster that speaks HTTP/2 because the sender does.
 const http2Suffix = "h2"
 
 // pickerSuffix ends the name of the cluster of a pool's picker.
@@ -61,8 +61,8 @@ func backendSecretName(k model.BackendKey, name string) string {
 }
 
 // clientsName names how clients' certificates are judged: at a listener's port or, if policies say something of it, at
-// the listener. What is required and what is not are two names, so that no connection is judged by one and taken by the
-// other.
+// the listener. Required and optional certificates have two names, so that no connection is judged by one and accepted
+// by the other.
 func clientsName(l model.Listener, stated plan.ListenerFields) string {
 	name := clientsPrefix + strconv.Itoa(int(l.Port.Number))
 	if stated.AsksClients() {
@@ -119,8 +119,8 @@ func ours(d model.DataPlane) bool {
 	return d == model.DataPlaneEnvoy || d == model.DataPlaneEnvoyConfigMap
 }
 
-// servable tells whether a port is this dialect's, and it knows what the port speaks. What it doesn't know is not
-// rendered at all: a listener must not serve plaintext because its protocol is new.
+// servable tells whether a port is this dialect's, and it knows what the port speaks. A port with an unknown protocol
+// is not rendered at all: a listener must not serve plaintext because its protocol is new.
 func servable(d model.DataPlane, p model.Protocol, t model.Transport) bool {
 	return ours(d) && t == model.TCP && (p == model.HTTP || p == model.HTTPS)
 }

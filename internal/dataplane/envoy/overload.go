@@ -14,7 +14,7 @@ const (
 	// heapPercent is what of a proxy's memory its heap may have; the rest is for what is no heap.
 	heapPercent = 90
 	// fullHeap is what the heap may have, as a share of Envoy's maximum. Streams are ended when this share changes, but
-	// not beyond the maximum: there a proxy whose memory is full would stay so, and answer 503 to everybody.
+	// not beyond the maximum: there a proxy with full memory would stay so, and answer 503 to everybody.
 	fullHeap = 0.5
 	// trackedStream is the power of two of the bytes from which on a stream's buffers are tracked: seven times as much is
 	// the window of a stream of HTTP/2, which is about all that one can hold.

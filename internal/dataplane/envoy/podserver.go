@@ -24,8 +24,8 @@ const (
 	tokenSecret = "token"
 )
 
-// A server that is gone is noticed sooner than others, by the kernel. Pings of HTTP/2 would do as well, but servers of
-// gRPC hang up on who sends them often.
+// A server that is gone is noticed sooner than others, by the kernel. Pings of HTTP/2 would do as well, but gRPC
+// servers close the connection of a client that sends them often.
 const (
 	serverKeepaliveIdle     = 30 * time.Second
 	serverKeepaliveInterval = 5 * time.Second
@@ -61,8 +61,8 @@ func serverInNetwork(cfg dataplane.PodStart) *clusterv3.Cluster {
 	return c
 }
 
-// injectToken sets each stream's header "authorization". What Envoy's own means to do so for a gRPC client do not see
-// when the CA bundle changes.
+// injectToken sets each stream's header "authorization". Envoy's own credentials for a gRPC client are not used: they
+// do not notice when the CA bundle changes.
 func injectToken(cfg dataplane.PodStart) *injectorv3.CredentialInjector {
 	return &injectorv3.CredentialInjector{
 		Overwrite: true,

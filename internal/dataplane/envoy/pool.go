@@ -38,8 +38,8 @@ const (
 	otherEndpoints       = 3           // that are tried after the first one can't be connected to
 )
 
-// picking asks a pool's picker which endpoint gets a request. What a client says of it is taken off first, also where
-// there is no picker: a pod is told nothing of it that is not the picker's word.
+// picking asks a pool's picker which endpoint gets a request. A client's headers about it are removed first, also where
+// there is no picker: a pod gets no word about it that the picker did not say.
 //
 // headOnly: it is sent the head of the request and nothing of its body.
 func picking(b model.WeightedBackend, headOnly bool) []plan.Setting {
@@ -59,7 +59,7 @@ func picking(b model.WeightedBackend, headOnly bool) []plan.Setting {
 		// The pool was chosen by weight; another choice would be that of another picker.
 		RouteCacheAction: extprocv3.ExternalProcessor_RETAIN,
 		ProcessingMode:   processing(*b.Pool, headOnly),
-		// Cardea's picker does not wait for a body of which it reads nothing, and whose end may wait for the answer.
+		// Cardea's picker does not wait for a body that it does not read: the end of the body may wait for the answer.
 		AllowModeOverride: b.Pool.Partial && b.Pool.Own,
 		MessageTimeout:    seconds(pickerAnswerTimeout),
 		MetadataOptions: &extprocv3.MetadataOptions{
@@ -73,7 +73,7 @@ func namespaces(names ...string) *extprocv3.MetadataOptions_MetadataNamespaces {
 	return &extprocv3.MetadataOptions_MetadataNamespaces{Untyped: names}
 }
 
-// processing is what a picker is sent. Of the answer it gets the headers, with the endpoint that serves it, and nothing
+// processing is what a picker is sent. It gets the headers of the answer, with the endpoint that serves it, and nothing
 // that comes later: so an answer that is under way does not end with a picker that sends bodies back. With trailers it
 // would, also where the proxy may go on without the picker.
 func processing(p model.Pool, headOnly bool) *extprocv3.ProcessingMode {
@@ -164,7 +164,7 @@ func balancing(name string, config proto.Message) *clusterv3.LoadBalancingPolicy
 }
 
 // pickerCluster is the cluster of a pool's picker. A picker that does not accept connections is not asked: Envoy fails
-// open only while no endpoint is healthy, since a request whose body it has handed over is lost.
+// open only while no endpoint is healthy, since a request is lost once its body was handed over.
 func pickerCluster(b model.Backend) *clusterv3.Cluster {
 	c := commonCluster(b.Protocol)
 	proto.Merge(c, renderCluster(b))

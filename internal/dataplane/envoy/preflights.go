@@ -127,7 +127,7 @@ func (s stages) inheritsCORS(c *flow.Ctx, k model.ListenerKey) bool {
 	return states
 }
 
-// addPreflights adds the routes for preflights of sites, whose rules were added.
+// addPreflights adds the routes for preflights of sites. The rules of the sites were added before.
 func (v *assembly) addPreflights(sites plan.Sites) {
 	for k := range sites.All() {
 		r := v.rules[k.Rule]

@@ -73,7 +73,7 @@ func eachScalar(f protoreflect.FieldDescriptor, v protoreflect.Value, visit func
 	}
 }
 
-// redactPacked redacts what is packed. What can't be read is left out whole.
+// redactPacked redacts a packed message. One that can't be read is left out whole.
 func redactPacked(packed *anypb.Any, tell func(text string)) {
 	if packed.GetTypeUrl() == "" {
 		return

@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// refusedBackends are those whose clusters or endpoints a proxy refused. It has what it accepted of them before, or
-// nothing.
+// refusedBackends are the backends with a cluster or endpoints that a proxy refused. The proxy keeps what it accepted
+// of them before, or has nothing.
 type refusedBackends struct {
 	// gateways have such backends. Most have none, and then their routes depend on nothing else.
 	gateways *flow.Collection[model.ObjectRef, struct{}]

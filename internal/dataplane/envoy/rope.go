@@ -12,8 +12,8 @@ import (
 // deterministic gives equal bytes for equal messages, map fields included: versions are made of bytes.
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
-// mustMarshal is for messages whose strings come from Kubernetes names or from this package. A failure is a bug, which
-// the graph contains to one key.
+// mustMarshal is for messages that have strings only from Kubernetes names or from this package. A failure is a bug,
+// which the graph contains to one key.
 func mustMarshal(m proto.Message) []byte {
 	b, err := deterministic.Marshal(m)
 	if err != nil {

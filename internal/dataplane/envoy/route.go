@@ -86,8 +86,8 @@ func forwardRoute(
 	return nil
 }
 
-// configure states the route's HTTP filters: those of its own fields and, in place of these, those of its levels. What
-// policies come to at a rule has the rule's own fields in it.
+// configure states the route's HTTP filters: those of its own fields and, in place of these, those of its levels. The
+// merged settings of policies at a rule contain the rule's own fields.
 func (r statedRule) configure(route *routev3.Route, f model.Filters, s *model.Session, out bool) {
 	route.TypedPerFilterConfig = httpfilters.Config(httpfilters.Route, httpfilters.Join(ownSettings(f, s, out),
 		r.Settings))

@@ -121,8 +121,8 @@ type judgment struct {
 	Context model.Encoded
 }
 
-// validations has a Secret for each port whose clients' certificates are judged, and for each listener of which
-// policies say how.
+// validations has a Secret for each port that judges clients' certificates, and for each listener with a policy that
+// says how.
 func validations(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	listeners := flow.Map(p.Listeners, "envoy/judgments",
 		func(c *flow.Ctx, k model.ListenerKey, l model.Listener) (j judgment, judges bool) {

@@ -18,8 +18,8 @@ type served struct {
 	Preflights model.Rope
 }
 
-// serve finds what a rule is served as at a listener. What answers an error lets no setting of a farther level answer
-// in its place.
+// serve finds what a rule is served as at a listener. A rule that answers an error lets no setting of a farther level
+// answer in its place.
 func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	f, ok := flow.Fetch(c, s.fragments, k)
 	if !ok {

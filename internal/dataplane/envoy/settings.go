@@ -66,8 +66,9 @@ func http2Server() *corev3.Http2ProtocolOptions {
 	return o
 }
 
-// http2Client is towards backends. Servers of gRPC hang up on who sends pings often, so one is sent only ahead of a
-// request on a connection from which nothing has come for a while: the request does not wait for ever.
+// http2Client has the options towards backends. gRPC servers close the connection of a client that sends pings often,
+// so a ping is sent only ahead of a request on a connection that was silent for a while: the request does not wait for
+// ever.
 func http2Client() *corev3.Http2ProtocolOptions {
 	o := http2()
 	o.ConnectionKeepalive = &corev3.KeepaliveSettings{

@@ -52,8 +52,8 @@ func shareRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, e
 	return routes, nil
 }
 
-// backendRoutes renders what becomes of the share of a backend. What a picker is sent depends on the route, so where
-// another one than Cardea's picks, WebSockets have a route of their own.
+// backendRoutes renders what becomes of the share of a backend. The route decides what a picker is sent. So WebSockets
+// have a route of their own if the picker is not Cardea's.
 func backendRoutes(r statedRule, index int, m model.PathMatch, at place) (routes []*routev3.Route, err error) {
 	b := r.Backends[index]
 	if b.Invalid {

@@ -105,7 +105,8 @@ func (s simulation) certificates(chain *resource.Part) (list []model.ObjectRef) 
 	return list
 }
 
-// made is what a resource of one fragment was made of, be it offered or not; false if there is no such resource.
+// made is the fragment that a resource of one fragment was made of, whether it is offered or withheld; false if there
+// is no such resource.
 func (s simulation) made(name resource.Name) (resource.Fragment, bool) {
 	for _, parts := range [][]*resource.Part{s.of.Offered[name], s.of.Withheld[name]} {
 		if len(parts) > 0 && len(parts[0].Fragments) > 0 {

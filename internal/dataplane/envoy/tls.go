@@ -12,9 +12,9 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// terminateTLS serves with certificates that come over SDS, so that a new one drains nothing. So does who signs those
-// of clients. Of a session that is resumed the certificate is not looked at again; so none is where clients are asked
-// for one.
+// terminateTLS serves with certificates that come over SDS, so that a new one drains nothing. The authorities of
+// clients' certificates come so, too. Envoy does not look at the certificate again when a session is resumed; so no
+// session is resumed where clients are asked for one.
 func terminateTLS(l model.Listener, stated plan.ListenerFields) *corev3.TransportSocket {
 	common := &tlsv3.CommonTlsContext{
 		TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},

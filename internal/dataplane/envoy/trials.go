@@ -87,7 +87,7 @@ func routePieces(p *resource.Part) map[resource.Origin][][]byte {
 	return pieces
 }
 
-// entryTrial is a filter chain with the filter of an extension, of which the entry is all. It has server names of its
+// entryTrial is a filter chain with the filter of an extension that has this entry only. It has server names of its
 // own, since it may be tried beside others.
 func entryTrial(p *resource.Part) []byte {
 	slot, _, _ := strings.Cut(p.Fragments[0].Origin.Section, "/")

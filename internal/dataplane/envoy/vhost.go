@@ -106,7 +106,7 @@ type assembly struct {
 	needs     []resource.Name
 	listed    map[siteMatch]struct{}
 	rules     map[model.RuleKey]served
-	answered  map[siteMatch]struct{} // whose preflights have a route
+	answered  map[siteMatch]struct{} // matches that have a route for their preflights
 }
 
 type siteMatch struct {

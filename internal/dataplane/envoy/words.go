@@ -20,8 +20,8 @@ func (refusals) Words(t resource.Type, was, is []*resource.Part, message string)
 	return withoutQuotes(message, secretsIn(t, was, is))
 }
 
-// secretsIn are the texts in a resource that must not be shown; of those types whose parts stand for themselves, in the
-// parts that differ from what was there.
+// secretsIn are the texts in a resource that must not be shown. All parts of an extension are searched, and only the
+// changed parts of other resources.
 func secretsIn(t resource.Type, was, is []*resource.Part) (texts []string) {
 	collect := func(parts ...*resource.Part) {
 		m, err := Message(t)

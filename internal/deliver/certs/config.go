@@ -31,8 +31,8 @@ type Config struct {
 type Times struct {
 	Authority time.Duration // life of an authority; its rotation begins after two thirds of it
 	Server    time.Duration // life of a server's certificate; it is renewed after half of it
-	// Step is how long each step of a rotation lasts. It must be longer than it takes until all who trust the authority
-	// have a new bundle, and longer than the life of a certificate that it has signed for others.
+	// Step is how long each step of a rotation lasts. It must be longer than it takes until everyone that trusts the
+	// authority has a new bundle, and longer than the life of a certificate that it has signed for others.
 	Step time.Duration
 }
 

@@ -3,9 +3,9 @@
 // others, and it rotates before it expires, without the loss of a stream.
 //
 // It owns that Secret, the steps of a rotation, and the server's certificate in use. It must never know proxies, xDS,
-// whose certificates it signs, or how the bundle of trusted certificates gets to who trusts it. Several replicas use
-// one Secret: the first one writes a step, by optimistic concurrency, and the others read it. Run has the one goroutine
-// that writes; the other methods may be called from any.
+// the owners of the certificates that it signs, or how others get the bundle of trusted certificates. Several replicas
+// use one Secret: the first one writes a step, by optimistic concurrency, and the others read it. Run has the one
+// goroutine that writes; the other methods may be called from any.
 //
 // These are the steps of a rotation. Each one lasts long enough for everyone to have the bundle of the step before:
 //

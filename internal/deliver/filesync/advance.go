@@ -36,7 +36,8 @@ func (w *Writer) advance(ctx context.Context, t *target) {
 			t.due = w.never()
 			return
 		}
-		// Of what is too large, only what is written already is brought up to date: endpoints and certificates.
+		// If the configuration is too large, only files that are written already are brought up to date: endpoints and
+		// certificates.
 		updates := step.Stage == dataplane.FilesUpdate && t.files.TooLarge(step.Files) == ""
 		if t.tooLarge(step) != "" && !updates {
 			t.due, t.failing = w.never(), false

@@ -8,8 +8,8 @@ import (
 // rows are what the graph was told of the content of each resource.
 type rows map[resource.Name]map[resource.AckKey]uint64
 
-// tell tells the graph what of a Gateway is written as it is now, and since when. What is missing keeps the rows of its
-// former content. tooLarge says why the next step can't be written; "" if it can.
+// tell tells the graph what of a Gateway is written as it is now, and since when. A missing resource keeps the rows of
+// its former content. tooLarge says why the next step can't be written; "" if it can.
 func (w *Writer) tell(t *target, missing []resource.Name, tooLarge string) {
 	now := rows{}
 	for n, r := range t.resources {

@@ -103,7 +103,7 @@ func (w *Writer) release(ctx context.Context, t *target) {
 	}
 }
 
-// target is a Gateway whose proxies read files.
+// target is a Gateway with proxies that read files.
 type target struct {
 	gateway   model.ObjectRef
 	files     *dataplane.Files

@@ -33,7 +33,7 @@ type Config struct {
 	Now     func() time.Time      // nil: time.Now
 }
 
-// Writer writes the files of all Gateways whose proxies read files.
+// Writer writes the files of all Gateways with proxies that read files.
 type Writer struct {
 	cfg     Config
 	metrics *metrics
@@ -91,7 +91,7 @@ func (w *Writer) rouse() {
 	}
 }
 
-// Run writes until ctx is done. What is written stays.
+// Run writes until ctx is done. The files stay.
 func (w *Writer) Run(ctx context.Context) error {
 	w.gateways = flow.Follow(w.cfg.Gateways)
 	defer w.gateways.Stop()

@@ -40,7 +40,7 @@ func (n *news) empty() bool {
 		n.proxies == nil
 }
 
-// put adds to a map, and takes what is said of the key by another one back.
+// put adds a key to one map, and removes it from another one that says the opposite.
 func put[K comparable, V, W any](to *map[K]V, from map[K]W, k K, v V) {
 	if *to == nil {
 		*to = map[K]V{}
@@ -81,7 +81,7 @@ func (s *set) count(e *entry, p *resource.Part, by int) {
 	}
 }
 
-// counting calls f for each stream whose acknowledgements count: those that took a whole configuration, or all while
+// counting calls f for each stream with acknowledgements that count: each that took a whole configuration, or all while
 // there is none such.
 func (s *set) counting(f func(*stream)) {
 	whole := false

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What one who has not said who it is may make the server hold. A connection needs one stream; the window is opened for
-// a long message when it is read, which is when the server knows whom it is from.
+// The limits for a client that has not identified itself. A connection needs one stream; the window is opened for a
+// long message when it is read, and then the server knows who sent it.
 const (
 	streamsPerConnection = 16
 	headerBytes          = 32 << 10
@@ -30,8 +30,8 @@ const (
 )
 
 // GRPCOptions are what a gRPC server needs to serve proxies: a proxy that reconnects names all its resources in one
-// request, and one that is gone without a word is noticed. A connection is ended at the age, so that who opened it has
-// to show again who it is; 0: never.
+// request, and one that is gone without a word is noticed. A connection is ended at the age, so that the client has to
+// identify itself again; 0: never.
 func GRPCOptions(age time.Duration) []grpc.ServerOption {
 	return connections{age: age, idle: idle, handshake: handshake}.options()
 }

@@ -92,8 +92,8 @@ func (it *item) arrived(v *version) bool {
 	return i >= 0
 }
 
-// nacked takes a refusal of the resources that the proxy's words name. What else was in the response is sent again, be
-// it as it was before by now: most of it was applied, but the proxy has no version for it.
+// nacked takes a refusal of the resources that the proxy's words name. The other resources of the response are sent
+// again, even if they are now as before: the proxy applied most of them, but has no version for them.
 func (st *stream) nacked(r *response, message string) {
 	names := make([]string, 0, len(r.items))
 	for _, s := range r.items {
@@ -155,8 +155,8 @@ func (st *stream) forgetFirst(t resource.Type, v *version) {
 }
 
 // A listener that a proxy could not bind is sent again after firstTry, and then later each time, up to lastTry: another
-// process has the port, or the machine not yet the address. That is between this proxy and its machine. Other proxies
-// are offered the listener as before. The listener's address is rejected until this proxy binds it, or is gone.
+// process has the port, or the machine not yet the address. This concerns one proxy and its machine: other proxies are
+// offered the listener as before. The listener's address is rejected until this proxy binds it, or is gone.
 const (
 	firstTry = time.Second
 	lastTry  = 15 * time.Second

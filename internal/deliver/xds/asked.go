@@ -12,7 +12,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// What explain asks. All may be called in a View: under the server's locks nothing waits for the graph.
+// These methods are for explain. All may be called in a View: under the server's locks nothing waits for the graph.
 
 // read calls f with a Gateway's set, if there is one.
 func (s *Server) read(gateway model.ObjectRef, f func(*set)) {
@@ -70,7 +70,7 @@ func (s *Server) Behind() map[model.ObjectRef]map[resource.Proxy]int {
 	return all
 }
 
-// behind counts it. Two streams of a node, of which one is about to end, count as one.
+// behind counts it. Two streams of a node count as one: one of them is about to end.
 func (s *set) behind() map[resource.Proxy]int {
 	n := map[resource.Proxy]int{}
 	for st := range s.streams {
@@ -103,7 +103,7 @@ func (st *stream) differing() iter.Seq[*entry] {
 }
 
 // Unanswered counts the resources that connected proxies use, and have neither acknowledged nor refused as they are
-// now. A refusal of which nobody knows what it is about is no answer.
+// now. A refusal is no answer if nobody knows what it is about.
 func (s *Server) Unanswered() map[model.ObjectRef]int {
 	s.mu.Lock()
 	all := make(map[model.ObjectRef]int, len(s.sets))

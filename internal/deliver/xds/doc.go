@@ -7,17 +7,17 @@
 //
 //  1. Changed clusters, endpoints and secrets leave at once, and the endpoints of each changed cluster follow it
 //     unasked. They wait for no acknowledgement: Envoy keeps those of clusters back while any cluster warms.
-//  2. Of a route table one response is in flight, of listeners one in all, then the newest. So a listener never meets
-//     a former one at its address: both are in one response, in which Envoy takes removals first.
+//  2. One response is in flight for each route table, and one for all listeners; then the newest follows. So a listener
+//     never meets a former one at its address: both are in one response, in which Envoy takes removals first.
 //  3. A route table leaves after the clusters that it names and their endpoints, and after the extensions of its
 //     listeners' filters. These follow the first listener that names them, unasked.
 //  4. A removal leaves when no proxy may still use what is removed; it is dropped if the name is back.
 //  5. Every name that a proxy asks for is answered, unless the proxy has a default for it; nothing is answered before
 //     the first whole turn.
 //  6. A refusal is not atomic. Route tables and secrets travel alone; what shared a refused response is sent again.
-//     Nothing that was refused is sent again unchanged while the proxy that refused it is there, but a listener whose
-//     address could not be bound. A proxy uses a secret or an extension that it refused: it is sent again at once what
-//     it accepted, else it would refuse the listeners that need it; listeners wait for its answer.
+//     Nothing that was refused is sent again unchanged while the proxy that refused it is there, except a listener that
+//     the proxy could not bind. A proxy uses a secret or an extension that it refused: it is sent again at once what it
+//     accepted, else it would refuse the listeners that need it; listeners wait for its answer.
 //
 // A resource is in one of these states (resourceState). While it does not serve, each proxy keeps what it has of it,
 // and one that has nothing is offered what was accepted:
@@ -55,7 +55,7 @@
 // accepted, pending to unbound or refused. An embedded resource that was refused is sent as it was accepted, or is
 // removed: refused leads to sent.
 //
-// Both are asserted in each step of the tests (state_test.go). What a proxy refused is a rejection: a row of
+// Both are asserted in each step of the tests (state_test.go). Content that a proxy refused is a rejection: a row of
 // resource.Feedback, by which the dialect puts a substitute in the place of what is bad. It ends when its content
 // changes, or when the proxy has been gone for a minute.
 //

@@ -64,8 +64,8 @@ func (s *set) keepFormer(e *entry, p *resource.Part) {
 // isMoving tells whether a part that left a resource may still be needed there: all that it was made of is still in the
 // resource, in other parts, and proxies may still have a part of another resource that names this one with other claims
 // than it has now. So the virtual hosts of a listener's former hostname are kept until the filter chain of the new one
-// is accepted: if that is refused the former one serves on. What is deleted is not kept, unless it is an entry of an
-// extension: those who name it are edited after it.
+// is accepted: if that is refused the former one serves on. A deleted part is not kept, unless it is an entry of an
+// extension: the resources that name it are edited after it.
 func (s *set) isMoving(e *entry, p *resource.Part) bool {
 	if s.spec(e.name.Type).Head != nil {
 		return s.isFormer(e.name)

@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Limits are what the proxies of one Gateway may have the server hold. What is 0 is as by default.
+// Limits bound what the server holds for the proxies of one Gateway. A limit of 0 is the default.
 type Limits struct {
 	Streams int // of all its proxies
 	Names   int // of resources of one type, to which one proxy subscribes, or which it has when it connects
@@ -34,7 +34,7 @@ func (l Limits) complete() Limits {
 	return Limits{Streams: cmp.Or(l.Streams, DefaultStreams), Names: cmp.Or(l.Names, DefaultNames)}
 }
 
-// admit tells whether a Gateway may have one more stream, of a node. The set's lock is held.
+// admit tells whether a Gateway may have one more stream of this node. The set's lock is held.
 func (l Limits) admit(s *set, id string) error {
 	ofNode := 0
 	for st := range s.streams {

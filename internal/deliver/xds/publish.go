@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// locked finds or makes a Gateway's set, and locks it. The server's lock is not held meanwhile: who waits for one
+// locked finds or makes a Gateway's set, and locks it. The server's lock is not held meanwhile, so waiting for one
 // Gateway holds up no other.
 func (s *Server) locked(gateway model.ObjectRef) *set {
 	for {
@@ -54,8 +54,8 @@ func (s *Server) leave(st *stream) {
 	s.forget(st.set)
 }
 
-// forget forgets a set that is empty, whose lock is held. The row goes before another set can be made, which has its
-// own.
+// forget forgets a set that is empty. The set's lock is held. The row goes before another set can be made, which has
+// its own.
 func (s *Server) forget(set *set) {
 	if !set.empty() {
 		return
@@ -67,7 +67,7 @@ func (s *Server) forget(set *set) {
 	s.mu.Unlock()
 }
 
-// turn gives a Gateway's set one turn's changes, all or none of which a proxy sees.
+// turn gives a Gateway's set the changes of one turn. A proxy sees all of them or none.
 func (s *Server) turn(gateway model.ObjectRef, updates []update, rev flow.Rev, at time.Time) {
 	set := s.locked(gateway)
 	defer set.mu.Unlock()

@@ -21,9 +21,9 @@ type suspect struct {
 	said     string   // of it then
 }
 
-// refuse takes a proxy's refusal of what it is offered. What it has, or else what others accepted, is offered to
-// proxies that have nothing; those that have something keep it. A proxy that refuses what is offered so keeps what it
-// has, and no more comes of it: it is asked again when the resource serves.
+// refuse takes a proxy's refusal of the offer. Proxies that have nothing are then offered what this proxy has, or else
+// what others accepted; proxies that have something keep it. If a proxy refuses that offer too, it keeps what it has,
+// and nothing else happens: it is asked again when the resource serves.
 func (st *stream) refuse(it *item, message string) {
 	s, e := st.set, it.entry
 	it.refused = e.offer

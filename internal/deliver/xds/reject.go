@@ -161,8 +161,8 @@ func (s *set) endStale() {
 	s.end(func(k resource.RefusalKey, _ *rejection) bool { return gone[k] != nil })
 }
 
-// end ends rejections, and those that are in one group with them: any of these may have been the bad one. What waited
-// for their substitutes is served.
+// end ends rejections, and those that are in one group with them: any of these may have been the bad one. Resources
+// that waited for their substitutes are served.
 func (s *set) end(is func(resource.RefusalKey, *rejection) bool) {
 	groups := map[int]bool{}
 	for k, r := range s.rejections {
@@ -215,12 +215,12 @@ func (s *set) retryUsers(n resource.Name) {
 	s.end(func(k resource.RefusalKey, _ *rejection) bool { return again[k] })
 }
 
-// absence is how long a proxy is away before it is gone. What it refused is then offered again: one that refuses it
-// then answers for it. A proxy that comes back is the same by its node's id and its version, and nothing is tried again
-// for it.
+// absence is how long a proxy is away before it is gone. Content that it refused is then offered again, and rejected
+// again if another proxy refuses it. A proxy that comes back is the same by its node's id and its version, and nothing
+// is tried again for it.
 const absence = time.Minute
 
-// disconnected ends the trial of a proxy whose stream ended. What it refused for good stays for a while: it may come
+// disconnected ends the trial of a proxy when its stream ended. Its final refusals stay for a while: the proxy may come
 // back.
 func (s *set) disconnected(st *stream) {
 	for e := range s.suspended {

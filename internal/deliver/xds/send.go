@@ -113,7 +113,7 @@ func (st *stream) send(t *resource.TypeSpec) {
 }
 
 // inTurn leaves out what has to wait for an answer. One response of a table is in flight, and one of all listeners:
-// Envoy refuses a listener whose address another one still has.
+// Envoy refuses a listener at an address that another one still has.
 func (st *stream) inTurn(t *resource.TypeSpec, due []*item) []*item {
 	inFlight := func(it *item) bool { return len(it.sent) > 0 }
 	if t.Removal != resource.WithAddition {
@@ -130,8 +130,8 @@ func (st *stream) inTurn(t *resource.TypeSpec, due []*item) []*item {
 	return due
 }
 
-// embeds tells whether something is in flight of which the proxy makes resources of a type: if it refuses that, it
-// refuses these, too, until it is sent again what it accepted.
+// embeds tells whether a resource is in flight that the proxy embeds in resources of a type: if it refuses the one, it
+// refuses the others, too, until it is sent again what it accepted.
 func (st *stream) embeds(t resource.Type) bool {
 	for _, r := range st.inflight {
 		if len(r.items) > 0 && slices.Contains(st.set.spec(r.typ).Embedded, t) {

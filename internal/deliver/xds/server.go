@@ -22,8 +22,8 @@ type Config struct {
 	Resources []*flow.Collection[resource.Key, resource.Resource]
 	Feedback  *resource.Feedback
 	Protocol  resource.Protocol // of the dialect
-	// Identify tells who opened a stream, by what came with it, before a word of it is read. Its error refuses the stream:
-	// for now if it is ErrUnknown.
+	// Identify finds out which client opened a stream, by its credentials, before the first request is read. Its error
+	// refuses the stream: for now if it is ErrUnknown.
 	Identify func(context.Context) (Claim, error)
 	Limits   Limits
 	Log      *slog.Logger

@@ -27,11 +27,11 @@ type set struct {
 	news    news
 
 	fragments   map[fragmentKey]int // how many parts of a resource hold a fragment
-	unconfirmed map[*entry]struct{} // whose offer is not acknowledged by all
-	apart       map[*entry]struct{} // whose offer is not what the graph says
+	unconfirmed map[*entry]struct{} // their offer is not acknowledged by all
+	apart       map[*entry]struct{} // their offer is not what the graph says
 	leaving     map[*entry]struct{} // which the graph has no more, and what proxies keep of others may name
 
-	suspended  map[*entry]struct{} // whose state is not serving
+	suspended  map[*entry]struct{} // their state is not serving
 	rejections map[resource.RefusalKey]*rejection
 	groups     int                          // number of the last group of rejections
 	stale      bool                         // the content of rejections left parts
@@ -230,7 +230,7 @@ func (s *set) offer(e *entry, v *version) {
 	}
 }
 
-// note adds a resource to those of which something is true, or takes it out.
+// note adds an entry to a set of entries, or takes it out.
 func note(those map[*entry]struct{}, e *entry, is bool) {
 	if is {
 		those[e] = struct{}{}

@@ -16,8 +16,8 @@ import (
 // ErrUnknown: who a proxy is can't be told now, and may be later.
 var ErrUnknown = errors.New("the proxy's identity can't be checked now")
 
-// A stranger comes again every few seconds, and what there is to say of it is the same: it is said once an hour. What
-// it calls itself is its own choice: so no more than a name's length of it is kept, and no more than so many strangers
+// A stranger comes again every few seconds, and the message about it is the same each time: it is logged once an hour.
+// A stranger chooses its own name: so no more than a name's length of it is kept, and no more than so many strangers
 // are named in an hour.
 const (
 	strangerSilence = time.Hour
@@ -45,8 +45,8 @@ func (s *strangers) news(what string, now time.Time) bool {
 	return true
 }
 
-// turnAway counts and logs a proxy that was not identified; of one that had not spoken the node is "". It is the
-// stream's end.
+// turnAway counts and logs a proxy that was not identified, and ends the stream. The node is "" if the proxy had not
+// spoken.
 func (s *Server) turnAway(ctx context.Context, node string, err error) error {
 	if errors.Is(err, ErrUnknown) {
 		s.metrics.unchecked.Inc()

@@ -56,7 +56,7 @@ type item struct {
 	alone   bool       // it travels alone: it shared a refused response in which no resource was named
 	at      time.Time  // when the oldest of what is in flight was sent
 	refused *version   // what the proxy refused; not sent again before the resource serves
-	unbound *version   // of which it could not bind the address; not sent again before its time
+	unbound *version   // its address could not be bound; not sent again before its time
 	tries   int        // how often, one after the other, it could not bind the address
 	again   time.Time  // when unbound is sent again
 }
@@ -97,7 +97,7 @@ func newStream(s *set, id, proxy string) *stream {
 	return st
 }
 
-// who is the proxy: one that is started again with another version is another one.
+// who identifies the proxy. After a restart with another version it is another proxy.
 func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Version: st.proxy} }
 
 func (st *stream) close() {
@@ -252,8 +252,8 @@ func (st *stream) foreign(req *discoveryv3.DeltaDiscoveryRequest) {
 
 // openAll answers the first request for clusters or listeners: it compares what the proxy brought along with the set.
 func (st *stream) openAll(t resource.Type, brought map[string]string) {
-	// A type of which the proxy has nothing is answered, even if by nothing; and each stream has at least one response,
-	// since else Envoy waits longer and longer before it connects again.
+	// If the proxy has nothing of a type, the type is answered, even if by nothing; and each stream has at least one
+	// response, since else Envoy waits longer and longer before it connects again.
 	st.subs[t].unanswered = len(brought) == 0 || st.nonce == 0
 	for name, e := range st.set.entries[t] {
 		v, has := brought[name]

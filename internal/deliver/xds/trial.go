@@ -35,7 +35,7 @@ type trial struct {
 	in        resource.Type         // what is sent: Routes or Listener (TypeSpec.TriedIn)
 	sent      bool                  // its listener was sent, and has to be removed
 	resources []*entry              // that are tried here
-	suspects  map[*entry][]*suspect // of each resource; nil until it begins. What serves at many places is one suspect
+	suspects  map[*entry][]*suspect // by resource; nil until it begins. A fragment at many places is one suspect
 	next      [][]*suspect          // groups to be sent
 	open      int                   // groups without an answer
 	tried     int                   // suspects
@@ -77,8 +77,8 @@ func (s *set) withdraw(e *entry) {
 	}
 }
 
-// begin makes the groups when the proxy is ready for them, of the newest content of all that it refused by then and
-// that is tried in the same way.
+// begin makes the groups when the proxy is ready for them. They have the newest content of everything that it refused
+// by then and that is tried in the same way.
 func (s *set) begin() {
 	t := s.trial
 	t.suspects, t.rounds = map[*entry][]*suspect{}, 1

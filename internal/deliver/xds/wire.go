@@ -110,7 +110,7 @@ func beforeContent(b []byte, name, version, url string, size int) []byte {
 	return appendLength(b, anyValue, size)
 }
 
-// appendLength begins a field whose bytes follow.
+// appendLength begins a field; its bytes follow.
 func appendLength(b []byte, field protowire.Number, n int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(n))
 }

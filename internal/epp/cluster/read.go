@@ -94,7 +94,8 @@ func names(o *unstructured.Unstructured, pool string) bool {
 	return is && named.Name == pool
 }
 
-// rewritesOf are those that name the pool. What another release of the kind states in another shape does not count.
+// rewritesOf are those that name the pool. Fields that another release of the kind states in another shape do not
+// count.
 func rewritesOf(pool string, objects []*unstructured.Unstructured) rewrite.Rewrites {
 	var list []rewrite.Object
 	for _, o := range objects {

@@ -19,7 +19,7 @@ type Trust string
 
 // The kinds of trust.
 const (
-	Any   Trust = "any"   // the published behaviour: who sends a header gets the priority
+	Any   Trust = "any"   // the published behaviour: a request with a header gets the priority
 	Lower Trust = "lower" // a request can make itself less important, never more
 	None  Trust = "none"  // headers do not count
 )

@@ -15,8 +15,8 @@ const (
 
 // Hasher cuts prompts into blocks.
 type Hasher struct {
-	// Seed is a random number of this process. Without it, a client could make prompts whose blocks have the hashes of
-	// others' prompts.
+	// Seed is a random number of this process. Without it, a client could make prompts with the block hashes of others'
+	// prompts.
 	Seed      uint64
 	BlockSize int // bytes
 	// Even is after how many blocks they are twice as long, and after as many again, four times; 0: all are equal. So a
@@ -25,8 +25,7 @@ type Hasher struct {
 	Even int
 }
 
-// Blocks hashes the whole blocks of a prompt. What a model has in its cache is of no use to another, so the model
-// counts, too.
+// Blocks hashes the whole blocks of a prompt. A model can't use the cache of another model, so the model counts, too.
 func (h Hasher) Blocks(model string, text []byte) []uint64 {
 	n := h.count(len(text))
 	if n == 0 {

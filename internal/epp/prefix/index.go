@@ -20,8 +20,8 @@ func NewIndex(capacity int) *Index {
 
 // Match says for each server how many blocks of a prompt it knows, from the first one on.
 //
-// Whoever knows a block knows those before it, as they are used after it and so leave later (see Add). Therefore a few
-// looks find the end of what is known.
+// A server that knows a block knows the blocks before it, as they are used after it and so leave later (see Add).
+// Therefore a few looks find the end of what is known.
 func (x *Index) Match(blocks []uint64, servers []string) []int {
 	matched := make([]int, len(servers))
 	if len(blocks) == 0 {
@@ -80,7 +80,7 @@ func (x *Index) Keep(keep func(server string) bool) {
 	}
 }
 
-// Len is how many blocks are known, of all servers.
+// Len is the number of blocks known, summed over all servers.
 func (x *Index) Len() (blocks int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

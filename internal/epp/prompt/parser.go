@@ -102,8 +102,8 @@ func (p *parser) content(to *text) error {
 	return p.list(func() error { return p.part(to) })
 }
 
-// part reads a part of a content: a text, or an image or another file, by its URL or as it is. What is said of caching
-// does not count: clients say it of the last part only, which is another one in each turn of a conversation.
+// part reads a part of a content: a text, or an image or another file, by its URL or as it is. Cache markers do not
+// count: clients set them at the last part only, which is another one in each turn of a conversation.
 func (p *parser) part(to *text) error {
 	if p.d.PeekKind() != '{' {
 		return p.value(to)

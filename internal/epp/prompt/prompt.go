@@ -8,7 +8,7 @@ import (
 // Kind is what a request asks for.
 type Kind int
 
-// The kinds of requests whose bodies are read. Other is everything else: it is balanced by load alone.
+// The kinds of requests that have their bodies read. Other is everything else: it is balanced by load alone.
 const (
 	Other      Kind = iota
 	Chat            // OpenAI's chat completions
@@ -48,8 +48,8 @@ type Request struct {
 	model span // where the model stands in the body; zero: it does not
 }
 
-// KindOf is the kind of a request by its path, such as /v1/chat/completions. What is in front of the API's own path
-// does not count, as gateways may add a prefix.
+// KindOf is the kind of a request by its path, such as /v1/chat/completions. A prefix of the API's own path does not
+// count, as gateways may add one.
 func KindOf(path string) Kind {
 	path, _, _ = strings.Cut(path, "?")
 	path = strings.TrimSuffix(path, "/")
@@ -68,8 +68,8 @@ func KindOf(path string) Kind {
 	return Other
 }
 
-// Parse reads a body, or the beginning of one. Of the text, max bytes are kept. Tools come first in the text, as chat
-// templates have it, and what is said for the whole conversation; then follow the messages in their order.
+// Parse reads a body, or the beginning of one. It keeps max bytes of the text. Tools and instructions for the whole
+// conversation come first in the text, as in chat templates; then the messages follow in their order.
 func Parse(path string, body []byte, max int) Request {
 	r := Request{Kind: KindOf(path)}
 	if r.Kind == Other {

@@ -11,7 +11,7 @@ const (
 	// The separators of ASCII keep "a","bc" and "ab","c" apart; nobody types them.
 	recordSeparator = 0x1e
 	unitSeparator   = 0x1f
-	// longBlob is the longest blob, in bytes, that counts as it is. Of a longer one, the hash counts: an image would
+	// longBlob is the longest blob, in bytes, that counts as it is. A longer one counts by its hash: an image would
 	// otherwise fill the part of the text that is looked at.
 	longBlob = 256
 )

@@ -40,7 +40,7 @@ type Choice struct {
 	Total int    // of the weights of the rule's targets
 }
 
-// Of is the model for a request that asks for one; "": it names none. found is false if no rule is for it.
+// Of chooses the model of a request; model is the one that it asks for ("": none). found is false if no rule is for it.
 func (l Rewrites) Of(model string, random *rand.Rand) (c Choice, found bool) {
 	rule, by, found := l.rule(func(r Rule) bool { return model != "" && slices.Contains(r.Models, model) })
 	if !found {
@@ -98,7 +98,7 @@ type Object struct {
 	Spec    v1alpha2.InferenceModelRewriteSpec
 }
 
-// young is 1 for an object whose age is not known, else 0.
+// young is 1 for an object of unknown age, else 0.
 func young(o Object) int {
 	if o.Created.IsZero() {
 		return 1
@@ -106,8 +106,8 @@ func young(o Object) int {
 	return 0
 }
 
-// From reads the objects of a pool. Older ones have precedence, then those whose names come first. A rule without
-// targets does not count.
+// From reads the objects of a pool. Older ones have precedence, then the first ones by name. A rule without targets
+// does not count.
 func From(objects []Object) (list Rewrites) {
 	objects = slices.SortedFunc(slices.Values(objects), func(a, b Object) int {
 		return cmp.Or(young(a)-young(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))

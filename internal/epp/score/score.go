@@ -45,8 +45,9 @@ type Config struct {
 	Weights    map[string]float64 // by name; a score that is not named weighs nothing
 	MaxWaiting int                // a server with a longer queue is overloaded
 	MaxKVCache float64            // a server that uses a larger part of its KV cache is overloaded
-	// MaxInFlight: a server is overloaded, too, that has more requests of this picker than twice the mean and this many.
-	// That counts at once, before a server tells of its queue, and it is all that there is if a server tells nothing.
+	// MaxInFlight: a server is overloaded, too, that has more requests of this picker than twice the mean and this
+	// many. This bound holds at once, before a server tells of its queue, and it is the only one if a server tells
+	// nothing.
 	MaxInFlight int
 }
 

@@ -30,7 +30,7 @@ func (c Config) score(req Request, servers []Ranked) {
 	}
 }
 
-// scorers are those that apply: that weigh something, and of which something is known.
+// scorers are the scorers that apply: they have a weight, and the servers tell what they need.
 func (c Config) scorers(req Request, servers []Ranked) []scorer {
 	waiting := spanOf(servers, c.MaxWaiting, func(s *Ranked) (int, bool) { return s.State.Waiting, s.State.Known })
 	flying := spanOf(servers, c.MaxInFlight, func(s *Ranked) (int, bool) { return s.InFlight, true })

@@ -63,7 +63,7 @@ func (s *Scraper) fetch(c *http.Client) func(ctx context.Context, endpoint strin
 }
 
 // refused says why an answer has no metrics. A server that answers serves, unless it says that it can't: it may have no
-// metrics, or none for those who ask.
+// metrics, or none for this client.
 func (s *Scraper) refused(answer *http.Response) error {
 	why := fmt.Sprintf("GET %s: %s", answer.Request.URL, answer.Status)
 	switch status := answer.StatusCode; {

@@ -93,7 +93,7 @@ func New(cfg Config) (*Scraper, error) {
 	return s, nil
 }
 
-// Follow replaces the list of servers. What is known of those that stay, stays.
+// Follow replaces the list of servers. The state of servers that stay is kept.
 func (s *Scraper) Follow(endpoints []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

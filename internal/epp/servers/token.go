@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// token is what servers get that want to know who asks.
+// token is the bearer token for servers that authenticate requests for metrics.
 type token struct {
 	file string // "": none
 

@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/dataplane/envoy"
 )
 
-// maxFiles is how many files a proxy may follow. Envoy takes an inotify instance for each, of which a user has 128 by
-// default on Linux, and aborts when there is none left.
+// maxFiles is how many files a proxy may follow. Envoy takes an inotify instance for each, and aborts when there is
+// none left; on Linux a user has 128 by default.
 const maxFiles = 100
 
 // Dialect is the data plane "EnvoyConfigMap". Its resources are those of "Envoy".

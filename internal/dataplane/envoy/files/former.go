@@ -12,7 +12,7 @@ import (
 )
 
 // withFormer are extensions as they are wanted and, besides, with the entries that only the written ones have: route
-// tables name them until they are switched. What somebody else wrote has none.
+// tables name them until they are switched. A text that somebody else wrote has no entries.
 func withFormer(written, wanted texts) texts {
 	all := texts{}
 	for name, text := range wanted {

@@ -27,7 +27,7 @@ var prefixes = map[resource.Type]string{
 var members = resource.Name{Type: resource.Endpoints, Name: envoy.LocalCluster}
 
 // fileOf is the file of a resource that has one of its own. An underscore stands for a slash: names of objects have
-// none, so no two resources have one file. What would be too long ends with a hash.
+// none, so no two resources have one file. A name that would be too long is cut and ends with a hash.
 func fileOf(n resource.Name) string {
 	const end = ".json"
 	name := prefixes[n.Type] + "_" + strings.ReplaceAll(n.Name, "/", "_")

@@ -35,9 +35,9 @@ func packed(m proto.Message) plan.Packed {
 	return plan.Packed{Type: a.GetTypeUrl(), Value: a.GetValue()}
 }
 
-// Join is what counts of settings of several levels, from far to near: the nearest of each slot and name. One without a
-// name that is off counts in place of all of its slot. What lasts comes first: headers that only a feature may set are
-// taken off before any feature sets or reads one.
+// Join merges the settings of several levels, from far to near: the nearest of each slot and name wins. A setting that
+// is off and has no name replaces all of its slot. Lasting settings come first: headers that only a feature may set are
+// removed before any feature sets or reads one.
 func Join(levels ...[]plan.Setting) []plan.Setting {
 	var joined []plan.Setting
 	for _, level := range levels {

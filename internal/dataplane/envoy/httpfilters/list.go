@@ -48,12 +48,12 @@ const (
 	GRPC        = "grpc"         // grpc_web, grpc_json_transcoder: protocols
 	Custom3     = "custom-3"     // others' filters, of what the backend will see
 	Session     = "session"      // stateful_session, dynamic_forward_proxy: needs the final route and host
-	AI          = "ai"           // lua: what answers of models took, of the answer as the backend sent it
+	AI          = "ai"           // lua: reads the tokens that a model used from the answer as the backend sent it
 	Picker      = "picker"       // ext_proc of an inference pool: the last to change where a request goes
 )
 
-// The slots of limits that each proxy has whole. They stand behind those of which each proxy of a Gateway has its
-// share: whether one is shared is said once for a filter.
+// The slots of limits that each proxy has whole. They stand behind the limits that the proxies of a Gateway share: a
+// filter states only once whether its limits are shared.
 const (
 	EarlyProxy = LimitsEarly + "-proxy"
 	LateProxy  = LimitsLate + "-proxy"
@@ -171,7 +171,7 @@ func Names() []string {
 	return names
 }
 
-// Shared are the names of the slots whose configuration is a resource of its own.
+// Shared are the names of the slots that have their configuration in a resource of its own.
 func Shared() (names []string) {
 	for _, s := range list {
 		if s.shared {
@@ -188,8 +188,8 @@ func SharedConfig(name string) *anypb.Any { return pack(find(name).filter) }
 const sharedWait = 2 * time.Second
 
 // Filters are the HTTP filters of a connection manager, but for the router. Each is disabled until a level states
-// something for it. source is where the configuration of the shared ones comes from. What whole tells of slots is their
-// configuration: a setting without one turns it on.
+// something for it. source is where the configuration of the shared ones comes from. A setting in whole is the
+// configuration of its slot; one without configuration turns the slot on.
 func Filters(source *corev3.ConfigSource, whole ...plan.Setting) []*hcmv3.HttpFilter {
 	source = proto.CloneOf(source)
 	source.InitialFetchTimeout = durationpb.New(sharedWait)

@@ -51,7 +51,7 @@ func (s *simulation) edge(m *hcmv3.HttpConnectionManager) {
 }
 
 // pass notes what has to be so for the request to get further. Behind a load balancer a connection's address is the
-// load balancer's: who uses addresses there is told.
+// load balancer's, so a verdict by address says so.
 func (s *simulation) pass(v request.Verdict) {
 	if v.ByAddress && s.ofPeer {
 		const whose = ", by the connection's address: no ClientPolicy of the listener finds another"
@@ -82,8 +82,8 @@ func appendForwarded(h http.Header) {
 	join(h)
 }
 
-// detect finds the client's address by extensions. What they find is not told to backends. It tells whether the request
-// goes on.
+// detect finds the client's address by extensions. Backends are not told the address that they find. It tells whether
+// the request goes on.
 func (s *simulation) detect(m *hcmv3.HttpConnectionManager) bool {
 	for _, extension := range m.GetOriginalIpDetectionExtensions() {
 		xff, custom := new(xffv3.XffConfig), new(customv3.CustomHeaderConfig)

@@ -47,7 +47,7 @@ const pagesKind = "CustomResponse"
 
 var inert = map[string]bool{corsKind: true, chainKind: true, "HeaderMutationPerRoute": true, "StatefulSession": true}
 
-// chain notes the HTTP filters of a connection manager. What does something for every request is named: it is not
+// chain notes the HTTP filters of a connection manager. A filter that does something for every request is named as not
 // simulated. It tells whether the request goes on.
 func (s *simulation) chain(m *hcmv3.HttpConnectionManager) bool {
 	for _, f := range m.GetHttpFilters() {

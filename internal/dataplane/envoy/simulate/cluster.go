@@ -118,8 +118,8 @@ func (s *simulation) upstream(cluster string, sent *request.Request) {
 // httpOptions is where a cluster has its HTTP filters.
 const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-// retries tells whether a cluster takes retries. What limits let through depends on what is under way; a limit of 0, on
-// nothing.
+// retries tells whether a cluster takes retries. A limit lets requests through depending on how many are under way; a
+// limit of 0 lets none through.
 func retries(c *clusterv3.Cluster) bool {
 	limits := defaultLimits(c)
 	return limits.GetMaxRetries() == nil || limits.GetMaxRetries().GetValue() > 0 || limits.GetRetryBudget() != nil
@@ -135,7 +135,7 @@ func defaultLimits(c *clusterv3.Cluster) *clusterv3.CircuitBreakers_Thresholds {
 	return nil
 }
 
-// healthy are the endpoints that can get requests, of the best priority that has one.
+// healthy are the endpoints that can get requests: those in the best priority that has one.
 func (s *simulation) healthy(a *endpointv3.ClusterLoadAssignment) []string {
 	byPriority := map[uint32][]string{}
 	unhealthy := 0

@@ -37,7 +37,7 @@ func New() *Config {
 	}
 }
 
-// Add adds a resource, or replaces it. b is the resource's message. Of an Extension only the name counts.
+// Add adds a resource, or replaces it. b is the resource's message. Only the name of an Extension counts.
 func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 	switch t {
 	case resource.Listener:

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// cors runs the CORS filter: it answers preflight requests, and says of other answers who may read them. It does so for
-// requests that a backend gets alone. It is false if settings are not simulated.
+// cors runs the CORS filter: it answers preflight requests, and says in other answers which origins may read them. It
+// does so for requests that a backend gets alone. It is false if settings are not simulated.
 func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bool {
 	p := new(corsv3.CorsPolicy)
 	if err := settings.UnmarshalTo(p); err != nil {
@@ -46,7 +46,7 @@ func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bo
 	return true
 }
 
-// allows tells whether an origin is one of those that may read answers. Who allows "*" allows all.
+// allows tells whether an origin is one of those that may read answers. A policy that allows "*" allows all.
 func (s *simulation) allows(p *corsv3.CorsPolicy, origin string) bool {
 	for _, m := range p.GetAllowOriginStringMatch() {
 		for _, value := range []string{"*", origin} {

@@ -97,7 +97,7 @@ func keepTrailers(h http.Header, same func(a, b string) bool) {
 	}
 }
 
-// plainURL are URLs as they stand in a Referer, which Envoy leaves there. Of others it depends.
+// plainURL matches URLs that Envoy always leaves in a Referer. Whether it leaves others there depends on the URL.
 var plainURL = regexp.MustCompile(`^(?i:https?)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,4})?(/[!"$-~]*)?$`)
 
 // upgrade tells whether a request goes on that may ask for another protocol.

@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// listener finds who has the address; one for all addresses comes last.
+// listener finds the listener that has the address; one for all addresses comes last.
 func (s *simulation) listener() *listenerv3.Listener {
 	var found *listenerv3.Listener
 	for _, name := range slices.Sorted(maps.Keys(s.config.listeners)) {

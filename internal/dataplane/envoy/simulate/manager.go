@@ -34,7 +34,7 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 		"common_http_protocol_options", "http_protocol_options", "http2_protocol_options", "server_name",
 		"server_header_transformation",
 		"scheme_header_transformation", // the backend's own, which is not told here
-		"local_reply_config",           // whose is an agent's, which a filter has to read that is not simulated
+		"local_reply_config",           // needs to know if an agent asks: that filter is not simulated
 		"stream_idle_timeout", "request_timeout", "request_headers_timeout", "drain_timeout", "delayed_close_timeout",
 		"access_log",
 		"access_log_options", "max_request_headers_kb", "generate_request_id", "preserve_external_request_id",

@@ -119,7 +119,7 @@ func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
 	case !found && len(s.sent.Values(h.GetName())) > 0:
 		return fmt.Sprintf("header %s is taken off by the proxy, want %s", name, want)
 	case !found:
-		// What is absent matches nothing; nor does its opposite.
+		// An absent header matches nothing, and does not match the inverse either.
 		return fmt.Sprintf("header %s is absent, want %s", name, want)
 	}
 	if holds != h.GetInvertMatch() {

@@ -75,7 +75,7 @@ func (s *simulation) signed() (list []request.Edit) {
 	return list
 }
 
-// joined are the headers of which Envoy makes one if they come twice: "a" and "b" are "a,b". Others stay two.
+// joined are the headers that Envoy makes into one if they come twice: "a" and "b" are "a,b". Others stay two.
 var joined = strings.Fields(`accept accept-encoding access-control-request-headers
 	access-control-request-method authorization cache-control cdn-loop connection content-encoding content-type expect
 	grpc-accept-encoding grpc-timeout if-match

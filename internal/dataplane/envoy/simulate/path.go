@@ -123,8 +123,7 @@ var slashes = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", `\`, "%5c", `\`
 
 func unescapeSlashes(path string) string { return slashes.Replace(path) }
 
-// mergeSlashes makes one slash of several. Of a path of nothing else two are left, as Envoy keeps the first and the
-// last.
+// mergeSlashes makes one slash of several. A path of slashes only keeps two, as Envoy keeps the first and the last.
 func mergeSlashes(path string) string {
 	if strings.Trim(path, "/") == "" && len(path) > 1 {
 		return "//"

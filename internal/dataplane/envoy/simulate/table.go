@@ -120,7 +120,7 @@ func cutPort(host string) string {
 	return host[:colon]
 }
 
-// fields calls each with every length-delimited field of a message. Of others it gets the whole field only.
+// fields calls each with every field of a message: value is that of a length-delimited field, and nil for others.
 func fields(b []byte, each func(number protowire.Number, whole, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, tag := protowire.ConsumeTag(b)

@@ -20,9 +20,9 @@ const patientRetries = 6
 // advice is what mends missing permissions.
 const advice = "; apply deploy/install.yaml of this version"
 
-// problem says why a picker does not run; "": it does, or begins to. What the cluster refuses is for a user or an
-// operator to mend, and so is a Deployment that gets no pods. Other errors are retried, and logged. retries is how
-// often it was tried before.
+// problem says why a picker does not run; "": it does, or begins to. A user or an operator has to mend what the cluster
+// refuses, and a Deployment that gets no pods. Other errors are retried, and logged. retries is how often it was tried
+// before.
 func problem(deployed *unstructured.Unstructured, failed []error, retries int) string {
 	for _, err := range failed {
 		refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)

@@ -69,8 +69,8 @@ func (r *Runner) reconcile(ctx context.Context, pool model.ObjectRef) (again tim
 	return again, errors.Join(failed...)
 }
 
-// planned is the plan for a pool, and what is remembered of it. Of another plan, such as for another pool of the same
-// name, nothing was applied.
+// planned is the plan for a pool, and what is remembered of it. The record is empty if the plan is another one, such as
+// that of another pool of the same name: nothing was applied for it.
 func (r *Runner) planned(pool model.ObjectRef) (p plan.Picker, known record, planned bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

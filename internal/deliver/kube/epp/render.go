@@ -152,8 +152,8 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
-		// Proxies need not ask a pod any more before it stops to answer: with FullDuplex, requests whose bodies they try to
-		// hand over would be lost until a health check fails.
+		// Proxies need not ask a pod any more before it stops to answer: with FullDuplex, requests would be lost until
+		// a health check fails, since proxies hand their bodies over at once.
 		WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
 			WithSleep(corev1ac.SleepAction().WithSeconds(leaveTime)))).
 		WithReadinessProbe(probe("/healthz", 2, 2, 3)).

@@ -127,8 +127,8 @@ func (r *Runner) find(k kind, name types.NamespacedName) *unstructured.Unstructu
 	return object
 }
 
-// fingerprint changes if the desired state of an object changes. Of a kind with generations it does not change if only
-// the status is written; "": the object is not there, or is being deleted.
+// fingerprint changes if the desired state of an object changes. If the kind has generations it does not change when
+// only the status is written. "": the object is not there, or is being deleted.
 func fingerprint(o *unstructured.Unstructured) string {
 	switch {
 	case o == nil || o.GetDeletionTimestamp() != nil:

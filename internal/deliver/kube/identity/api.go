@@ -19,8 +19,8 @@ const (
 	bundlesResource  = "clustertrustbundles"
 )
 
-// versions are those of the two kinds, the preferred one first. What v1 has is in v1beta1 as well, with the same names,
-// so the types of v1beta1 are used for both.
+// versions are those of the two kinds, the preferred one first. All fields of v1 are in v1beta1 as well, with the same
+// names, so the types of v1beta1 are used for both.
 var versions = []schema.GroupVersion{
 	{Group: certificatesv1beta1.GroupName, Version: "v1"}, {Group: certificatesv1beta1.GroupName, Version: "v1beta1"},
 }

@@ -76,7 +76,8 @@ func mismatch(r *certificatesv1beta1.PodCertificateRequestSpec, pod *corev1.Pod)
 	return ""
 }
 
-// publicKey is what a request is for. The API server has verified that who asks has the private key.
+// publicKey is the key that a request wants a certificate for. The API server has verified that the requester has the
+// private key.
 func publicKey(r *certificatesv1beta1.PodCertificateRequestSpec) (any, error) {
 	if len(r.StubPKCS10Request) == 0 {
 		return x509.ParsePKIXPublicKey(r.PKIXPublicKey) // Kubernetes 1.35

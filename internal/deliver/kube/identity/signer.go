@@ -52,7 +52,7 @@ func New(cfg Config) (*Signer, error) {
 	return &Signer{cfg: cfg, api: api, metrics: m}, nil
 }
 
-// Run answers and publishes until ctx ends. What the API server does not serve is looked for again.
+// Run answers and publishes until ctx ends. A resource that the API server does not serve is looked for again later.
 func (s *Signer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -155,7 +155,8 @@ func (s *Signer) next(ctx context.Context, client rest.Interface, store cache.St
 	return err
 }
 
-// settle gives a request its answer. That it is gone, or has changed, is no error: its next version is looked at.
+// settle gives a request its answer. It is no error if the request is gone or has changed: its next version is looked
+// at.
 func (s *Signer) settle(
 	ctx context.Context, client rest.Interface, r *certificatesv1beta1.PodCertificateRequest,
 ) error {

@@ -109,7 +109,7 @@ func (d *Deployer) remember(
 	d.metrics.applies.WithLabelValues(k.String(), result).Inc()
 	m.text, m.print, m.version, m.why = sum, print, version, ""
 	m.refused, m.refusedAt = digest{}, time.Time{}
-	// What the watch reported in the meantime may be this change, or another one.
+	// A change that the watch reported in the meantime may be this one, or another one.
 	m.dirty = m.events != before.events && m.seen != print
 	return what
 }

@@ -23,12 +23,12 @@ type Config struct {
 	Graph   *flow.Graph
 	Classes *flow.Collection[model.ObjectRef, plan.Class]
 	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]
-	// Selections are the XBackends whose pods Cardea has to find.
+	// Selections are the XBackends for which Cardea has to find the pods.
 	Selections *flow.Collection[model.ObjectRef, plan.Selection]
 	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
 	Pod        func(model.DataPlane) dataplane.Pod        // how a data plane's proxies are started
-	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
-	// text is waited for.
+	// Bundle returns the certificates that proxies trust for xDS, as PEM, and a channel that is closed when they
+	// change. While the text is empty, the Deployer waits.
 	Bundle func() ([]byte, <-chan struct{})
 	// Key is random, stays the same, and nobody else knows it; there is one when there is a bundle.
 	Key func() []byte
@@ -78,8 +78,8 @@ func DefaultResources() corev1.ResourceRequirements {
 	}
 }
 
-// Event is something that happened to the objects of a Gateway or an XBackend, for Kubernetes Events. What the
-// object's conditions say is no Event.
+// Event is something that happened to the objects of a Gateway or an XBackend, for Kubernetes Events. It is no Event if
+// the object's conditions say it already.
 type Event struct {
 	Object          model.ObjectRef
 	UID             string // of the object

@@ -146,7 +146,7 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 	}
 }
 
-// follow brings a map up to date, and returns the keys whose values changed.
+// follow brings a map up to date, and returns the keys with changed values.
 func follow[V any](
 	changes iter.Seq[flow.Change[model.ObjectRef, V]], into map[model.ObjectRef]V,
 ) (changed []model.ObjectRef) {

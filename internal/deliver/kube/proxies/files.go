@@ -45,7 +45,7 @@ func (f Files) planned(gateway model.ObjectRef) (p plan.Proxy, found bool) {
 }
 
 // Read reads both objects. If one of them is missing, nothing is written. An object that is not Cardea's is an error.
-// What others took from an object's labels, annotations or owners is put back.
+// Labels, annotations and owners that others removed from an object are put back.
 func (f Files) Read(ctx context.Context, gateway model.ObjectRef) (set dataplane.FileSet, at time.Time, err error) {
 	p, found := f.planned(gateway)
 	if !found {
@@ -84,7 +84,7 @@ func (f Files) Read(ctx context.Context, gateway model.ObjectRef) (set dataplane
 	return set, at, nil
 }
 
-// writtenAt is when an object was written, by its annotation. Who changed that can't put off what follows for ever.
+// writtenAt is when an object was written, by its annotation. A changed annotation can't put off later writes for ever.
 func writtenAt(object metav1.Object, now time.Time) time.Time {
 	written, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[writtenAtAnnotation])
 	switch {

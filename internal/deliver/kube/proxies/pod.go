@@ -61,8 +61,8 @@ func (r *renderer) start() dataplane.PodStart {
 	}
 }
 
-// drainPath is a secret, since everybody can reach a pod's probe port: only those can know it who may read the
-// Gateway's pods, or what they start with. It stays the same as long as the key does.
+// drainPath is a secret, since everybody can reach a pod's probe port: only somebody who may read the Gateway's pods,
+// or what they start with, can know it. It stays the same as long as the key does.
 func (r *renderer) drainPath() string {
 	mac := hmac.New(sha256.New, r.settings.key)
 	mac.Write([]byte("drain " + r.ref.NamespacedName() + " " + r.proxy.UID))

@@ -90,7 +90,7 @@ func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, 
 
 // outcome is the result of bringing objects up to date.
 type outcome struct {
-	changed  []string // kinds whose objects differ from before
+	changed  []string // kinds of the objects that differ from before
 	wrong    []string // mistakes that the user has to correct
 	denied   []string // what the cluster does not allow
 	conflict string   // the object that is in the way; "" if there is none

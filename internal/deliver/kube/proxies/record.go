@@ -23,7 +23,7 @@ type record struct {
 	notes   []note       // of the front
 	// accepted is the plan at the time when the Gateway was accepted last; nil if it never was.
 	accepted *plan.Proxy
-	// good is the plan whose DataPlanes were applied last as a whole; nil if not known.
+	// good is the plan with the DataPlanes that were applied last as a whole; nil if not known.
 	good    *plan.Proxy
 	objects [kindsEnd]made
 	// service is the name of the Service of an XBackend; "" if not known.
@@ -47,7 +47,7 @@ type made struct {
 	seen        string // of the object as the watch showed it last; "" if it is deleted or being deleted
 	events      uint64 // number of the watch's events about it
 	dirty       bool   // another client changed it
-	// Of an object with files: it is being written, and versions that were read or written.
+	// For an object with files: whether it is being written, and the versions that were read or written.
 	writing bool
 	own     []string
 	// The number of repairs shortly one after the other, and the time of the last one.
@@ -142,7 +142,7 @@ func (d *Deployer) madeFor(o metav1.Object) (model.ObjectRef, bool) {
 	return gatewayOf(o)
 }
 
-// planned is the plan for a Gateway. A Gateway with another UID is another object, of which nothing is known.
+// planned is the plan for a Gateway. A Gateway with another UID is another object, and nothing is known about it.
 func (d *Deployer) planned(ref model.ObjectRef) (plan.Proxy, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

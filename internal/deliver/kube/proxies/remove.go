@@ -87,7 +87,7 @@ type own struct {
 	metav1.Object
 }
 
-// ownOf lists the objects whose metadata says that they belong to a Gateway, in the order of deletion.
+// ownOf lists the objects that belong to a Gateway by their metadata, in the order of deletion.
 func (d *Deployer) ownOf(ref model.ObjectRef) (list []own) {
 	for _, k := range removal {
 		for _, o := range d.informers[k].GetStore().List() {

@@ -52,7 +52,7 @@ func (k kind) isFiles() bool { return k == fileSecret || k == fileMap }
 type objects struct {
 	texts   map[kind][]byte
 	invalid map[kind]error
-	// digests are for kinds whose text has a generated name, which must not be part of the digest.
+	// digests are for kinds with a generated name in the text, which must not be part of the digest.
 	digests map[kind]digest
 }
 
@@ -73,8 +73,8 @@ type renderer struct {
 	parameters parameters
 }
 
-// render makes the objects of a Gateway: of one that is not accepted, those that say who its proxies are and whom they
-// trust. It is pure. The error is a bug, or the dialect's.
+// render makes the objects of a Gateway. A Gateway that is not accepted gets only those for the identity and the trust
+// of its proxies. It is pure. The error is a bug, or the dialect's.
 func render(ref model.ObjectRef, p plan.Proxy, s Settings, pod dataplane.Pod, bundle []byte) (objects, error) {
 	r := renderer{ref, p, s, pod, mergeParameters(p.Parameters)}
 	o := objects{texts: map[kind][]byte{}, invalid: map[kind]error{}}

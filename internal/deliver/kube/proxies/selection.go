@@ -28,7 +28,7 @@ import (
 type finder struct {
 	kind    model.Kind
 	version string // of the kind's API, without the group
-	label   string // of slices: whose endpoints they have
+	label   string // the label of EndpointSlices that names the backend
 	app     string // value of nameLabel in the Services
 	prefix  string // of their names
 }
@@ -47,7 +47,7 @@ func finderOf(k model.Kind) (finder, bool) {
 	return finders[i], true
 }
 
-// mustFind is that of a kind for whose objects pods are found.
+// mustFind returns the finder of a kind that has one.
 func mustFind(k model.Kind) finder {
 	s, found := finderOf(k)
 	if !found {
@@ -103,7 +103,7 @@ func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) 
 	return o.again, errors.Join(o.failed...)
 }
 
-// selection is the plan for a backend. A backend with another UID is another object, of which nothing is known.
+// selection is the plan for a backend. A backend with another UID is another object, and nothing is known about it.
 func (d *Deployer) selection(ref model.ObjectRef) (plan.Selection, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -264,7 +264,7 @@ func wrote(o metav1.Object) bool {
 		func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
 }
 
-// byBackend is an index of the Services that find pods by the backends whose endpoints these are.
+// byBackend indexes the Services that find pods by the backends that the pods belong to.
 const byBackend = "backend"
 
 func backendIndex(ref model.ObjectRef) string {

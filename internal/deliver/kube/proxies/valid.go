@@ -94,7 +94,7 @@ func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (obj
 }
 
 // dryRun records what is wrong with the objects that DataPlanes set: what can't be rendered, and what the API server
-// would refuse. What it has refused is not asked again soon, unless the object has changed.
+// would refuse. A text that it has refused is not sent again soon, unless the object has changed.
 func (d *Deployer) dryRun(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) error {
 	for _, k := range []kind{deployment, service} {
 		if problem := want.invalid[k]; problem != nil {

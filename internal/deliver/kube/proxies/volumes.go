@@ -21,8 +21,8 @@ type volume struct {
 	mount  *corev1ac.VolumeMountApplyConfiguration
 }
 
-// volumes are those of a pod. A pod whose proxy reads files needs no token. It starts when its files are there: until
-// then the kubelet waits.
+// volumes are those of a pod. A pod with a proxy that reads files needs no token. The pod starts when its files are
+// there: until then the kubelet waits.
 func (r *renderer) volumes() []volume {
 	at := func(name, dir string, writable bool, source *corev1ac.VolumeApplyConfiguration) volume {
 		mount := corev1ac.VolumeMount().WithName(name).WithMountPath(dir)

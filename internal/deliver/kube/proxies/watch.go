@@ -82,7 +82,7 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 	return nil
 }
 
-// trim drops what nobody reads. Of managed fields it keeps the managers, and whether Cardea owns the number of
+// trim drops what nobody reads. From the managed fields it keeps the managers, and whether Cardea owns the number of
 // replicas.
 func trim(o any) (any, error) {
 	if object, ok := o.(metav1.Object); ok {

@@ -45,7 +45,7 @@ type Queue[K Key] struct {
 	keys workqueue.TypedRateLimitingInterface[K]
 
 	mu      sync.Mutex
-	failing map[K]string // the last error of each key whose last call failed
+	failing map[K]string // the last error of each key, if its last call failed
 }
 
 // New makes a Queue. It works while Run runs, and ends with it, or when it is closed.
@@ -60,7 +60,7 @@ func New[K Key](cfg Config[K]) *Queue[K] {
 // Add queues a key, once.
 func (q *Queue[K]) Add(key K) { q.keys.Add(key) }
 
-// Renew queues a key whose earlier failures say nothing any more, since another result is wanted.
+// Renew queues a key and forgets its earlier failures, since another result is wanted.
 func (q *Queue[K]) Renew(key K) {
 	q.keys.Forget(key)
 	q.keys.Add(key)
@@ -69,7 +69,7 @@ func (q *Queue[K]) Renew(key K) {
 // Retries is how often a key was retried since it succeeded, or was renewed.
 func (q *Queue[K]) Retries(key K) int { return q.keys.NumRequeues(key) }
 
-// Failing is the number of keys whose last call failed.
+// Failing is the number of keys with a last call that failed.
 func (q *Queue[K]) Failing() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// fieldManager is whom the API server names as the writer of a status.
+	// fieldManager is the name that the API server gives the writer of a status.
 	fieldManager = "cardea-status"
 	// requestPatience is how long the API server may take to answer.
 	requestPatience = 15 * time.Second
@@ -55,7 +55,7 @@ func newClients(config *rest.Config, kinds []*statusKind) (clients, error) {
 	return all, nil
 }
 
-// own is a configuration whose limits are this package's.
+// own is a configuration with the limits of this package.
 func own(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.QPS, c.RateLimiter, c.Timeout = -1, nil, 0

@@ -34,17 +34,17 @@
 //   - not at all while the object is newer than the report, or another one of the same name: the next report is on its
 //     way.
 //
-// While an object's write is under way or waits, newer reports replace older ones. What the first look finds to be
-// written waits behind what changes later. Writes are bounded in number at a time and in rate (parallel, rate); reads
-// and writes have a client of their own.
+// While an object's write is under way or waits, newer reports replace older ones. Differences that the first look
+// finds wait behind later changes. Writes are bounded in number at a time and in rate (parallel, rate); reads and
+// writes have a client of their own.
 //
 // # What is kept
 //
-// A watch of its own decodes only names, generations and statuses; of each object that is ours, or may become ours, a
-// few hashes are kept (some 500 bytes, BenchmarkDesk). So a route that names our Gateway no more, a status that
-// somebody else changed, an object that was deleted and made again, all before this process started, too, are seen. The
-// status itself is read again before it is changed, unless it is as the API server makes it; the patch names the
-// version that was read, so nobody's change is lost.
+// A watch of its own decodes only names, generations and statuses. A few hashes are kept of each object that is ours,
+// or may become ours (some 500 bytes, BenchmarkDesk). So a route that names our Gateway no more, a status that somebody
+// else changed, an object that was deleted and made again, all before this process started, too, are seen. The status
+// itself is read again before it is changed, unless it is as the API server makes it; the patch names the version that
+// was read, so nobody's change is lost.
 //
 // Run is called for each term as the leader. Start reading at rule.go and merge.go, which are pure; queue.go holds the
 // state.

@@ -28,8 +28,8 @@ const (
 	eventRate  = 10 // a second
 	eventBurst = 100
 	maxNote    = 1024
-	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first,
-	// for the last is not there yet.
+	// eventPatience is how long an Event about a turn is held back: while a user applies several objects, the first
+	// ones have errors, since the last is not there yet.
 	eventPatience = time.Second
 )
 
@@ -216,7 +216,7 @@ func notes(turns []turn, findings []model.Finding) []note {
 	return list
 }
 
-// say adds what is said of one place. The same words about several places are said once.
+// say adds the text about one place. The same text about several places is added once.
 func (n *note) say(place, text string) {
 	switch {
 	case n.text == "":

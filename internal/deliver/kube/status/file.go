@@ -10,7 +10,7 @@ import (
 type file struct {
 	ref model.ObjectRef
 
-	// What the API server has.
+	// The object as the API server has it.
 	known      bool
 	version    uint64 // the resource version, 0 if it is no number
 	generation int64

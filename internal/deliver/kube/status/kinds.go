@@ -13,7 +13,7 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// statusKind is a kind of object whose status is ours to write.
+// statusKind is a kind of object with a status that is ours to write.
 type statusKind struct {
 	*declared
 	form
@@ -66,7 +66,7 @@ func kindsOf(catalog *kind.Catalog, r plan.Reports) []*statusKind {
 	return list
 }
 
-// report is what is said of one object.
+// report is the status to be written of one object.
 type report struct {
 	uid      string // of the object
 	status   []byte // JSON; nil: there is no report

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// turn is a condition whose status changes or, if it is bad news, its words.
+// turn is a condition with a new status or, if it is bad news, a new message.
 type turn struct {
 	place  string    // the entry's identity; "" is the object
 	was    condition // zero if there was none
@@ -65,8 +65,8 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// merge makes of a status as it is the one that is wanted. Conditions whose status stays keep their time, others get
-// now.
+// merge turns a status as it is into the one that is wanted. A condition keeps its time if its status stays; else it
+// gets now.
 func (f *form) merge(is, want parts, now metav1.Time) (m merged) {
 	m.status = map[string]json.RawMessage{}
 	if f.Conditions != nil {

@@ -72,7 +72,7 @@ type sight struct {
 	seen       digest
 }
 
-// saw takes what the API server has. What is older than what is known is dropped.
+// saw takes what the API server has. An older version than the known one is dropped.
 func (d *queue) saw(ref model.ObjectRef, s sight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

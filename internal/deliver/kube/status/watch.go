@@ -17,8 +17,8 @@ import (
 var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2,
 	Jitter: 0.5}
 
-// watch tells the queue what the API server has of a kind, until ctx ends. That it can't be read is said by who reads
-// the objects themselves.
+// watch tells the queue what the API server has of a kind, until ctx ends. It does not log that a kind can't be read:
+// the source that reads the objects does.
 func (t *term) watch(ctx context.Context, k *statusKind) {
 	s := &sights{term: t, kind: k}
 	backoff := watchBackoff
