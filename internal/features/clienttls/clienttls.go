@@ -1,7 +1,7 @@
-// Package clienttls is the feature `tls` of a ClientPolicy: how listeners speak TLS, and whose certificates clients
-// show.
+// Package clienttls is the feature `tls` of a ClientPolicy: how listeners speak TLS, and which certificates clients
+// must show.
 //
-// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor whose certificates
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor which certificates
 // a listener shows. Start reading at Feature.
 package clienttls
 

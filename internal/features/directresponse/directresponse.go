@@ -118,7 +118,7 @@ func render(e extend.EnvoyRule, v Value) {
 	}
 }
 
-// changes are those of the answer's headers whose values must not be shown, or all others.
+// changes are the changes of the answer's headers that set secret values, or all others.
 func (v Value) changes(secret bool) (list []extend.HeaderChange) {
 	if v.ContentType != "" && !secret {
 		list = append(list, extend.HeaderChange{

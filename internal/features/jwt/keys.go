@@ -87,7 +87,7 @@ func told(all []error) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// membersOf are the members of a JSON object by their exact names; of those of one name, the last.
+// membersOf are the members of a JSON object by their exact names. If a name is there twice, the last one counts.
 func membersOf(text []byte) (members map[string]json.RawMessage, is bool) {
 	return members, json.Unmarshal(text, &members) == nil && members != nil
 }

@@ -74,7 +74,7 @@ type Value struct {
 	ConnectionsPerEndpoint                 *uint32
 }
 
-// What holds where nothing is stated (docs/adr/0003-envoy-settings.md).
+// Defaults, for fields that are not stated (docs/adr/0003-envoy-settings.md).
 const (
 	unlimited    = 1<<32 - 1
 	retryPercent = 20

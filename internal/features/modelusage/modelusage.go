@@ -77,7 +77,7 @@ func read(r extend.Reader, s Spec) (v Value) {
 // optionsMetadata is the namespace in which the filter of SlotAI finds what is stated.
 const optionsMetadata = "cardea.dev/usage-options"
 
-// render turns reading on. What is stated is always written, so that the nearest level counts.
+// render turns reading on. It always writes the options, even if there are none, so that the nearest level counts.
 func render(e extend.EnvoyRule, v Value) {
 	options := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	if v.Claim != "" {

@@ -1,5 +1,5 @@
 // Package proxyprotocol is the feature `proxyProtocol` of a ClientPolicy: load balancers that pass connections on say
-// whose these are.
+// which client each one comes from.
 //
 // It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
 // Feature.
@@ -68,7 +68,7 @@ type Value struct {
 	Versions []Version
 }
 
-// Feature is that load balancers say whose connections they pass on.
+// Feature reads from load balancers which client a connection comes from.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "proxyProtocol", Schema: schema, Levels: extend.AtPort, OnInvalid: extend.Keep,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,

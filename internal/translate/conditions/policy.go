@@ -45,7 +45,8 @@ type PolicyAncestor struct {
 	Unwritten bool              // what is current can't be given to the Gateway's proxies
 }
 
-// Policy is a policy's status, an entry for each ancestor. What does not fit still counts; the last entry says so.
+// Policy is a policy's status, an entry for each ancestor. The policy also counts at Gateways that get no entry, since
+// there are too many; the last entry says so.
 func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
 	var status gatewayv1.PolicyStatus
 	for i, a := range p.Ancestors[:min(len(p.Ancestors), maxPolicyAncestors)] {

@@ -236,7 +236,7 @@ func (at attacher) accepts(c *flow.Ctx, l listenerView, route model.ObjectRef) b
 	return false
 }
 
-// denials say which routes the listeners accept, none of which accepts this one.
+// denials say which routes some listeners accept. None of them accepts this route.
 func denials(listeners []listenerView, route model.ObjectRef) string {
 	all := make([]string, len(listeners))
 	for i, l := range listeners {
@@ -266,7 +266,7 @@ func accepted(l listenerView, kind model.Kind) string {
 	return fmt.Sprintf("routes of namespaces with the labels %s only", metav1.FormatLabelSelector(l.Selector))
 }
 
-// attachedListeners are the listeners whose attachedRoutes count the route.
+// attachedListeners are the listeners that count the route in attachedRoutes.
 func attachedListeners(_ model.ObjectRef, a attachments) []model.ListenerKey {
 	var list []model.ListenerKey
 	for _, p := range a.Parents {

@@ -90,7 +90,7 @@ func fetched[K comparable, V any](c *flow.Ctx, from *flow.Collection[K, V], k K)
 	return v
 }
 
-// sessionsOf are the cookies of a rule's sessions. What the rule states holds for all of its backends.
+// sessionsOf are the cookies of a rule's sessions. A session of the rule holds for all of its backends.
 func sessionsOf(r model.Rule) (list []ruleSession) {
 	add := func(s *model.Session, field string, to []string) {
 		if s.Header == "" {

@@ -21,8 +21,8 @@ type failover struct {
 	Wrong   string
 }
 
-// failovers has the pools for which a policy states one. What changes of a pool's endpoints, but between none and some,
-// changes nothing here.
+// failovers has the pools for which a policy states one. A change of a pool's endpoints changes nothing here, unless
+// the pool gets its first endpoint or loses its last.
 type failovers = flow.Collection[model.ObjectRef, failover]
 
 func (m *Meaning) newFailovers(store *policy.Store, kinds backendKinds, grants *grants) *failovers {

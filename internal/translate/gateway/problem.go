@@ -6,7 +6,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// problem is what is wrong with what a reader read. Who knows whose it is makes a finding of it.
+// problem is a mistake in what a reader read. The caller knows the object, and makes a finding of it.
 type problem struct {
 	field             string // below what was read: ".path.value"; "" is all of it
 	severity          model.Severity

@@ -116,7 +116,7 @@ func (r *ruleScope) direct() bool {
 const noEffect = "it has no effect on rules that answer by themselves, with a redirect or a direct response"
 
 // withoutEffect is true for a feature that does not hold for the rule, which answers by itself: what is inherited is
-// left out, and only explanations tell of it. What is stated for the rule itself is refused, and read all the same.
+// left out, and only explanations tell of it. A statement for the rule itself is refused, and read all the same.
 func (r *ruleScope) withoutEffect(f *Feature, broad level, in *scope, out *RulePieces) bool {
 	list := r.statements(f)
 	for _, l := range list {

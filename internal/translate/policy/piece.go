@@ -100,7 +100,7 @@ func (s *scope) has(feature string) bool {
 	return has
 }
 
-// piece reads and renders a feature. What broader levels have of it, and it has not, is turned off.
+// piece reads and renders a feature. It turns off settings of broader levels that the feature does not have here.
 func (s *scope) piece(f *Feature, broader []plan.Setting) Piece {
 	p := Piece{Effective: s.merged[f.Name]}
 	switch {
@@ -134,7 +134,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 			p.Shown = p.JSON // in one memory
 		}
 	}
-	// Of a feature that keeps what is right, Read has left out what is wrong.
+	// If OnInvalid is Keep, Read has left out what is wrong.
 	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
 	if readable && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
 		rendered, able := s.rendering(s.renderer, value, p.by())
@@ -159,7 +159,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 	p.Status, p.Rendered = s.denied(status, f.Name, p.by())
 }
 
-// by is the policy on whose behalf something is rendered: the narrowest of those that count.
+// by is the policy that rendered settings are attributed to: the narrowest of those that count.
 func (e *Effective) by() (by model.ObjectRef) {
 	by = e.Disabled.Policy
 	narrowest := Level(0)

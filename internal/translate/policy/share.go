@@ -111,7 +111,7 @@ func (q portScope) ages() map[model.ObjectRef]string {
 	return ages
 }
 
-// clash is a field of which two listeners would have other values.
+// clash is a field that would have different values at two listeners.
 type clash struct {
 	Path, Value    string // the younger policy's; "": it has the field off
 	Younger, Older Source

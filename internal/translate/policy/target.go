@@ -137,7 +137,7 @@ func (r reporter) route(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
 	r.rules(c, t, route, facts, func(rule model.Rule) bool { return t.Section == "" || rule.Key.Name == t.Section })
 }
 
-// rules adds the Gateways of a route, some rules of which a policy reaches.
+// rules adds the Gateways of a route that has rules which a policy reaches.
 func (r reporter) rules(
 	c *flow.Ctx, t Target, route model.Route, facts *conditions.PolicyFacts, reached func(model.Rule) bool,
 ) {

@@ -16,8 +16,8 @@ type Leaf struct {
 	JSON string
 }
 
-// Leaves are the fields that a value states, by their paths. What merges and is empty, as an object without fields or
-// an element with nothing but its key, is a leaf until something below it is stated. The keys of an element are in its
+// Leaves are the fields that a value states, by their paths. An empty value that merges (an object without fields, an
+// element with nothing but its key) is a leaf until something below it is stated. The keys of an element are in its
 // path and are no leaves.
 func (t *Type) Leaves(value any) []Leaf {
 	var list []Leaf
