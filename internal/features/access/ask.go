@@ -58,7 +58,7 @@ func refers(spec []byte) []extend.Reference {
 		ExternalAuth *gatewayv1.HTTPExternalAuthFilter `json:"externalAuth"`
 	}
 	if json.Unmarshal(spec, &s) != nil || s.ExternalAuth == nil {
-		return nil // who reads it says what is wrong
+		return nil // read refuses it
 	}
 	return []extend.Reference{{Backend: &s.ExternalAuth.BackendRef}}
 }

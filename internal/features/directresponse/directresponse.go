@@ -21,8 +21,8 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec is what a rule answers in place of a backend. It counts in a policy without targets, which the filters of a
-// rule name in an extensionRef. Whoever has to be authenticated for the rule has to be for its answer.
+// Spec is what a rule answers in place of a backend. It counts in a policy without targets, which the filters of a rule
+// name in an extensionRef. If the rule asks for authentication, its answer does, too.
 type Spec struct {
 	// Status of the answer.
 	// +optional

@@ -21,7 +21,7 @@ import (
 var schema []byte
 
 // Spec says that connections begin with a header of the PROXY protocol, in which a load balancer writes the address of
-// its client. That address then counts as the connection's. All listeners of a port have the same one. State it only if
+// its client. This address then counts as the connection's. All listeners of a port have the same one. State it only if
 // clients can't get to the port but through load balancers: who can may write any address.
 type Spec struct {
 	// Mode Required closes connections without the header; Optional takes them, with the address that they come from.

@@ -67,7 +67,7 @@ func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
 	return status
 }
 
-// standard adds Programmed by the name that it has in GEP-713, where it is known by ours.
+// standard adds Programmed under the name that GEP-713 gives it, beside Cardea's name.
 func (l *list) standard() {
 	for _, c := range l.conditions {
 		if c.Type == Programmed {

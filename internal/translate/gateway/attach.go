@@ -134,7 +134,7 @@ func (at attacher) attach(
 	return a
 }
 
-// notOurs says of a Gateway that is not ours why: nobody serves it, another controller does, or it does not exist.
+// notOurs says why a Gateway is not ours: nobody serves it, another controller does, or it does not exist.
 func (at attacher) notOurs(c *flow.Ctx, gateway model.ObjectRef) (model.Severity, string) {
 	o, exists := flow.Fetch(c, at.gateways, gateway)
 	if !exists {
@@ -246,7 +246,7 @@ func denials(listeners []listenerView, route model.ObjectRef) string {
 	return listed(all)
 }
 
-// accepted says which routes a listener accepts, to who may not have one of the kind there.
+// accepted says which routes a listener accepts, for a message about a route of the kind that it does not accept.
 func accepted(l listenerView, kind model.Kind) string {
 	switch {
 	case len(l.Kinds) == 0:

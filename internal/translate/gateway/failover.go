@@ -75,7 +75,7 @@ func (s ruleScope) orElse(pool model.WeightedBackend) (to model.WeightedBackend,
 	}, other.Path, nil
 }
 
-// standIn resolves the reference of a failover. It is its policy's, which needs the ReferenceGrant.
+// standIn resolves the reference of a failover. The reference is in a policy, so the policy needs the ReferenceGrant.
 func (s ruleScope) standIn(f failover) referred {
 	return s.refs.backends.resolve(s.c, s.refs.grants, f.By, f.To, s.route.Kind() == model.KindGRPCRoute).direct()
 }

@@ -62,7 +62,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	grants := newGrants(in)
 	store, err := policy.NewStore(in, o.Features, o.Namespace)
 	if err != nil {
-		panic(fmt.Sprintf("gateway: %v", err)) // a mistake of who wrote a feature
+		panic(fmt.Sprintf("gateway: %v", err)) // a mistake in the code of a feature
 	}
 
 	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection(), o.DataPlanes}

@@ -31,7 +31,7 @@ type unusable struct{ reason, message string }
 
 func (r unusable) none() bool { return r.reason == "" }
 
-// below are problems of a part, for who read the whole: field is where the part is.
+// below puts field, the place of a part, before the fields of the part's problems.
 func below(field string, list []problem) []problem {
 	for i := range list {
 		list[i].field = field + list[i].field

@@ -11,8 +11,8 @@ import (
 // forRules tells whether a feature is stated for rules, be it only by policies that they name.
 func (f *Feature) forRules() bool { return f.Levels&(extend.AtRule|extend.AtExtension) != 0 }
 
-// inOrder are the features as their fields of routes follow one another: of what an answer of the rule's own replaces,
-// the last counts.
+// inOrder are the features in the order of their fields of routes. A feature that answers comes last: its answer
+// replaces fields of the others.
 func (k Kind) inOrder() []*Feature {
 	list := slices.Clone(k.Features)
 	slices.SortStableFunc(list, func(a, b *Feature) int {

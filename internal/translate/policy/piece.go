@@ -171,7 +171,7 @@ func (e *Effective) by() (by model.ObjectRef) {
 	return by
 }
 
-// offs turn off what broader levels have and a nearer one has not, but for what lasts.
+// offs turn off the settings that broader levels have and a nearer one has not, except for lasting ones.
 func offs(broader, own []plan.Setting, by model.ObjectRef) (list []plan.Setting) {
 	for _, far := range broader {
 		if far.Off || far.Lasting || slices.ContainsFunc(own, func(near plan.Setting) bool {

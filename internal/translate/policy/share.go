@@ -80,7 +80,7 @@ func (f *Feature) portion(spec string, ofPort bool) string {
 	}
 	var all map[string]json.RawMessage
 	if json.Unmarshal([]byte(spec), &all) != nil {
-		return spec // who reads it says so
+		return spec // the feature's Read refuses it
 	}
 	maps.DeleteFunc(all, func(field string, _ json.RawMessage) bool {
 		return slices.Contains(f.PortFields, field) != ofPort

@@ -90,7 +90,7 @@ func (r reporter) gateway(c *flow.Ctx, ref model.ObjectRef, t Target, facts *con
 	addGateway(facts, t.Object, r.atLevel(c, t.Object, ref))
 }
 
-// absent says of a target that was not found why: nobody declares it, or what declares it has a mistake.
+// absent says why a target was not found: nobody declares it, or its declaration has a mistake.
 func (r reporter) absent(c *flow.Ctx, ref model.ObjectRef) string {
 	return input.Absent(c, r.in.Sources.Broken.Collection(), ref)
 }

@@ -72,7 +72,7 @@ func below(path, name string) string {
 	return path + "." + name
 }
 
-// keyOf is an element as its path names it: the values of its keys, or of a set's element the value itself.
+// keyOf is an element as its path names it: the values of its keys, or the value itself if the list is a set.
 func keyOf(keys []string, element any) string {
 	if len(keys) == 0 {
 		return word(element)
