@@ -185,7 +185,7 @@ type Claim struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name"`
-	// Values of which one must be the claim's, or an element of it.
+	// Values: the claim must be one of these, or have one as an element.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
@@ -319,8 +319,8 @@ type Method struct {
 	Arguments []Argument `json:"arguments,omitempty"`
 }
 
-// Argument compares an argument of a tool. One of exact, oneOf, prefix, range and present is stated. What the proxy
-// can't see of arguments (lists) is allowed by no such rule, and denied by each that denies.
+// Argument compares an argument of a tool. One of exact, oneOf, prefix, range and present is stated. The proxy does not
+// see lists: a rule with action Allow never takes such an argument, and a rule with action Deny always does.
 type Argument struct {
 	// Path leads to it: names with dots between them, such as order.amount.
 	// +kubebuilder:validation:MinLength=1
@@ -331,7 +331,7 @@ type Argument struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Exact *Scalar `json:"exact,omitempty"`
-	// OneOf are values, one of which it has; 64 at most.
+	// OneOf are values, 64 at most. The argument has one of them.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -58,7 +58,7 @@ func refers(spec []byte) []extend.Reference {
 		ExternalAuth *gatewayv1.HTTPExternalAuthFilter `json:"externalAuth"`
 	}
 	if json.Unmarshal(spec, &s) != nil || s.ExternalAuth == nil {
-		return nil // who reads it says what is wrong
+		return nil // read refuses it
 	}
 	return []extend.Reference{{Backend: &s.ExternalAuth.BackendRef}}
 }
@@ -103,7 +103,7 @@ func (w writer) ask() {
 	}
 }
 
-// asks is the filter that asks about requests of which the shadow rules before have said so.
+// asks is the filter that asks about the requests which the shadow rules before it have marked.
 func (p Policy) asks(cluster string, about *matcherv3.MetadataMatcher) *extauthzv3.ExtAuthz {
 	f := extend.ExtAuthz(*p.Asked, cluster)
 	f.StatPrefix, f.ShadowMode, f.FilterEnabledMetadata = "access", p.DryRun, about
@@ -126,8 +126,8 @@ type about struct {
 	unless   bool
 }
 
-// asked are the requests that a policy's server is asked about. Of a rule with an expression that allows nothing by
-// itself, a request is asked about unless the expression is certainly false.
+// asked are the requests that a policy's server is asked about. If a rule with an expression allows nothing by itself,
+// the server is asked about its requests unless the expression is certainly false.
 func (w writer) asked(p Policy) (list []about) {
 	certain := map[string]*rbacv3.Policy{}
 	for _, r := range p.Rules {

@@ -121,7 +121,7 @@ func (c callers) filter() *filterv3.RBAC {
 
 func (c callers) prefix() string { return "access_" + c.level + "_caller_" }
 
-// said is what the filter says of callers, which holds for those whose certificate is valid.
+// said is where the filter writes the class of a caller. The class counts only if the caller's certificate is valid.
 func (c callers) said() (namespace, key string) {
 	return rbacSays, c.prefix() + "shadow_effective_policy_id"
 }
@@ -136,7 +136,7 @@ func (c callers) of(p Policy, r Rule) *rbacv3.Principal {
 	for _, class := range c.classes[ruleName(p, r)] {
 		any = append(any, extend.MetadataPrincipal(namespace, []string{key}, text(exactly(class))))
 	}
-	if len(any) > 0 { // whose certificate is valid by the listener's authorities, which is asked last since it takes time
+	if len(any) > 0 { // the certificate must be valid by the listener's authorities; this comes last since it takes time
 		any = []*rbacv3.Principal{extend.AllOf([]*rbacv3.Principal{extend.OneOf(any), trusted()})}
 	}
 	for _, s := range r.Sources {

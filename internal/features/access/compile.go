@@ -74,8 +74,8 @@ func (a *Authorization) expression() string {
 // toolName is a text in expressions, the name of the tool that is called.
 const toolName = "request.mcp.tool_name"
 
-// typed is its expression with another text, of the same length, in place of toolName. Values in metadata can have any
-// type, so nothing checks how the expression itself uses it.
+// typed is its expression with another text in place of toolName. Both texts have the same length. Values in metadata
+// can have any type, so nothing checks how the expression itself uses it.
 func (a *Authorization) typed() string {
 	const other = "request.url_path"
 	return strings.ReplaceAll(a.CEL.Expression, toolName, other+strings.Repeat(" ", len(toolName)-len(other)))
@@ -93,7 +93,7 @@ func (m *MCP) of(deny bool) *rbacv3.Principal {
 	return extend.OneOf(any)
 }
 
-// What sessions need: methods, and the families of others.
+// The methods that sessions need, and families of more methods.
 var (
 	baseMethods  = []string{"initialize", "server/discover", "ping", "tools/list", "subscriptions/listen"}
 	baseFamilies = []string{"completion/", "logging/", "notifications/"}
@@ -178,8 +178,7 @@ func (a Argument) inside() *rbacv3.Principal {
 	return extend.OneOf(any)
 }
 
-// outside takes messages of which it is certain that the argument is another one: it is there, and of the type that is
-// asked for.
+// outside takes messages that certainly have another argument: it is there, and it has the type that the rule asks for.
 func (a Argument) outside() *rbacv3.Principal {
 	var any []*rbacv3.Principal
 	not := func(of *matcherv3.ValueMatcher, but ...*rbacv3.Principal) {

@@ -38,21 +38,21 @@ type Decision struct {
 	Allowed bool
 	// Rule decided: "NAMESPACE/POLICY/RULE". "": no rule allows it, or nothing is stated.
 	Rule string
-	// Unknown are rules whose expressions ask for more than what is known of the call, and on which the decision depends.
+	// Unknown are rules that the decision depends on, with expressions that ask for more than is known of the call.
 	Unknown []string
-	// Asked are the policies whose server is asked, and must agree. Those of which it is not known, by an expression, are
-	// among them.
+	// Asked are the policies that ask a server, which must agree. If it is not known whether an expression holds, its
+	// policy is among them.
 	Asked []string
 }
 
-// Decide reads what the policies of a level say of a call, by what they state and not by what is rendered of them. What
-// runs dry does not count.
+// Decide reads what the policies of a level say of a call, by what they state and not by what is rendered of them.
+// Policies in mode DryRun do not count.
 func (l Level) Decide(c Call) Decision {
 	if l.closed() {
 		return Decision{}
 	}
 	d := Decision{Asked: l.asks(c)}
-	var denies, allows []string // of which it is not known
+	var denies, allows []string // rules that may or may not take the call
 	l.each(false, Deny, func(p Policy, r Rule) {
 		if d.Rule != "" || !r.takes(c, true) {
 			return
@@ -121,7 +121,7 @@ func (c Call) attributes() map[string]any {
 	metadata := map[string]any{}
 	if m := c.Message; c.Server && m != nil {
 		message, params := map[string]any{"method": m.Method}, map[string]any{}
-		switch m.Method { // of which the parser has them
+		switch m.Method { // the parser has these params only
 		case "tools/call", "prompts/get":
 			params["name"] = m.Name
 		case "resources/read", "resources/subscribe":
@@ -150,7 +150,7 @@ func (c Call) attributes() map[string]any {
 	return known
 }
 
-// asks are the policies whose server is asked about a call.
+// asks are the policies that ask their server about a call.
 func (l Level) asks(c Call) (list []string) {
 	for _, p := range l.Policies {
 		if p.Asked == nil || p.DryRun {

@@ -17,7 +17,7 @@ import (
 // forbidden is what RBAC answers with. The connection manager makes an error of JSON-RPC of it, if an agent asked.
 const forbidden = 403
 
-// mostBody is how much of a message is read, in bytes. What is longer is refused.
+// mostBody is how much of a message is read, in bytes. Longer messages are refused.
 const mostBody = 1 << 20
 
 // parse reads what agents ask for. Whatever the parser can't read for certain is refused: no message that a server

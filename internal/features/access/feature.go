@@ -17,7 +17,7 @@ type Value struct {
 	Levels []Level
 	// PortOffset is from a listener's port to the one that proxies bind.
 	PortOffset int32
-	// Providers are the names of those whose tokens may be accepted, if some rule asks for tokens.
+	// Providers are the names of the providers of tokens that may be accepted, if some rule asks for tokens.
 	Providers []string
 }
 
@@ -249,7 +249,7 @@ func listed[T ~string](values []T) string {
 
 const scheme = "spiffe://"
 
-// source checks a source. What is a ServiceAccount or a trust domain becomes SPIFFE IDs.
+// source checks a source. It makes SPIFFE IDs of a ServiceAccount or a trust domain.
 func (in *reading) source(at string, s *Source) {
 	stated := map[SourceType]bool{
 		ByServiceAccount: s.ServiceAccount != nil, BySPIFFE: s.SPIFFE != nil, ByTrustDomain: s.TrustDomain != "",
@@ -413,7 +413,7 @@ func (in *reading) argument(at string, a Argument) {
 	}
 }
 
-// judgeMessage tells what becomes of requests that may be no messages of MCP. What a body holds can't be told.
+// judgeMessage tells what becomes of requests that may be no messages of MCP. It does not know the body.
 func judgeMessage(q extend.Request) []extend.Verdict {
 	refused := extend.Verdict{Status: http.StatusBadRequest, At: string(extend.SlotMCP)}
 	switch {

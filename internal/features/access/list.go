@@ -105,7 +105,7 @@ func (w writer) told(p Policy, r Rule, number int) string {
 	return key + "=allowed"
 }
 
-// tools are the tools whose calls are of a rule, as texts to compare names with; none: all. some is false if it is no
+// tools are the tools that a rule is about, as texts to compare names with; none: all. some is false if it is no
 // tool's, or, certain, if it can't be told.
 func (a *Authorization) tools(certain bool) (names []string, some bool) {
 	switch {

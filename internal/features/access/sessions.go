@@ -39,7 +39,7 @@ func (r Rule) ofMessages() bool {
 }
 
 // beginSessions tells whether rules of the level let all callers of a rule begin sessions, in either version of the
-// protocol. What can't be told for certain does.
+// protocol. If it is not certain, the answer is yes.
 func (l Level) beginSessions(dry bool, of Rule) bool {
 	var begin []Rule
 	collect := func(_ Policy, r Rule) {
@@ -72,7 +72,7 @@ func (r Rule) beginsSessions() bool {
 	})
 }
 
-// isOf tells whether callers of a source may be those of another one. Of two sources of tokens that is always so.
+// isOf tells whether callers of a source may be those of another one. This is always so for two sources of tokens.
 func (s Source) isOf(other Source) bool {
 	if s.JWT != nil || other.JWT != nil || s.SPIFFE == nil || other.SPIFFE == nil {
 		return s.JWT != nil && other.JWT != nil

@@ -14,7 +14,7 @@ import (
 //go:embed agentic.networking.x-k8s.io_xaccesspolicies.yaml
 var xDefinition []byte
 
-// XAccessPolicy is the kind of agentic.networking.x-k8s.io. What it states becomes what an AccessPolicy states.
+// XAccessPolicy is the kind of agentic.networking.x-k8s.io. Its spec is converted to that of an AccessPolicy.
 var XAccessPolicy = extend.Kind{
 	Group: "agentic.networking.x-k8s.io", Version: "v1alpha1", Name: "XAccessPolicy", Plural: "xaccesspolicies",
 	As: &extend.As{

@@ -29,7 +29,7 @@ type Read struct {
 	Resource map[string]string // of OTLP
 	Text     string            // "": JSON
 	JSON     map[string]string // nil: Cardea's own fields
-	Gateway  string            // whose log it is
+	Gateway  string            // that the log belongs to
 	When     Conditions
 }
 

@@ -104,11 +104,11 @@ type Format struct {
 
 // When takes requests for which all that is stated holds.
 type When struct {
-	// Request is matched as clients sent it. Who sent it is not known.
+	// Request is matched as clients sent it. It can't ask who sent it.
 	// +optional
 	// +structType=atomic
 	Request *extend.RequestMatch `json:"request,omitempty"`
-	// Status are answers of which it is one: "503", or a class, "5xx".
+	// Status lists statuses, and the answer has one of them: "503", or a class, "5xx".
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -118,7 +118,8 @@ type When struct {
 	// MinDuration is how long it took at least.
 	// +optional
 	MinDuration *gatewayv1.Duration `json:"minDuration,omitempty"`
-	// Flags are Envoy's response flags of which it has one: UH (no healthy endpoint), UF (connection failed), ...
+	// Flags lists response flags of Envoy, and the request has one of them: UH (no healthy endpoint), UF (connection
+	// failed), ...
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -29,14 +29,15 @@ type Spec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	KeysRefs []gatewayv1.SecretObjectReference `json:"keysRefs,omitempty"`
-	// From says where the key stands; of several places the first that has one counts. Nothing stated: the header
-	// Authorization, with "Bearer " before the key.
+	// From says where the key stands; the first place that has one counts. Nothing stated: the header Authorization, with
+	// "Bearer " before the key.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	From []KeySource `json:"from,omitempty"`
-	// ClientHeader is a header in which the backend gets the client's name. What clients send in it is taken off.
+	// ClientHeader is a header in which the backend gets the client's name. If clients send this header, the proxy removes
+	// it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// lastHeader is where a key is looked for last. What stands there is no client's word: it is set before.
+	// lastHeader is where a key is looked for last. A client can't set it: the proxy sets it before.
 	lastHeader = "x-cardea-no-key"
 	// noKey is the key that stands there, and its client. No key of a Secret has a space.
 	noKey = "no key"
@@ -19,8 +19,8 @@ const (
 	clientKey = "client"
 )
 
-// renderOptional lets pass what has no key. Envoy's filter can't do that, so each request has a last key whose client
-// counts as nobody.
+// renderOptional lets pass what has no key. Envoy's filter can't do that, so each request gets a last key. The client
+// of this key counts as nobody.
 func (v Value) renderOptional(e extend.EnvoyRule) {
 	e.Filter(extend.SlotAuthn, "apiKey.none", set(extend.HeaderChange{
 		Action: extend.SetHeader, Name: lastHeader, Format: noKey,

@@ -47,7 +47,8 @@ func read(r extend.Reader, s Spec) Value {
 	return v
 }
 
-// keyring collects keys, each of one client. A client may have several, of several Secrets, as while a key is replaced.
+// keyring collects keys, each of one client. A client may have several keys, in several Secrets, for example while a
+// key is replaced.
 type keyring struct {
 	list    []Credential
 	clients map[string]bool
@@ -104,7 +105,7 @@ func sources(r extend.Reader, stated []KeySource) (list []Source) {
 	return list
 }
 
-// onlyClients refuses those whose name is not on a list.
+// onlyClients refuses clients that are not on a list.
 func onlyClients(clients []string) *rbacv3.RBAC {
 	m := extend.RequestMatch{RequestParts: extend.RequestParts{Users: clients}}
 	return &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{

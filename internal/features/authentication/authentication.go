@@ -27,9 +27,9 @@ type Spec struct {
 	// denies them.
 	// +optional
 	Required *bool `json:"required,omitempty"`
-	// Combine says what several methods mean. All: a request must pass each. Any: those whose credentials it brings, and
-	// it must bring some; wrong ones are refused also beside others. Methods must look for credentials in different
-	// places. Nothing stated: All.
+	// Combine says what several methods mean. All: a request must pass each. Any: a request must bring credentials of one
+	// method at least, and all that it brings must be accepted. Methods must look for credentials in different places.
+	// Nothing stated: All.
 	// +optional
 	Combine Combine `json:"combine,omitempty"`
 	// WWWAuthenticate is the header WWW-Authenticate of 401 answers, which tells clients what credentials are asked for.

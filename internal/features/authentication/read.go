@@ -163,7 +163,7 @@ func (p Place) meets(other Place) bool {
 		(strings.HasPrefix(p.Prefix, other.Prefix) || strings.HasPrefix(other.Prefix, p.Prefix))
 }
 
-// movable is the method whose place can be stated.
+// movable is the method that can state another place for its credentials.
 func movable(one, other string) string {
 	if one == "apiKey" || other == "apiKey" {
 		return "apiKey"

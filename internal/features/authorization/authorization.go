@@ -56,8 +56,8 @@ type Entry struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Matches []extend.RequestMatch `json:"matches,omitempty"`
-	// Mode Shadow refuses nothing: what would be refused is counted (envoy_shadow_denied) and logged (access). Of allow,
-	// it is counted what would be refused with all entries in force. Nothing stated: Enforce.
+	// Mode Shadow refuses nothing: what would be refused is counted (envoy_shadow_denied) and logged (access). For allow,
+	// it is counted what would be refused if all entries were in force. Nothing stated: Enforce.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 	// Status of the answer to what is refused. Nothing stated: 403; Envoy has no other.

@@ -91,10 +91,10 @@ func (v Value) allow(e extend.EnvoyRule) {
 	e.Filter(v.slot(v.Allow), "allow", f)
 }
 
-// allowList names the list of which all entries count together.
+// allowList names the list that counts all of its entries together.
 const allowList = "allow"
 
-// add puts policies into a filter. What is only tried counts and logs as a part of the policy.
+// add puts policies into a filter. Entries in mode Shadow count and log as a part of the policy.
 func (v Value) add(
 	f *filterv3.RBAC, part string, mode Mode, action rbacv3.RBAC_Action, policies map[string]*rbacv3.Policy,
 ) {

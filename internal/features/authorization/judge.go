@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// judge tells which entries refuse a request. What the request itself decides is decided: only what else an entry
-// depends on is told.
+// judge tells which entries refuse a request. If the request alone decides, that is the verdict; else the verdict tells
+// what the entry depends on besides.
 func judge(q extend.Request, v Value) []extend.Verdict {
 	j := judged{request: q, of: v}
 	for _, e := range v.Deny {
@@ -48,8 +48,8 @@ type decision struct {
 	byAddress bool
 }
 
-// entry tells whether an entry, whose filter is in a slot, takes the request. What authentication may have changed is
-// not known after it.
+// entry tells whether an entry takes the request; at is the slot of its filter. After authentication, values that it
+// may have changed are not known.
 func (j *judged) entry(e Entry, at extend.Slot) decision {
 	d := decision{holds: extend.CertainlyNot, at: at}
 	var open []string

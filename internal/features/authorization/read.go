@@ -47,7 +47,7 @@ func read(r extend.Reader, s Spec) Value {
 	return v
 }
 
-// shadow notes below what name a part counts and logs; of several policies, the first one's.
+// shadow notes the name below which a part counts and logs. If several policies state it, the first one's name counts.
 func (v *Value) shadow(part, owner string) {
 	if v.Shadows == nil {
 		v.Shadows = map[string]string{}

@@ -36,7 +36,7 @@ type Spec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Realm string `json:"realm,omitempty"`
-	// UserHeader is a header in which the backend gets the user's name. What clients send in it is taken off.
+	// UserHeader is a header in which the backend gets the user's name. If clients send this header, the proxy removes it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -41,16 +41,16 @@ type Spec struct {
 // +kubebuilder:validation:XValidation:rule="has(self.trustedHops) != has(self.trustedCIDRs)",message="state one of trustedHops and trustedCIDRs"
 type XForwardedFor struct {
 	// TrustedHops is how many proxies there are before the Gateway: with 1 the last address of the header counts, with 2
-	// the last but one. If the header has fewer, or the entry is no address, the connection's address counts. Of such
-	// proxies X-Forwarded-Proto is believed, too.
+	// the last but one. If the header has fewer, or the entry is no address, the connection's address counts.
+	// X-Forwarded-Proto of such proxies is believed, too.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=255
 	TrustedHops *int32 `json:"trustedHops,omitempty"`
 	// TrustedCIDRs are the networks of proxies: 10.0.0.0/8. If the connection comes from one of them, the last address of
-	// the header counts that is in none of them; if all are, the first. Else the connection's address counts. Whoever
-	// sends them, X-Forwarded-Proto and X-Request-Id get to backends as they are: Envoy knows no peer here that it trusts
-	// less than others.
+	// the header counts that is in none of them; if all are, the first. Else the connection's address counts.
+	// X-Forwarded-Proto and X-Request-Id get to backends as they are, whoever sends them: Envoy knows no peer here that it
+	// trusts less than others.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

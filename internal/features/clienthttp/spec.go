@@ -79,8 +79,8 @@ type Headers struct {
 	Via *string `json:"via,omitempty"`
 }
 
-// ForwardClientCertificate says what x-forwarded-client-cert tells of a connection with a client's certificate. Of
-// others backends get none.
+// ForwardClientCertificate says what x-forwarded-client-cert tells of a connection with a client's certificate.
+// Backends get no such header of other connections.
 type ForwardClientCertificate struct {
 	// Mode says what of it backends get. Sanitize: nothing. ForwardOnly: what the client sent. AppendForward: that, and
 	// the client's certificate. SanitizeSet: the client's certificate. Sanitize if it is not stated.
@@ -103,7 +103,7 @@ type EscapedSlashes string
 // +kubebuilder:validation:Enum=Allow;Reject;Drop
 type Underscores string
 
-// Server says whose the header "server" is.
+// Server says who sets the header "server".
 //
 // +kubebuilder:validation:Enum=PassThrough;Overwrite;AppendIfAbsent
 type Server string

@@ -1,7 +1,7 @@
-// Package clienttls is the feature `tls` of a ClientPolicy: how listeners speak TLS, and whose certificates clients
-// show.
+// Package clienttls is the feature `tls` of a ClientPolicy: how listeners speak TLS, and which certificates clients
+// must show.
 //
-// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor whose certificates
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor which certificates
 // a listener shows. Start reading at Feature.
 package clienttls
 
@@ -19,7 +19,7 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec says how a listener speaks TLS. What is not stated is as Envoy has it.
+// Spec says how a listener speaks TLS. Fields that are not stated have Envoy's defaults.
 type Spec struct {
 	// MinVersion is the oldest version of TLS that is spoken. Nothing stated: "1.2". For older ones, cipherSuites has to
 	// list some that they have.
@@ -81,8 +81,8 @@ type ClientValidation struct {
 	// +optional
 	Mode ValidationMode `json:"mode,omitempty"`
 	// CACertificateRefs name ConfigMaps or Secrets with an entry ca.crt: the certificates (PEM) of those who sign clients'
-	// certificates. Another namespace needs a ReferenceGrant. A listener of which the Gateway says it (spec.tls.frontend)
-	// can't have others. Without an authority hashes say which certificates are valid.
+	// certificates. Another namespace needs a ReferenceGrant. If the Gateway names them for a listener
+	// (spec.tls.frontend), a policy can't name others. Without an authority hashes say which certificates are valid.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -110,13 +110,13 @@ type ClientValidation struct {
 	// +kubebuilder:validation:items:MaxLength=95
 	// +kubebuilder:validation:items:Pattern=`^[0-9a-fA-F]{2}(:?[0-9a-fA-F]{2}){31}$`
 	CertificateHashes []string `json:"certificateHashes,omitempty"`
-	// SubjectAltNames are names of which a certificate needs to have one.
+	// SubjectAltNames are names. A certificate needs to have one of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	SubjectAltNames []SubjectAltName `json:"subjectAltNames,omitempty"`
-	// AllowExpired takes certificates whose time is over, or has not begun. Nothing stated: false.
+	// AllowExpired takes certificates that have expired, or are not valid yet. Nothing stated: false.
 	// +optional
 	AllowExpired *bool `json:"allowExpired,omitempty"`
 }
@@ -126,7 +126,7 @@ type ClientValidation struct {
 // +structType=atomic
 type CRL struct {
 	// Refs name ConfigMaps or Secrets with an entry ca.crl: lists of revoked certificates (PEM). Another namespace needs a
-	// ReferenceGrant. A list whose time is over makes all certificates of its issuer invalid.
+	// ReferenceGrant. If a list has expired, all certificates of its issuer are invalid.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16

@@ -62,7 +62,7 @@ var Feature = extend.Feature[Spec, Value]{
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value],
 }
 
-// What counts where nothing is stated.
+// Defaults, for fields that are not stated.
 var (
 	defaultAlgorithms        = []Algorithm{"Zstd", "Brotli", "Gzip"}
 	defaultMinSize    uint32 = 1 << 10

@@ -27,8 +27,8 @@ var libraries = map[Algorithm]proto.Message{
 // partial is an answer with a part of what was asked for (206): its ranges are of the content as it is.
 const partial = 206
 
-// render adds a filter for each algorithm. Of those that a client likes alike, Envoy takes the one with choose_first,
-// else the first that the client names. Where several have it, Envoy takes the last that the client names.
+// render adds a filter for each algorithm. If a client likes several alike, Envoy takes the one with choose_first, else
+// the first that the client names. If several have choose_first, Envoy takes the last that the client names.
 func render(e extend.EnvoyRule, v Value) {
 	e.Filter(extend.SlotCoding, "compression", corrected()) // answers pass it after those below
 	for _, a := range v.Algorithms {
@@ -52,7 +52,7 @@ func corrected() *headermutationv3.HeaderMutation {
 	remove := func(name string) *mutationv3.HeaderMutation {
 		return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}}
 	}
-	// They are done one after another, and one whose value is empty is left out.
+	// They are done one after another, and one with an empty value is left out.
 	var list []*mutationv3.HeaderMutation
 	for _, header := range ofPlain {
 		plain := "%CEL('" + said + "' in response.headers && response.headers['" + said + "'].contains(';Compressed') ? '' " +

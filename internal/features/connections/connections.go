@@ -24,7 +24,7 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec bounds what each proxy takes of clients' connections. What is not stated has no bound.
+// Spec bounds what each proxy takes of clients' connections. Fields that are not stated bound nothing.
 type Spec struct {
 	// Max is how many connections are open at a time. Each HTTPS listener counts its own; HTTP listeners of one port count
 	// together. The next connection is closed.

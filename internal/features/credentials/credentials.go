@@ -50,7 +50,7 @@ type Header struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name *string `json:"name,omitempty"`
-	// SecretRef names a Secret, of which the entry "value" is the value.
+	// SecretRef names a Secret. Its entry "value" is the value.
 	SecretRef gatewayv1.SecretObjectReference `json:"secretRef"`
 	// Prefix stands before the value: "Bearer ".
 	// +optional

@@ -21,8 +21,8 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec is what a rule answers in place of a backend. It counts in a policy without targets, which the filters of a
-// rule name in an extensionRef. Whoever has to be authenticated for the rule has to be for its answer.
+// Spec is what a rule answers in place of a backend. It counts in a policy without targets, which the filters of a rule
+// name in an extensionRef. If the rule asks for authentication, its answer does, too.
 type Spec struct {
 	// Status of the answer.
 	// +optional
@@ -118,7 +118,7 @@ func render(e extend.EnvoyRule, v Value) {
 	}
 }
 
-// changes are those of the answer's headers whose values must not be shown, or all others.
+// changes are the changes of the answer's headers that set secret values, or all others.
 func (v Value) changes(secret bool) (list []extend.HeaderChange) {
 	if v.ContentType != "" && !secret {
 		list = append(list, extend.HeaderChange{

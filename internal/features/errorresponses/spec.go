@@ -14,10 +14,10 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec are pages in place of errors, by name; those of all levels add up. Of several that fit an answer, one that names
-// its code counts before one that names a class; then the one with more conditions (headers, from, accept); then the
-// first by name. gRPC calls get none. Pages are not compressed; of the error's headers they have those for
-// authentication, for CORS, Retry-After, Allow and Vary, and none that headers.response sets.
+// Spec are pages in place of errors, by name; those of all levels add up. If several fit an answer, one that names its
+// code counts before one that names a class; then the one with more conditions (headers, from, accept); then the first
+// by name. gRPC calls get none. Pages are not compressed. They keep some headers of the error: those for authentication
+// and for CORS, Retry-After, Allow and Vary. They get none that headers.response sets.
 //
 // +listType=map
 // +listMapKey=name
@@ -47,8 +47,8 @@ type Page struct {
 	// From is who made the error: Proxy, Backend or Any. Nothing stated: Any. A directResponse is the proxy's, too.
 	// +optional
 	From Origin `json:"from,omitempty"`
-	// Accept are types of content of which the client must have named one in the header Accept: text/html. Ranges
-	// (*/*) are compared as they are written.
+	// Accept are types of content: text/html. The client must have named one of them in the header Accept. Ranges (*/*)
+	// are compared as they are written.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

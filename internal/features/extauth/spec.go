@@ -37,8 +37,8 @@ type Spec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	Headers []string `json:"headers,omitempty"`
-	// Body has the server get the request's body; it is read whole before the server is asked. Of WebSockets none goes.
-	// Rules of GRPCRoutes can't have it: their messages may never end. Nothing stated: none goes.
+	// Body has the server get the request's body; it is read whole before the server is asked. The server gets none of a
+	// WebSocket. Rules of GRPCRoutes can't have it: their messages may never end. Nothing stated: none goes.
 	// +optional
 	Body *Body `json:"body,omitempty"`
 	// OnFailure is what becomes of requests while the server can't be asked, does not answer in time, or answers 5xx.
@@ -81,8 +81,8 @@ type HTTP struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	PathPrefix string `json:"pathPrefix,omitempty"`
-	// HeadersToBackend are headers of the server's answer that the backend gets. What clients send in them is taken off,
-	// unless the server is shown it (headers). Nothing stated: none.
+	// HeadersToBackend are headers of the server's answer that the backend gets. If clients send these headers, the proxy
+	// removes them, unless the server gets them (headers). Nothing stated: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

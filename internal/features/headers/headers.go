@@ -40,7 +40,7 @@ var Feature = extend.Feature[Spec, Value]{
 	Read:      read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: extend.Passes[Value], Words: words,
 }
 
-// sets are the headers of the request whose values tell who sent it.
+// sets are the headers of the request that tell who sent it.
 func sets(v Value) (h extend.IdentityHeaders) {
 	for _, c := range v.Request {
 		if extend.TellsIdentity(c.Format) {
@@ -73,7 +73,7 @@ func render(e extend.EnvoyRule, v Value) {
 	}
 }
 
-// of are the changes whose values must not be shown, or all others.
+// of are the changes that set secret values, or all others.
 func of(changes []extend.HeaderChange, secret bool) (list []extend.HeaderChange) {
 	for _, c := range changes {
 		if (c.Secret != nil) == secret {

@@ -22,7 +22,7 @@ type Spec struct {
 	// HTTP makes a request.
 	// +optional
 	HTTP *HTTP `json:"http,omitempty"`
-	// GRPC calls grpc.health.v1.Health/Check, of a backend that speaks HTTP/2.
+	// GRPC calls grpc.health.v1.Health/Check. The backend has to speak HTTP/2.
 	// +optional
 	GRPC *GRPC `json:"grpc,omitempty"`
 	// TCP opens a connection.

@@ -31,7 +31,7 @@ type Range struct{ First, Last int64 }
 // Exchange is what is sent and received. Empty fields are not stated.
 type Exchange struct{ Send, Receive string }
 
-// What holds where nothing is stated.
+// Defaults, for fields that are not stated.
 const (
 	timeout   = time.Second
 	interval  = 5 * time.Second

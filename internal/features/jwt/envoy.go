@@ -98,7 +98,7 @@ func (a Accepted) envoy() *jwtv3.JwtProvider {
 	return p
 }
 
-// name names a provider, whose keys are not put yet.
+// name names a provider. Its keys are not put yet.
 func (a Accepted) name(provider *jwtv3.JwtProvider) string {
 	of := a.Keys.Document
 	if of == (extend.Document{}) {

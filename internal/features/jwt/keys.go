@@ -40,7 +40,7 @@ var (
 
 // parseKeys reads a key set, and writes it with those keys that Envoy can use. The others are ignored (RFC 7517,
 // section 5); ignored, if not nil, names them, but for those that say that they are for something else. Messages have
-// no values: who reads them can state a URL, and has not read what is there.
+// no values: a user who may state a URL may not be allowed to read what is there.
 func parseKeys(text string) (usable string, ignored, err error) {
 	set, is := membersOf([]byte(text))
 	var list []json.RawMessage
@@ -87,7 +87,7 @@ func told(all []error) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// membersOf are the members of a JSON object by their exact names; of those of one name, the last.
+// membersOf are the members of a JSON object by their exact names. If a name is there twice, the last one counts.
 func membersOf(text []byte) (members map[string]json.RawMessage, is bool) {
 	return members, json.Unmarshal(text, &members) == nil && members != nil
 }

@@ -53,7 +53,7 @@ func ofEntry(r extend.Reader, of gatewayv1.ObjectReference, key string) string {
 	return usable(r, string(content))
 }
 
-// isKeySet tells why a text is no key set of which a key can be used. An empty set is no mistake: nobody's tokens
+// isKeySet tells why a text is no key set with a key that can be used. An empty set is no mistake: nobody's tokens
 // count.
 func isKeySet(text []byte) error {
 	if _, _, err := parseKeys(string(text)); !errors.Is(err, errNoKeys) {

@@ -97,7 +97,7 @@ func sources(r extend.Reader, stated []TokenSource) (list []Source) {
 	return list
 }
 
-// wholeSeconds reads a time that Envoy takes in seconds, and of which it takes 0 for something else.
+// wholeSeconds reads a time that Envoy takes in seconds. 0 is refused, since it has another meaning for Envoy.
 func wholeSeconds(r extend.Reader, d gatewayv1.Duration) time.Duration {
 	t, err := extend.Duration(d)
 	switch {

@@ -51,7 +51,7 @@ type Provider struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Issuer string `json:"issuer,omitempty"`
-	// Audiences are those of which a token's claim aud must have one. Nothing stated: any.
+	// Audiences: a token's claim aud must have one of these. Nothing stated: any.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -70,8 +70,8 @@ type Provider struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	From []TokenSource `json:"from,omitempty"`
-	// ClaimsToHeaders are headers in which the backend gets claims of an accepted token. What clients send in them is
-	// taken off.
+	// ClaimsToHeaders are headers in which the backend gets claims of an accepted token. If clients send these headers,
+	// the proxy removes them.
 	// +optional
 	// +listType=map
 	// +listMapKey=header
@@ -105,7 +105,7 @@ type KeySet struct {
 	// ConfigMapRef names an entry of a ConfigMap that is a key set.
 	// +optional
 	ConfigMapRef *extend.ConfigMapKey `json:"configMapRef,omitempty"`
-	// SecretRef names a Secret whose entry jwks is a key set.
+	// SecretRef names a Secret. Its entry jwks is a key set.
 	// +optional
 	SecretRef *gatewayv1.SecretObjectReference `json:"secretRef,omitempty"`
 	// Remote is a key set that is fetched.

@@ -19,7 +19,8 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec bounds what each proxy asks of a backend at a time. What is not stated has no limit, but for retries.
+// Spec bounds what each proxy asks of a backend at a time. Fields that are not stated limit nothing, except for
+// retries.
 type Spec struct {
 	// Connections that are open. A request that would need one more waits for one that gets free.
 	// +optional
@@ -46,8 +47,7 @@ type Spec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	ConnectionsPerEndpoint *int64 `json:"connectionsPerEndpoint,omitempty"`
-	// RetryBudget is how many of the requests that are under way may be retries. What is not stated of it is a fifth of
-	// them, and 10.
+	// RetryBudget is how many of the requests that are under way may be retries. Nothing stated: a fifth of them, and 10.
 	// +optional
 	RetryBudget *RetryBudget `json:"retryBudget,omitempty"`
 }
@@ -74,7 +74,7 @@ type Value struct {
 	ConnectionsPerEndpoint                 *uint32
 }
 
-// What holds where nothing is stated (docs/adr/0003-envoy-settings.md).
+// Defaults, for fields that are not stated (docs/adr/0003-envoy-settings.md).
 const (
 	unlimited    = 1<<32 - 1
 	retryPercent = 20

@@ -69,7 +69,7 @@ func (a *args) schema() string {
 	return encode(of)
 }
 
-// ignored are headers of which OpenAPI says that parameters of their names mean nothing.
+// ignored are names of headers: OpenAPI says that parameters with these names mean nothing.
 var ignored = []string{"accept", "content-type", "authorization"}
 
 // styles are how parameters are written. Envoy's filter has no other way.

@@ -19,13 +19,13 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// mostBody is how much of a message is read, in bytes, as of those to other servers of MCP. What is longer is refused.
+// mostBody is how much of a message is read, in bytes, as for other servers of MCP. Longer messages are refused.
 const mostBody = 1 << 20
 
 // newestProtocol is the newest version of MCP that is spoken. Clients and the bridge agree on one.
 const newestProtocol = "2026-07-28"
 
-// wrongArgument is the answer to a call of which no request is made.
+// wrongArgument is the answer to a call that can't be made into a request.
 const wrongArgument = "An argument is none of the tool's, or stands in a path and is empty, has only dots, or has a " +
 	`slash, a backslash, a semicolon, a percent sign or a control character.`
 

@@ -1,5 +1,6 @@
-// Package mcptools is what MCPTools state: which tools a rule has whose backends are no servers of MCP, and which
-// request each of them makes. An HTTPRoute's rule names the object in a filter of type ExtensionRef.
+// Package mcptools is what MCPTools state: if the backends of a rule are no servers of MCP, they say which tools the
+// rule has, and which request each of them makes. An HTTPRoute's rule names the object in a filter of type
+// ExtensionRef.
 //
 // It owns the fields, what an OpenAPI document says of tools, and what Envoy makes of both. It must never know who may
 // call a tool: access policies say that, as of any server of MCP. Start reading at Spec; then read.go (the object's own

@@ -17,7 +17,8 @@ const bodyArgument = "body"
 // mostRefusals is how many refused operations are told.
 const mostRefusals = 16
 
-// ofDocument makes a tool of each operation of a document. What can't be one is refused, unless it is excluded.
+// ofDocument makes a tool of each operation of a document. An operation that can't be a tool is refused, unless it is
+// excluded.
 func ofDocument(r extend.Reader, s OpenAPI) []Served {
 	text, found := r.Text(extend.TextSource{ConfigMapRef: &s.ConfigMapRef})
 	if !found {
@@ -34,7 +35,7 @@ func ofDocument(r extend.Reader, s OpenAPI) []Served {
 	return tools
 }
 
-// document is an OpenAPI document whose operations are read.
+// document reads the operations of an OpenAPI document.
 type document struct {
 	resolver
 	prefix string
@@ -85,7 +86,7 @@ func operations(text string, s OpenAPI) (tools []Served, refused []string) {
 // missing tells which operations of some are not there.
 func (d *document) missing(ids []string) (list []string) {
 	names := slices.Sorted(maps.Keys(d.known))
-	names = names[:min(len(names), mostTools)] // of which one may be meant
+	names = names[:min(len(names), mostTools)] // one of these may be meant
 	for _, id := range ids {
 		if !d.known[id] {
 			list = append(list, fmt.Sprintf("it has no operation %s%s", id, extend.Meant(id, names)))

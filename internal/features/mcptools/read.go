@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// What a rule may have: all of it stands in the configuration of each of a Gateway's proxies.
+// Bounds of a rule's tools: all of them stand in the configuration of each of a Gateway's proxies.
 const (
 	mostTools  = 256
 	mostSchema = 64 << 10  // bytes of one schema

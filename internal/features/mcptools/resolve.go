@@ -96,8 +96,8 @@ func (r *resolver) lookUp(ref string) (v any, err error) {
 	return v, nil
 }
 
-// What keywords of a schema hold: a schema, a list of them, or schemas by name. Those of plain are taken as they are,
-// and those that are left, such as xml and example, tell agents nothing.
+// Keywords of a schema, by what they hold: a schema, a list of schemas, or schemas by name. Keywords in plain are
+// copied as they are. All others, such as xml and example, are left out, since they tell agents nothing.
 var (
 	ofSchema  = []string{"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"}
 	ofSchemas = []string{"allOf", "anyOf", "oneOf", "prefixItems"}

@@ -20,7 +20,7 @@ var schema []byte
 // Spec reads from the answers of model servers which model answered, and how many tokens it took: of OpenAI's API
 // (chat/completions, completions, embeddings, responses) and Anthropic's (messages), as JSON and as events. Metrics and
 // access logs have it, by caller and model. Answers pass as they are, when they come. Those that are compressed, or say
-// nothing of usage, are counted as requests whose usage is unknown.
+// nothing of usage, are counted as requests with unknown usage.
 type Spec struct {
 	// Caller says who called. Nothing stated: the user of basicAuth, the client of apiKey, the subject of the token, or
 	// the URI in the client's certificate; of requests without any of them, nobody.
@@ -77,7 +77,7 @@ func read(r extend.Reader, s Spec) (v Value) {
 // optionsMetadata is the namespace in which the filter of SlotAI finds what is stated.
 const optionsMetadata = "cardea.dev/usage-options"
 
-// render turns reading on. What is stated is always written, so that the nearest level counts.
+// render turns reading on. It always writes the options, even if there are none, so that the nearest level counts.
 func render(e extend.EnvoyRule, v Value) {
 	options := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	if v.Claim != "" {

@@ -1,5 +1,5 @@
-// Package outlierdetection is the feature `outlierDetection` of a BackendPolicy: endpoints whose answers fail get no
-// requests for a while.
+// Package outlierdetection is the feature `outlierDetection` of a BackendPolicy: endpoints that fail get no requests
+// for a while.
 //
 // It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
 // Feature.
@@ -79,7 +79,7 @@ type Value struct {
 // consecutive is how many failures eject an endpoint where nothing is stated.
 const consecutive = 5
 
-// Feature is that endpoints whose answers fail get no requests for a while.
+// Feature takes requests away from endpoints that fail, for a while.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "outlierDetection", Schema: schema, Levels: extend.AtBackend,
 	OnInvalid: extend.Keep, Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render},

@@ -1,5 +1,5 @@
 // Package proxyprotocol is the feature `proxyProtocol` of a ClientPolicy: load balancers that pass connections on say
-// whose these are.
+// which client each one comes from.
 //
 // It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
 // Feature.
@@ -21,7 +21,7 @@ import (
 var schema []byte
 
 // Spec says that connections begin with a header of the PROXY protocol, in which a load balancer writes the address of
-// its client. That address then counts as the connection's. All listeners of a port have the same one. State it only if
+// its client. This address then counts as the connection's. All listeners of a port have the same one. State it only if
 // clients can't get to the port but through load balancers: who can may write any address.
 type Spec struct {
 	// Mode Required closes connections without the header; Optional takes them, with the address that they come from.
@@ -68,7 +68,7 @@ type Value struct {
 	Versions []Version
 }
 
-// Feature is that load balancers say whose connections they pass on.
+// Feature reads from load balancers which client a connection comes from.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "proxyProtocol", Schema: schema, Levels: extend.AtPort, OnInvalid: extend.Keep,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,

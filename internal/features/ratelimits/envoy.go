@@ -117,7 +117,7 @@ func (l Counted) whenFilter(place string) *filterv3.RBAC {
 
 func whenPrefix(place string) string { return place + "." }
 
-// What a shadow of RBAC writes, and where.
+// Where a shadow of RBAC writes its result, and the result.
 const (
 	rbacMetadata = "envoy.filters.http.rbac"
 	shadowResult = "shadow_engine_result"

@@ -43,7 +43,7 @@ type Counted struct {
 	Status          int32 // 0: none is stated
 }
 
-// Feature is limits of requests. What can't be served is left out, and all other limits hold.
+// Feature is limits of requests. A limit that can't be served is left out, and all others hold.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep,
 	Protects: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Reads: reads, Judge: judge, Words: words,

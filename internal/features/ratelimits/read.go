@@ -147,7 +147,7 @@ func (l Limit) readCost(p *refusals, c *Counted) {
 	}
 }
 
-// checkIdentities tells of what names no provider: whose tokens are accepted is not known here.
+// checkIdentities refuses claims without a provider: it is not known here which providers' tokens are accepted.
 func checkIdentities(p *refusals, prefix string, parts extend.RequestParts) {
 	for i, c := range parts.Claims {
 		if c.Provider == "" {

@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// shape is what limits have in common whose descriptors have the same keys.
+// shape is what limits have in common that have descriptors with the same keys.
 type shape struct {
 	Per      []extend.RequestDimension
 	Together bool
@@ -164,8 +164,8 @@ func written(key, namespace, of string) *routev3.RateLimit_Action {
 	}}
 }
 
-// formatted is a value by a format, or noValue. Of Envoy's actions with formats this is the one that needs no runtime
-// flag; it is told to take addresses that are in none of no ranges, so all.
+// formatted is a value by a format, or noValue. It uses the one action of Envoy with formats that needs no runtime
+// flag. This action compares addresses: an inverted match without ranges takes all of them.
 func formatted(key, format string) *routev3.RateLimit_Action {
 	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RemoteAddressMatch_{
 		RemoteAddressMatch: &routev3.RateLimit_Action_RemoteAddressMatch{

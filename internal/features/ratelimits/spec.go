@@ -6,16 +6,16 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// Spec are limits by their names. Those of several policies add up; of one name, what the narrower policy states
-// counts.
+// Spec are limits by their names. Those of several policies add up; if two have one name, the fields of the narrower
+// policy count.
 //
 // +listType=map
 // +listMapKey=name
 // +kubebuilder:validation:MaxItems=32
 type Spec []Limit
 
-// Limit is how many requests pass in a time. What is over it gets 429 with Retry-After; of gRPC, RESOURCE_EXHAUSTED.
-// Each port has a count of its own, of HTTPS each listener: at two ports twice as many pass.
+// Limit is how many requests pass in a time. A request over it gets 429 with Retry-After, a gRPC call
+// RESOURCE_EXHAUSTED. Each port has a count of its own (for HTTPS, each listener): at two ports twice as many pass.
 type Limit struct {
 	// Name of the limit.
 	// +kubebuilder:validation:MinLength=1
@@ -30,8 +30,8 @@ type Limit struct {
 	// +kubebuilder:validation:MaxItems=8
 	When []extend.RequestMatch `json:"when,omitempty"`
 	// Per tells requests apart: each combination of values has a counter; absent says what counts in place of a value that
-	// a request does not have. Nothing stated: one counter for all. Of more than 10000 counters the one that was not asked
-	// longest starts anew.
+	// a request does not have. Nothing stated: one counter for all. If there are more than 10000 counters, the one that
+	// was not used for the longest time starts again.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

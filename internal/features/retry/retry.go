@@ -25,8 +25,8 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec says when a request is tried again. A request whose body was begun to be sent is tried again only if Envoy has
-// all of it.
+// Spec says when a request is tried again. If a part of the body was sent, a request is tried again only if Envoy has
+// all of the body.
 type Spec struct {
 	// Attempts is how often a request is tried again at most; 0 is never. Nothing stated: once.
 	// +optional

@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// payer is whose budget something counts in.
+// payer is a namespace at a Gateway: its budget pays.
 type payer struct {
 	Gateway   model.ObjectRef
 	Namespace string
@@ -56,7 +56,8 @@ func (l load) domains(gateway model.ObjectRef) (n int) {
 	return n
 }
 
-// entry is a rule where a namespace pays for it: at its own places or, of a copy, in that namespace's narrower hosts.
+// entry is a rule for which a namespace pays: its own rule at the rule's places, or the copy of a wider rule in the
+// namespace's narrower hosts.
 type entry struct {
 	Rule   model.RuleKey
 	Payer  payer
@@ -83,8 +84,8 @@ type budget struct {
 	lost        int // entries that are not whole
 }
 
-// mostExact is how many of the entries that a budget has no room for are told by how much. What is said of the rest
-// does not change with each size of an older rule, so that an edit changes few statuses.
+// mostExact is how many entries over a budget are told by how much they are over it. The message for the rest does not
+// depend on the sizes of older rules, so an edit changes few statuses.
 const mostExact = 100
 
 // over says by how much a form would be over the budget; "" if there is room. A budget has a tenth more room for rules
@@ -233,7 +234,7 @@ func btoi(b bool) int {
 // Owner is the Gateway.
 func (p payer) Owner() model.ObjectRef { return p.Gateway }
 
-// lossKey names a route of which rules, or copies of rules, are not whole at a Gateway.
+// lossKey names a route that has reduced rules, or reduced copies of rules, at a Gateway.
 type lossKey struct{ Gateway, Route model.ObjectRef }
 
 // Owner is the Gateway.

@@ -104,8 +104,8 @@ func wideDomains(_ model.ObjectRef, l load) (list []model.DomainKey) {
 	return list
 }
 
-// in are the copies in a namespace's hosts, the oldest rule first. That a rule which has a host itself is not copied
-// into it is not counted off.
+// in are the copies in a namespace's hosts, the oldest rule first. A rule that has a host itself is not copied into it,
+// but it is counted all the same.
 func (cs copies) in(c *flow.Ctx, p payer) (list []entry) {
 	at := map[model.RuleKey]int{}
 	counts, _ := flow.Fetch(c, cs.byPayer, p)

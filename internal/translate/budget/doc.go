@@ -1,7 +1,7 @@
-// Package budget bounds what the routes of a Gateway make its proxies keep (model.Budgets). What a proxy keeps is
-// counted after a rule was multiplied: by its matches, listeners and hostnames, and by the narrower hosts that it is
-// copied into. A namespace pays for its rules and, after these, for the copies that others' wider rules have in its
-// hosts: so nobody pays for another one's hosts, and nobody's wide rule displaces another one's rules.
+// Package budget bounds what the routes of a Gateway make its proxies keep (model.Budgets). A rule is counted after it
+// was multiplied: by its matches, listeners and hostnames, and by the narrower hosts that it is copied into. A
+// namespace pays for its rules and, after these, for the copies that others' wider rules have in its hosts: so nobody
+// pays for another one's hosts, and nobody's wide rule displaces another one's rules.
 //
 //	drafts -> load -+-> by namespace -> account --> by Gateway -> verdict -> over -> plan/route
 //	                +-> copies.go: hosts, counted -^                  +-> copies over -> plan/reduced

@@ -9,7 +9,7 @@ import (
 type Affected struct {
 	Kind     string   // "SecurityPolicy"
 	Policies []string // "shop/a", sorted
-	// Replaced tells of the object's own fields in place of which overrides count.
+	// Replaced tells which of the object's own fields are replaced by overrides.
 	Replaced []string
 }
 

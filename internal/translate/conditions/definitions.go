@@ -14,7 +14,7 @@ import (
 // version that is read, or lack fields.
 const CRDsInstalled = "cardea.dev/CRDsInstalled"
 
-// installed sets the condition. What one definition lacks, no other one does: all else is served.
+// installed sets the condition. A definition that is missing or outdated affects no other one: all else is served.
 func (c Class) installed(l *list) {
 	absent := map[model.Origin][]string{}
 	reason := "NotInstalled"
@@ -61,7 +61,7 @@ func installs(o model.Origin) string {
 	return "apply deploy/install.yaml of this version, or what `cardea crds` prints"
 }
 
-// updates says how a definition gets newer. That of another project is not Cardea's to replace.
+// updates says how a definition gets newer. Cardea does not replace a definition of another project.
 func updates(o model.Origin) string {
 	if o == model.ThirdPartyOrigin {
 		return "update it with the project that installed it; if nobody else did: " +

@@ -83,7 +83,7 @@ type GatewayFacts struct {
 	Written    resource.Written
 	// Refers: it names something by itself, beside its listeners.
 	Refers bool
-	// InsecureClients: connections are taken of clients whose certificates are not valid.
+	// InsecureClients: clients may connect with certificates that are not valid.
 	InsecureClients bool
 }
 
@@ -215,7 +215,7 @@ func count(n int, one, many string) string {
 func (l Listener) usable() bool { return l.Serves && l.Standing.Refused == "" }
 
 // programmed tells whether a listener takes connections. A proxy that starts opens all ports at once, when it has
-// everything. Of proxies that read files it is known only that they find the listener there.
+// everything. If proxies read files, Cardea only knows that the files have the listener.
 func (g GatewayFacts) programmed(l Listener) bool {
 	return l.usable() && l.Standing.Acknowledged && (g.DataPlane.ReadsFiles() || g.Proxies.Acknowledged > 0)
 }

@@ -45,7 +45,8 @@ type PolicyAncestor struct {
 	Unwritten bool              // what is current can't be given to the Gateway's proxies
 }
 
-// Policy is a policy's status, an entry for each ancestor. What does not fit still counts; the last entry says so.
+// Policy is a policy's status, an entry for each ancestor. The policy also counts at Gateways that get no entry, since
+// there are too many; the last entry says so.
 func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
 	var status gatewayv1.PolicyStatus
 	for i, a := range p.Ancestors[:min(len(p.Ancestors), maxPolicyAncestors)] {
@@ -66,7 +67,7 @@ func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
 	return status
 }
 
-// standard adds Programmed by the name that it has in GEP-713, where it is known by ours.
+// standard adds Programmed under the name that GEP-713 gives it, beside Cardea's name.
 func (l *list) standard() {
 	for _, c := range l.conditions {
 		if c.Type == Programmed {

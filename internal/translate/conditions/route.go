@@ -84,7 +84,7 @@ func attached(findings []model.Finding) string {
 	return warned("the route is attached", findings, "Accepted")
 }
 
-// warned is what a condition that is true says, and the warnings that belong to it.
+// warned adds the warnings that belong to a condition to its words; the condition is true.
 func warned(words string, findings []model.Finding, condition string) string {
 	for _, f := range findings {
 		if f.Condition == condition && f.Severity == model.Warning {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TooLarge is the reason of Programmed=False of what can't be written to files, since it is too large. What was written
-// before stays.
+// TooLarge is the reason of Programmed=False if the configuration is too large to be written to files. The files stay
+// as they were.
 const TooLarge = "TooLarge"
 
 // smaller is what to do about it.
@@ -49,8 +49,8 @@ func (g GatewayFacts) listenerWritten(l Listener) (reason, message string) {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// written sets a route's Programmed condition at a Gateway whose proxies read files, of whose rules some are not
-// written yet.
+// written sets a route's Programmed condition at a Gateway with proxies that read files; waiting is how many of its
+// rules are not written yet.
 func (p Parent) written(l *list, waiting int) {
 	switch {
 	case waiting > 0 && p.TooLarge:

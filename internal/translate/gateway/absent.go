@@ -8,5 +8,5 @@ import (
 
 type broken = flow.Collection[model.ObjectRef, input.Broken]
 
-// absent says of an object that was not found why (input.Absent).
+// absent says why an object was not found (input.Absent).
 func absent(c *flow.Ctx, all *broken, ref model.ObjectRef) string { return input.Absent(c, all, ref) }

@@ -134,7 +134,7 @@ func (at attacher) attach(
 	return a
 }
 
-// notOurs says of a Gateway that is not ours why: nobody serves it, another controller does, or it does not exist.
+// notOurs says why a Gateway is not ours: nobody serves it, another controller does, or it does not exist.
 func (at attacher) notOurs(c *flow.Ctx, gateway model.ObjectRef) (model.Severity, string) {
 	o, exists := flow.Fetch(c, at.gateways, gateway)
 	if !exists {
@@ -236,7 +236,7 @@ func (at attacher) accepts(c *flow.Ctx, l listenerView, route model.ObjectRef) b
 	return false
 }
 
-// denials say which routes the listeners accept, none of which accepts this one.
+// denials say which routes some listeners accept. None of them accepts this route.
 func denials(listeners []listenerView, route model.ObjectRef) string {
 	all := make([]string, len(listeners))
 	for i, l := range listeners {
@@ -246,7 +246,7 @@ func denials(listeners []listenerView, route model.ObjectRef) string {
 	return listed(all)
 }
 
-// accepted says which routes a listener accepts, to who may not have one of the kind there.
+// accepted says which routes a listener accepts, for a message about a route of the kind that it does not accept.
 func accepted(l listenerView, kind model.Kind) string {
 	switch {
 	case len(l.Kinds) == 0:
@@ -266,7 +266,7 @@ func accepted(l listenerView, kind model.Kind) string {
 	return fmt.Sprintf("routes of namespaces with the labels %s only", metav1.FormatLabelSelector(l.Selector))
 }
 
-// attachedListeners are the listeners whose attachedRoutes count the route.
+// attachedListeners are the listeners that count the route in attachedRoutes.
 func attachedListeners(_ model.ObjectRef, a attachments) []model.ListenerKey {
 	var list []model.ListenerKey
 	for _, p := range a.Parents {

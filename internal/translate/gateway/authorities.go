@@ -21,8 +21,8 @@ type authorities struct {
 	materials  materials
 }
 
-// validation reads how a backend's certificate is judged, and by which materials. What is wrong with one CA takes
-// nothing from the others.
+// validation reads how a backend's certificate is judged, and by which materials. A mistake in one CA does not affect
+// the others.
 func (in authorities) validation(
 	c *flow.Ctx, from model.ObjectRef, v gatewayv1.BackendTLSPolicyValidation,
 ) (tls model.BackendTLS, used []model.MaterialKey, problems []problem) {

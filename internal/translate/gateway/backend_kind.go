@@ -21,9 +21,10 @@ type backendKind interface {
 	refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.PortNumber) referred
 	// backend is where requests to it go, and how it is spoken to; not served: it can't be.
 	backend(c *flow.Ctx, key model.BackendKey) (b model.Backend, served bool)
-	// sliceLabel is the label by which EndpointSlices name the object whose endpoints they have.
+	// sliceLabel is the label by which EndpointSlices name the object that their endpoints belong to.
 	sliceLabel() string
-	// selections are the objects whose pods have to be found; nil: somebody else does so for all objects of the kind.
+	// selections are the objects that select pods, which Cardea has to find; nil: somebody else finds the pods of all
+	// objects of the kind.
 	selections(named *namedBackends) flow.Input[model.ObjectRef, plan.Selection]
 	// reports tells whether the objects say in their status on which Gateways they serve.
 	reports() bool
@@ -68,7 +69,7 @@ func (all backendKinds) names() string {
 	return choice(names)
 }
 
-// selections are the objects of all kinds whose pods have to be found.
+// selections are the objects of all kinds that select pods, which Cardea has to find.
 func (all backendKinds) selections(named *namedBackends) *flow.Collection[model.ObjectRef, plan.Selection] {
 	var list []flow.Input[model.ObjectRef, plan.Selection]
 	for _, k := range all.sorted() {
@@ -180,7 +181,8 @@ func (r *referred) callable() {
 	}
 }
 
-// reporting are the objects that a rule names as backends, of the kinds that report, whether they can be served or not.
+// reporting are the objects that a rule names as backends and that have a status here, whether they can be served or
+// not.
 func (s ruleScope) reporting(spec gatewayv1.HTTPRouteRule) (list []model.ObjectRef) {
 	for b := range backendsNamed(spec) {
 		ref := readBackendReference(s.route, b).ref
@@ -222,7 +224,7 @@ func yieldFilters(list []gatewayv1.HTTPRouteFilter, yield func(gatewayv1.Backend
 type slicesByBackend = flow.Collection[model.ObjectRef,
 	flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]]
 
-// slicesBack names the backends whose endpoints a slice has, as slicesOf does.
+// slicesBack names the backends that a slice's endpoints belong to, as slicesOf does.
 func (all backendKinds) slicesBack(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
 	var list []model.ObjectRef
 	for _, k := range all.sorted() {

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// atBrowsers is what a route has browsers do: keep cookies of sessions, and ask by preflights. Rules of other routes
-// may spoil it (cookies.go, preflights.go). Most edits of a route leave it as it is, and most routes have none.
+// atBrowsers is what a route needs browsers for: they keep cookies of sessions, and ask by preflights. Rules of other
+// routes may break that (cookies.go, preflights.go). Most edits of a route do not change it, and most routes have none.
 type atBrowsers struct {
 	Gateways []model.ObjectRef // where it serves, and
 	Hosts    []string          // at which domains there, in the same order
@@ -90,7 +90,7 @@ func fetched[K comparable, V any](c *flow.Ctx, from *flow.Collection[K, V], k K)
 	return v
 }
 
-// sessionsOf are the cookies of a rule's sessions. What the rule states holds for all of its backends.
+// sessionsOf are the cookies of a rule's sessions. A session of the rule holds for all of its backends.
 func sessionsOf(r model.Rule) (list []ruleSession) {
 	add := func(s *model.Session, field string, to []string) {
 		if s.Header == "" {
@@ -182,7 +182,7 @@ type spoiled[P comparable] struct {
 // Owner is the place.
 func (k spoiled[P]) Owner() P { return k.Place }
 
-// byRoute gathers findings by route. Places tell the same: those about one field are told once.
+// byRoute gathers findings by route. Several places may find the same: it keeps one finding for each field.
 func byRoute[P comparable](
 	found *flow.Collection[spoiled[P], []model.Finding], name string,
 ) *flow.Collection[model.ObjectRef, []model.Finding] {

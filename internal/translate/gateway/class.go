@@ -51,8 +51,8 @@ func classOf(
 	}
 }
 
-// unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no
-// controller would tell about. In a cluster another controller may declare it later; a folder has nobody else's.
+// unclassed finds Gateways that were never served and name a class that does not exist: most likely a typing error,
+// which no controller would report. In a cluster another controller may declare it later; a folder has nobody else's.
 func unclassed(
 	classes *input.Collection[gatewayv1.GatewayClassSpec], near neighbours, environments *environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {

@@ -154,8 +154,8 @@ func (g gatewayClient) finding(gateway model.ObjectRef) []model.Finding {
 	return findings(gateway, "", "spec.tls.backend.clientCertificateRef", []problem{unresolved("", g.Unusable)})
 }
 
-// shown is how a backend is spoken to that is shown the Gateway's certificate, if a policy says how: an XBackend says
-// by itself what it is shown. While the certificate can't be used nothing is sent there without it.
+// shown adds the Gateway's certificate to the TLS settings of a backend that has a BackendTLSPolicy. (An XBackend
+// states its own.) While the certificate can't be used, the backend gets no requests.
 func (g gatewayClient) shown(gateway model.ObjectRef, tls *model.BackendTLS) *model.BackendTLS {
 	own := *tls
 	own.Certificate = g.Secret

@@ -34,14 +34,14 @@ func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSp
 	}
 }
 
-// compatible tells whether listeners of the two protocols may share a port. HTTPS and TLS are told apart by SNI; of a
-// protocol that is not known here nothing is said.
+// compatible tells whether listeners of the two protocols may share a port. HTTPS and TLS are told apart by SNI. A
+// protocol that is not known here conflicts with none.
 func compatible(a, b model.Protocol) bool {
 	return a == b || a == "" || b == "" || a != model.HTTP && b != model.HTTP
 }
 
-// findOverlaps marks HTTPS listeners of one port that a client can mix up: it may reuse a connection for a host whose
-// SNI would have led to another listener (ListenerConditionOverlappingTLSConfig).
+// findOverlaps marks HTTPS listeners of one port that a client can mix up: it may reuse a connection for another host,
+// although that host's SNI would have led to another listener (ListenerConditionOverlappingTLSConfig).
 func findOverlaps(views []listenerView, specs []listenerSpec) {
 	for i := range views {
 		for j := range views {

@@ -20,7 +20,7 @@ type cookieKey struct {
 	Name, Path string
 }
 
-// newSharedCookies makes the findings about rules whose sessions' cookies other rules overwrite.
+// newSharedCookies makes the findings about rules that keep sessions by a cookie, where other rules overwrite it.
 func newSharedCookies(
 	routes *flow.Collection[model.ObjectRef, atBrowsers],
 ) *flow.Collection[model.ObjectRef, []model.Finding] {

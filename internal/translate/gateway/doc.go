@@ -17,8 +17,8 @@
 //	attachment, route, listener + what the proxies said -> status
 //
 // A kind of object that requests can be sent to is one value (backendKind), which nothing else tells from other kinds.
-// A reader of a part of a spec is a function that returns what it read and what is wrong with it (problem); who knows
-// the object and the field makes findings of the problems.
+// A reader of a part of a spec is a function that returns what it read and what is wrong with it (problem). Its caller
+// knows the object and the field, and makes findings of the problems.
 //
 // Start reading at New, for rules at ruleScope.read.
 package gateway

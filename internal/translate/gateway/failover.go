@@ -21,8 +21,8 @@ type failover struct {
 	Wrong   string
 }
 
-// failovers has the pools for which a policy states one. What changes of a pool's endpoints, but between none and some,
-// changes nothing here.
+// failovers has the pools for which a policy states one. A change of a pool's endpoints changes nothing here, unless
+// the pool gets its first endpoint or loses its last.
 type failovers = flow.Collection[model.ObjectRef, failover]
 
 func (m *Meaning) newFailovers(store *policy.Store, kinds backendKinds, grants *grants) *failovers {
@@ -75,7 +75,7 @@ func (s ruleScope) orElse(pool model.WeightedBackend) (to model.WeightedBackend,
 	}, other.Path, nil
 }
 
-// standIn resolves the reference of a failover. It is its policy's, which needs the ReferenceGrant.
+// standIn resolves the reference of a failover. The reference is in a policy, so the policy needs the ReferenceGrant.
 func (s ruleScope) standIn(f failover) referred {
 	return s.refs.backends.resolve(s.c, s.refs.grants, f.By, f.To, s.route.Kind() == model.KindGRPCRoute).direct()
 }

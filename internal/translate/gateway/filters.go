@@ -65,7 +65,7 @@ func (s ruleScope) filter(read model.Filters, f gatewayv1.HTTPRouteFilter) (mode
 	return read, below(field, wrong)
 }
 
-// mirror reads a mirror. One whose backend does not resolve is left out, and the rule serves without it
+// mirror reads a mirror. If its backend does not resolve, it is left out, and the rule serves without it
 // (HTTPRequestMirrorFilter.backendRef).
 func (s ruleScope) mirror(f gatewayv1.HTTPRequestMirrorFilter) (*model.Mirror, []problem) {
 	m := &model.Mirror{Numerator: 100, Denominator: 100}

@@ -50,7 +50,7 @@ type Options struct {
 	// Features are those of policies, and Renderers render them, by data plane.
 	Features  []*extend.Declared
 	Renderers map[model.DataPlane]plan.Renderer
-	// Namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
+	// Namespace is the program's own. Only policies of this namespace may target GatewayClasses; "": policies of any may.
 	Namespace string
 	// Budgets bound what is rendered for a Gateway. The zero Budgets bound nothing.
 	Budgets model.Budgets
@@ -62,7 +62,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	grants := newGrants(in)
 	store, err := policy.NewStore(in, o.Features, o.Namespace)
 	if err != nil {
-		panic(fmt.Sprintf("gateway: %v", err)) // a mistake of who wrote a feature
+		panic(fmt.Sprintf("gateway: %v", err)) // a mistake in the code of a feature
 	}
 
 	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection(), o.DataPlanes}

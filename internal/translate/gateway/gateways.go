@@ -31,7 +31,7 @@ type gatewayFacts struct {
 	Parameters []parameters // the class's first
 	// Client is the certificate that is shown to backends that a BackendTLSPolicy targets; nil: none.
 	Client *gatewayv1.SecretObjectReference
-	// InsecureClients: connections are taken of clients whose certificates are not valid.
+	// InsecureClients: clients may connect with certificates that are not valid.
 	InsecureClients bool
 	Fronted         bool
 	Findings        []model.Finding

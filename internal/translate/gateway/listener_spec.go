@@ -25,7 +25,7 @@ type listenerView struct {
 // listenerSpec is what one listener says by itself.
 type listenerSpec struct {
 	Protocol     model.Protocol
-	Kinds        []model.Kind // that it can take, of those it wants
+	Kinds        []model.Kind // of routes: those that it wants and can take
 	Certificates []gatewayv1.SecretObjectReference
 	Clients      clientSpec
 	Overlaps     bool // its hostname overlaps with that of another TLS listener of the port
@@ -166,7 +166,7 @@ func readListenerTLS(tls *gatewayv1.ListenerTLSConfig) (list []gatewayv1.SecretO
 // httpKinds are the kinds of routes that a listener for HTTP can take.
 var httpKinds = []model.Kind{model.KindHTTPRoute, model.KindGRPCRoute}
 
-// readKinds reads which kinds of routes a listener takes, of those that it can.
+// readKinds reads which kinds of routes a listener wants, and leaves out those that it can't take.
 func readKinds(allowed *gatewayv1.AllowedRoutes) (kinds []model.Kind, problems []problem) {
 	if allowed == nil || len(allowed.Kinds) == 0 {
 		return httpKinds, nil

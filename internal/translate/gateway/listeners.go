@@ -136,8 +136,8 @@ func (in certificateReferences) forClient(
 	return secret, why
 }
 
-// portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one
-// serves: it has no hosts to keep. If none can serve, there is no port.
+// portOf joins the listeners of a port. A listener that can't serve is among them, unless another one serves its
+// hostname: then it has no hosts to keep. If none can serve, there is no port.
 func portOf(
 	gateways *flow.Collection[model.ObjectRef, gatewayFacts],
 ) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {

@@ -11,10 +11,10 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// readMatches finds what the schema can't: an expression that is invalid, or too large. What it would have taken can't
-// be known, but it would have been among the requests that have such a header or query parameter at all. So these get
-// the rule's error, and none of them falls through to a wider rule. Of a path it is known what it begins with, if the
-// expression begins with literal text; else such a match takes no request.
+// readMatches finds what the schema can't: an expression that is invalid, or too large. Nobody knows which requests it
+// would match, but each of them would have the header or query parameter. So all requests that have it get the rule's
+// error, and none of them falls through to a wider rule. If the expression of a path begins with literal text, all
+// paths that begin with this text get the error; else such a match takes no request.
 func readMatches(list []model.Match) (read []model.Match, problems []problem) {
 	read = make([]model.Match, len(list))
 	for i, m := range list {

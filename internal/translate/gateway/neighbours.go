@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// neighbours are the objects that could have been meant where a name leads to none. Only who did not find its object
-// asks for them, and what they are changes nothing: so nothing that serves depends on others' names.
+// neighbours are objects that may have been meant by a name that leads to none. They are looked up for messages only:
+// so nothing that serves depends on names of other objects.
 type neighbours struct {
 	gateways *flow.Collection[string, flow.Members[model.ObjectRef, struct{}]] // by name, whatever the namespace
 	classes  *flow.Collection[struct{}, flow.Members[model.ObjectRef, struct{}]]
@@ -52,8 +52,8 @@ func (n neighbours) gateway(c *flow.Ctx, ref model.ObjectRef) string {
 	return fmt.Sprintf("%s; there is %s", message, listed(names))
 }
 
-// class is which GatewayClass may have been meant by the name of one that does not exist, to stand behind what is said
-// of it; "" if none may.
+// class suggests a GatewayClass with a similar name, at the end of a message about one that does not exist; "": there
+// is none.
 func (n neighbours) class(c *flow.Ctx, ref model.ObjectRef) string {
 	if _, broken := flow.Fetch(c, n.broken, ref); broken {
 		return ""

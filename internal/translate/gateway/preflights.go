@@ -9,8 +9,9 @@ import (
 )
 
 // A rule with CORS that matches a method or headers answers the preflights of its requests behind all rules of its
-// domain: who takes OPTIONS there gets them first. If CORS is another one for that rule, or none, browsers are told
-// something else than the first rule states. Perhaps its backend answers preflights by itself, so these are warnings.
+// domain: a rule that takes OPTIONS there gets them first. If that rule has other CORS settings, or none, browsers are
+// told something else than the first rule states. Perhaps its backend answers preflights by itself, so these are
+// warnings.
 
 // preflights finds such rules.
 type preflights struct {
@@ -20,8 +21,8 @@ type preflights struct {
 	listeners *flow.Collection[model.ListenerKey, encodedCORS]
 }
 
-// newLostPreflights makes the findings about rules whose preflights other rules take. It looks at a domain again when
-// sites of it come, go or move, and when CORS of a rule changes that has preflights.
+// newLostPreflights makes the findings about rules that lose their preflights to other rules. It looks at a domain
+// again when sites of it come, go or move, and when the CORS settings of a rule with preflights change.
 func newLostPreflights(
 	p plan.Plan, routes *flow.Collection[model.ObjectRef, atBrowsers],
 ) *flow.Collection[model.ObjectRef, []model.Finding] {
@@ -42,7 +43,7 @@ type stated struct {
 	preflights
 	listener model.ListenerKey
 	rules    map[model.RuleKey]ruleCORS
-	read     map[model.ObjectRef]bool // whose rules these are
+	read     map[model.ObjectRef]bool // routes that have their rules here
 	// concerned are those of them that are in preflights.routes.
 	concerned map[model.ObjectRef]bool
 }
@@ -130,7 +131,8 @@ func sitesByPath(sites plan.Sites) earlierSites {
 	return all
 }
 
-// lostPreflight is about a match whose preflights another rule takes: as its own if shared, else as what it matches.
+// lostPreflight is about a match that loses its preflights to another rule: as preflights of its own if shared, else as
+// requests that it matches.
 func lostPreflight(k model.SiteKey, s model.Site, taker earlierSite, other encodedCORS, shared bool) model.Finding {
 	by := fmt.Sprintf("rules[%d]", ruleIndex(taker.site.Order))
 	if taker.key.Rule.Route != k.Rule.Route {

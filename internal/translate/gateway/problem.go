@@ -6,7 +6,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// problem is what is wrong with what a reader read. Who knows whose it is makes a finding of it.
+// problem is a mistake in what a reader read. The caller knows the object, and makes a finding of it.
 type problem struct {
 	field             string // below what was read: ".path.value"; "" is all of it
 	severity          model.Severity
@@ -31,7 +31,7 @@ type unusable struct{ reason, message string }
 
 func (r unusable) none() bool { return r.reason == "" }
 
-// below are problems of a part, for who read the whole: field is where the part is.
+// below puts field, the place of a part, before the fields of the part's problems.
 func below(field string, list []problem) []problem {
 	for i := range list {
 		list[i].field = field + list[i].field

@@ -110,9 +110,9 @@ func (s ruleScope) answersInstead() string {
 	return fmt.Sprintf("the rule answers %s rather than run without", answer)
 }
 
-// read reads one rule, of which the name and the matches are known. One that can't be served as written answers an
-// error and never runs without what it asks for. Nothing of such a rule but its matches counts: so that it needs no
-// backend, and its bytes don't change with them.
+// read reads one rule; rule has its name and its matches. A rule that can't be served as written answers an error and
+// never runs without what it asks for. Only the matches of such a rule count: it needs no backends, and its bytes don't
+// change with them.
 func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Rule, []problem) {
 	var problems []problem
 	add := func(field string, list []problem) { problems = append(problems, below(field, list)...) }

@@ -29,8 +29,8 @@ func (s ruleScope) session(
 	return &read, problems
 }
 
-// readSession reads how clients are kept at one endpoint (GEP-1619). A cookie without a name is named after whom it is
-// for. What happens rather than to serve what is not supported is said in those words; "": nothing is.
+// readSession reads how clients are kept at one endpoint (GEP-1619). A cookie without a name is named after the object
+// that it is for. rather says what happens in place of something that is not supported; "": nothing is said.
 func readSession(spec gatewayv1.SessionPersistence, of, rather string) (read model.Session, problems []problem) {
 	const timeout = ".absoluteTimeout"
 	refuse := func(field, message string) { problems = append(problems, unsupported(field, message)) }

@@ -7,7 +7,7 @@ import (
 )
 
 // maxCompared is how many earlier sites of one path a site is compared with: a host may have thousands, which differ in
-// headers. What comes behind is not found then.
+// headers. Sites behind these are not looked at.
 const maxCompared = 100
 
 // earlierSites are sites of one domain by where their paths are, so that a site is compared with few of them.
@@ -18,7 +18,7 @@ type earlierSite struct {
 	site model.Site
 }
 
-// expressions is where sites are whose paths, or services, are none that can be looked up.
+// expressions is the key of sites that have no literal path or service to look them up by.
 const expressions = "~"
 
 // under is where a match is.

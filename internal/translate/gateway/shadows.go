@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// Rules that take no request, or none of some host, for an earlier rule takes all that they match. Who is right nobody
-// knows, and the conditions of routes don't speak of it: so these are warnings.
+// These findings are about rules that take no request, or none of some host, since an earlier rule takes all that they
+// match. Nobody knows which of the two is right, and no condition of routes is for it: so they are warnings.
 //
 // A shadow is found where both rules have a site in one domain. A site of a wider domain never hides one of a narrower
 // domain, for it comes after it; and where a domain's sites are copied into a narrower one, their order stays.

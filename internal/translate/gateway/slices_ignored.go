@@ -13,8 +13,9 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// IgnoredSlices warns of EndpointSlices whose label names an InferencePool or an XBackend, and of which something has
-// no effect. It looks at all of them: who asks for findings does, so that an edit of endpoints costs no more for it.
+// IgnoredSlices warns of EndpointSlices that name an InferencePool or an XBackend in their label, if a part of the
+// slice has no effect. It looks at all slices, but only when somebody asks for findings: an edit of endpoints costs no
+// more for it.
 func (m *Meaning) IgnoredSlices(v flow.View) (list []model.Finding) {
 	for labelled := range flow.All(v, m.slices) {
 		list = append(list, m.ignored(v, labelled)...)
@@ -45,8 +46,8 @@ func asLabel(backend model.ObjectRef) model.ObjectRef {
 	return model.Ref(backend.Kind(), backend.Namespace(), model.LabelValue(backend.Name()))
 }
 
-// ignored is about the slices with one label. A Service is not told of: a cluster has slices before it, and after it
-// for a moment, and their ports are its own.
+// ignored is about the slices with one label. It says nothing of Services: a cluster may have slices for a moment
+// before and after their Service, and they have the Service's ports.
 func (m *Meaning) ignored(v flow.View, labelled model.ObjectRef) (list []model.Finding) {
 	if labelled.Kind() != model.KindInferencePool && labelled.Kind() != model.KindXBackend {
 		return nil

@@ -266,7 +266,7 @@ func cannotRender(parents []attachment, standings []resource.RouteStanding) (lis
 	return list
 }
 
-// located says of each finding about a rule where in the route the rule stands, which a dialect does not know.
+// located adds the place of the rule in the route to each finding about a rule: a dialect does not know it.
 func located(list []model.Finding, rules []model.Rule) []model.Finding {
 	list = slices.Clone(list)
 	for i := range list {

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/translate/resolve"
 )
 
-// uncovered warns of a listener none of whose certificates is good for a host that it takes: clients refuse them. Of a
-// listener for every host nothing is known, and nothing of one that states a certificate which did not resolve.
+// uncovered warns of a listener that has no certificate for its hostname: clients refuse those that it has. It says
+// nothing of a listener that takes every host, or that states a certificate which did not resolve.
 func (in certificateReferences) uncovered(c *flow.Ctx, l model.Listener, stated int) []problem {
 	if l.Hostname == "" || len(l.Certificates) == 0 || len(l.Certificates) < stated {
 		return nil

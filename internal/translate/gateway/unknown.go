@@ -17,7 +17,8 @@ type unknownFields []string
 
 var fieldOfMatch = regexp.MustCompile(`^rules\[(\d+)\]\.matches\[(\d+)\]\.(.*)$`)
 
-// ofMatch is the field of a match; "" if all of them are known. Of a list that was cut off nobody knows.
+// ofMatch is an unknown field of a match; "" if all of its fields are known. If the list of unknown fields was cut off,
+// any match may have one.
 func (u unknownFields) ofMatch(rule, match int) string {
 	for _, field := range u {
 		m := fieldOfMatch.FindStringSubmatch(field)

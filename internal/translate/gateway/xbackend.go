@@ -67,7 +67,7 @@ func (in xbackendKind) selections(named *namedBackends) flow.Input[model.ObjectR
 // xbackend is what an XBackend means, whoever sends requests to it.
 type xbackend struct {
 	Backend   model.Backend  // without Endpoints
-	Selection plan.Selection // whose pods are its endpoints; zero: it has a Hostname
+	Selection plan.Selection // its pods are the endpoints; zero: it has a Hostname
 	Session   *model.Session // unless a rule states its own
 	Findings  []model.Finding
 	Unusable  unusable // why it can't be served, for a route that names it; none: it can

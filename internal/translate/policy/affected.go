@@ -41,7 +41,7 @@ func (m *Meaning) Affecting(
 const PolicyInvalid = "PolicyInvalid"
 
 // Denied tells of the rules of a route that are answered with 500, because what policies state for them, or for the
-// route, can't be served. What rules inherit is told of the policy alone: many routes may do so.
+// route, can't be served. If rules inherit it, only the policy's status tells: many routes may inherit it.
 func (m *Meaning) Denied(c *flow.Ctx, ref model.ObjectRef, rules []model.Rule) (list []model.Finding) {
 	if m.Routes == nil {
 		return nil

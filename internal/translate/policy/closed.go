@@ -78,8 +78,8 @@ func (s *Store) closed(_ *flow.Ctx, ref model.ObjectRef, c input.Closed) (*polic
 	return p, true
 }
 
-// unread is why a policy can't be read that an API server has, whose definition may be of a newer version; "": it can.
-// What is unknown of a feature that is known, the feature refuses.
+// unread is why a policy from an API server can't be read: the server's definition may be of a newer version; "": it
+// can. A feature that is known refuses by itself what it does not know.
 func (k Kind) unread(spec *input.PolicySpec) string {
 	if k.protects == nil {
 		return ""

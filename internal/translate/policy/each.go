@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// each is what is stated of a feature of which every level counts. Nothing is merged, and nothing is lost.
+// each gathers the statements of a feature with EachLevel: every level counts, nothing is merged, and nothing is lost.
 func each(f *Feature, kind model.Kind, levels []statements) Effective {
 	e := Effective{Feature: f.Name}
 	var all extend.Each

@@ -20,7 +20,7 @@ type Effective struct {
 	Wrong    string // why values can't be merged; ""
 }
 
-// lostOff is the Value of what is turned off in vain: an override states it.
+// lostOff is the Value of a feature that was turned off without effect, since an override states it.
 const lostOff = "off"
 
 // Field is a field that is in force.
@@ -45,8 +45,8 @@ type applied struct {
 
 // effective merges statements of all levels, from broad to narrow. Defaults go first, those of narrower levels over
 // those of broader ones; then overrides, those of broader levels over those of narrower ones. Among those of a level
-// the oldest counts. An element of a list that merges by keys is an override's as a whole: a narrower policy changes no
-// field of it, stated or not.
+// the oldest counts. If an override states an element of a list that merges by keys, the whole element wins: a narrower
+// policy changes no field of it, stated or not.
 func effective(feature string, t *merge.Type, levels []statements) Effective {
 	e := Effective{Feature: feature}
 	var all []applied
@@ -93,7 +93,8 @@ func effective(feature string, t *merge.Type, levels []statements) Effective {
 	return e
 }
 
-// once is a text, in the memory of a statement that is equal to it: mostly there is one, and it stays as it is stated.
+// once returns the text of a statement that is equal to text, if there is one: so equal texts share memory. Mostly
+// there is one statement, and its text stays as it is.
 func once(text string, levels []statements) string {
 	for _, l := range levels {
 		for _, s := range l.List {
@@ -105,7 +106,7 @@ func once(text string, levels []statements) string {
 	return text
 }
 
-// gone are the leaves that are not left.
+// gone are the leaves of all that are not in left.
 func gone(all, left []merge.Leaf) []merge.Leaf {
 	return slices.DeleteFunc(all, func(leaf merge.Leaf) bool { return slices.Contains(left, leaf) })
 }
@@ -149,7 +150,7 @@ func (e *Effective) account(t *merge.Type, value any, all []applied) {
 	e.lose(all, func(leaf merge.Leaf) Source { return inForce[leaf.Path] })
 }
 
-// held tells who turned the feature off in vain: an override states it.
+// held adds the source that turned the feature off without effect, since an override states the feature.
 func (e *Effective) held(off Source, since []applied) {
 	i := slices.IndexFunc(since, func(a applied) bool { return a.Override && a.Source != off })
 	if i >= 0 {

@@ -11,8 +11,8 @@ import (
 // forRules tells whether a feature is stated for rules, be it only by policies that they name.
 func (f *Feature) forRules() bool { return f.Levels&(extend.AtRule|extend.AtExtension) != 0 }
 
-// inOrder are the features as their fields of routes follow one another: of what an answer of the rule's own replaces,
-// the last counts.
+// inOrder are the features in the order of their fields of routes. A feature that answers comes last: its answer
+// replaces fields of the others.
 func (k Kind) inOrder() []*Feature {
 	list := slices.Clone(k.Features)
 	slices.SortStableFunc(list, func(a, b *Feature) int {
@@ -116,7 +116,7 @@ func (r *ruleScope) direct() bool {
 const noEffect = "it has no effect on rules that answer by themselves, with a redirect or a direct response"
 
 // withoutEffect is true for a feature that does not hold for the rule, which answers by itself: what is inherited is
-// left out, and only explanations tell of it. What is stated for the rule itself is refused, and read all the same.
+// left out, and only explanations tell of it. A statement for the rule itself is refused, and read all the same.
 func (r *ruleScope) withoutEffect(f *Feature, broad level, in *scope, out *RulePieces) bool {
 	list := r.statements(f)
 	for _, l := range list {

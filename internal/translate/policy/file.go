@@ -40,7 +40,7 @@ func (r reader) patches() (list []string) {
 }
 
 // inPods says why proxies can't write a file if they are pods, as package deploy makes them: the root file system can
-// only be read, and /tmp is an empty volume. What else is mounted patches say.
+// only be read, and /tmp is an empty volume. Patches may mount more volumes.
 func inPods(name string, patches []string) string {
 	if name = path.Clean(name); path.Dir(name) == "/tmp" || path.Dir(name) == "/dev/shm" || name == "/dev/null" {
 		return ""

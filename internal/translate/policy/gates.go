@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Sight is a state that is looked at: a View or, of a Try, what was before its edits.
+// Sight is a state that is looked at: a View, or the state before the edits of a Try.
 type Sight struct {
 	View   flow.View
 	Before bool

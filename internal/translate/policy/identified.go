@@ -25,8 +25,8 @@ func (p RulePiece) method() bool {
 	return p.Kind == model.KindSecurityPolicy && p.JSON != "" && slices.Contains(extend.Methods, p.Feature)
 }
 
-// unidentified are the findings on fields about who sent a request, where no rule finds out that the policy reaches. A
-// field of which something else is wrong has said enough.
+// unidentified are the findings on fields that depend on who sent a request, if no rule that the policy reaches finds
+// that out. A field that has another error gets no such finding.
 func (r reporter) unidentified(
 	c *flow.Ctx, ref model.ObjectRef, p *policy, before []model.Finding,
 ) (list []model.Finding) {
@@ -59,8 +59,8 @@ func (r reporter) unidentified(
 	return list
 }
 
-// methodsReached are the methods of authentication of some rule that has what a policy states of a feature; reached:
-// there is such a rule, or a Gateway whose rules have it.
+// methodsReached are the methods of authentication of the rules that get a feature from a policy; reached: there is
+// such a rule, or a Gateway with the feature for its rules.
 func (r reporter) methodsReached(
 	c *flow.Ctx, ref model.ObjectRef, feature string,
 ) (known map[string]bool, reached bool) {

@@ -11,9 +11,8 @@ import (
 )
 
 // Headers in which backends are told who sent a request (extend.IdentityHeaders) are set after a rule was chosen. So a
-// rule that matches on one would be chosen by what the client wrote there, and is not served. What clients send in such
-// a header is taken off where it is set, so what counts there counts here, too: broader levels, also where a rule turns
-// their features off.
+// rule that matches on one would be chosen by the client, and is not served. The header of a client is removed where
+// the header is set. So the same levels count here: broader ones too, even if a rule turns their features off.
 
 // setter is who sets such a header, and where that is stated.
 type setter struct {
@@ -63,7 +62,7 @@ func (p *Piece) setters() (list []setter) {
 	return list
 }
 
-// naming is the path of what names a header: a field with that value, or the element of a list whose key it is.
+// naming is the path of the field that names a header: the name is its value, or the key of a list's element.
 func naming(f Field, header string) (path string, names bool) {
 	element := "[" + header + "]"
 	if i := strings.Index(strings.ToLower(f.Path), element); i >= 0 {
@@ -72,7 +71,7 @@ func naming(f Field, header string) (path string, names bool) {
 	return f.Path, strings.Contains(strings.ToLower(f.Value), strconv.Quote(header))
 }
 
-// readersLast are the kinds of atRules, those last of which features depend on headers that others set.
+// readersLast are the kinds of atRules; the last ones have features that depend on headers which other kinds set.
 func (s *Store) readersLast() []Kind {
 	list := s.atRules()
 	slices.SortStableFunc(list, func(a, b Kind) int { return a.readers() - b.readers() })

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// What is rendered of a feature stands in every route of a rule that states it, while what a Gateway or a listener
-// states stands once in a table. The bounds say what is worth a warning.
+// If a rule states a feature, each of its routes has a copy of the settings. If a Gateway or a listener states it, they
+// stand once in a table. The bounds say what is worth a warning.
 const (
 	largeBytes = 4 << 10
 	manyRules  = 16
@@ -20,7 +20,7 @@ const (
 
 // large is what a feature is rendered to at a rule, if that is large.
 type large struct {
-	Policy  model.ObjectRef // on whose behalf
+	Policy  model.ObjectRef // that states it
 	Feature string
 	Bytes   int
 	Hash    uint64

@@ -6,7 +6,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Level is where a policy stands. Of two levels the greater is the narrower one.
+// Level is where a policy stands. A greater level is a narrower one.
 type Level uint8
 
 // The levels, from broad to narrow. ListenerSets and delegating routes have their places, and are not served yet.

@@ -39,9 +39,9 @@ type levelGateway struct {
 type level struct {
 	Stated []statements // of this level and broader ones
 	Piece  Piece
-	// Inherits, under Feature "": the features of which every rule has fields.
+	// Inherits, under Feature "": the features that give every rule fields of routes.
 	Inherits []string
-	// Holds, under Feature "": the features of which overrides state something.
+	// Holds, under Feature "": the features that overrides state.
 	Holds []string
 	// AnewGRPC and Anew, under Feature "": the features that the rules of GRPCRoutes, or all, read once more.
 	AnewGRPC, Anew []string

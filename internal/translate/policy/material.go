@@ -17,7 +17,8 @@ type material struct {
 	plan.Material
 }
 
-// Entry implements extend.Reader. What passed is noted here, so that it is kept for as long as it is read.
+// Entry implements extend.Reader. It notes content that passed the check, so that this version is kept for as long as
+// the entry is read.
 func (r reader) Entry(
 	of gatewayv1.ObjectReference, key string, check func(content []byte) error,
 ) (content []byte, found bool) {
@@ -62,7 +63,8 @@ func (r reader) keep(used material) {
 	r.problems.materials = append(r.problems.materials, used)
 }
 
-// materialsOf has each material once: those who read it read the same. Of an older version it has all policies.
+// materialsOf has each material once: all policies that read it read the same. If an older version is used, Users are
+// all of these policies.
 func materialsOf(all *flow.Collection[place, noted]) *flow.Collection[model.MaterialKey, plan.Material] {
 	byKey := flow.Group(all, "policy/materials", func(_ place, n noted) (keys []model.MaterialKey) {
 		for _, own := range n.Materials {

@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// listKey names a list of a feature, of a kind by its qualified name: SecurityPolicy, jwt, providers.
+// listKey names a list of a feature; Kind is a qualified name: SecurityPolicy, jwt, providers.
 type listKey struct{ Kind, Feature, List string }
 
 // elementKey names an element of such a list.
@@ -26,8 +26,8 @@ type statedElement struct {
 // Owner is the policy.
 func (k statedElement) Owner() model.ObjectRef { return k.Policy }
 
-// names are those that policies state in lists of which features of other kinds ask (extend.Feature.Names). An edit
-// that changes no name changes nothing for who asks.
+// names are the names of elements that policies state in lists (extend.Feature.Names); features of other kinds ask for
+// them. An edit that changes no name changes nothing for these.
 type names struct {
 	all *flow.Collection[listKey, flow.Members[elementKey, struct{}]]
 }

@@ -55,7 +55,7 @@ func (s *Store) namedIn(route model.ObjectRef, rules []gatewayv1.HTTPRouteRule) 
 	return slices.Compact(list)
 }
 
-// byFilters adds the Gateways of a route whose filters name a policy.
+// byFilters adds the Gateways of a route that names a policy in its filters.
 func (r reporter) byFilters(c *flow.Ctx, ref, at model.ObjectRef, facts *conditions.PolicyFacts) {
 	names := func(rule model.Rule) bool {
 		return slices.Contains(rule.Policies, ref) || slices.ContainsFunc(rule.Backends,

@@ -65,7 +65,7 @@ func (n *needed) any() bool {
 	return len(n.Entries)+len(n.Uses) > 0 || n.noted.any()
 }
 
-// byPlace makes at most one value of each level, of each route, and of each port.
+// byPlace makes at most one value for each level, each route and each port.
 func byPlace[V any](
 	m *Meaning, name string, ofLevel func(LevelKey, level) (V, bool),
 	ofRoute func(*flow.Ctx, model.ObjectRef, Route) (V, bool), ofPort func(model.PortKey, Port) (V, bool),
@@ -109,7 +109,7 @@ func (m *Meaning) needs(routes *flow.Collection[model.ObjectRef, model.Route]) *
 	})
 }
 
-// Users are the places whose settings send requests to a backend.
+// Users are the places with settings that send requests to a backend.
 type Users = flow.Members[place, needed]
 
 func usersOf(all *flow.Collection[place, needed]) *flow.Collection[plan.BackendKey, Users] {

@@ -100,7 +100,7 @@ func (s *scope) has(feature string) bool {
 	return has
 }
 
-// piece reads and renders a feature. What broader levels have of it, and it has not, is turned off.
+// piece reads and renders a feature. It turns off settings of broader levels that the feature does not have here.
 func (s *scope) piece(f *Feature, broader []plan.Setting) Piece {
 	p := Piece{Effective: s.merged[f.Name]}
 	switch {
@@ -134,7 +134,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 			p.Shown = p.JSON // in one memory
 		}
 	}
-	// Of a feature that keeps what is right, Read has left out what is wrong.
+	// If OnInvalid is Keep, Read has left out what is wrong.
 	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
 	if readable && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
 		rendered, able := s.rendering(s.renderer, value, p.by())
@@ -159,7 +159,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 	p.Status, p.Rendered = s.denied(status, f.Name, p.by())
 }
 
-// by is the policy on whose behalf something is rendered: the narrowest of those that count.
+// by is the policy that rendered settings are attributed to: the narrowest of those that count.
 func (e *Effective) by() (by model.ObjectRef) {
 	by = e.Disabled.Policy
 	narrowest := Level(0)
@@ -171,7 +171,7 @@ func (e *Effective) by() (by model.ObjectRef) {
 	return by
 }
 
-// offs turn off what broader levels have and a nearer one has not, but for what lasts.
+// offs turn off the settings that broader levels have and a nearer one has not, except for lasting ones.
 func offs(broader, own []plan.Setting, by model.ObjectRef) (list []plan.Setting) {
 	for _, far := range broader {
 		if far.Off || far.Lasting || slices.ContainsFunc(own, func(near plan.Setting) bool {

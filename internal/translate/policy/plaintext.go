@@ -10,9 +10,9 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// withoutTLS are the findings on features that have no effect, since no listener that a policy reaches has TLS. What
-// is stated for listeners is refused where these are looked at (portScope.withoutTLS). A policy on a GatewayClass is
-// for Gateways to come, too: it is only warned.
+// withoutTLS are the findings on features that have no effect, since no listener that a policy reaches has TLS. A
+// statement for a listener is refused where ports are read (portScope.withoutTLS). A policy on a GatewayClass is for
+// Gateways to come, too: it is only warned.
 func (r reporter) withoutTLS(c *flow.Ctx, ref model.ObjectRef, p *policy, targets []Target) (list []model.Finding) {
 	kind, _ := r.Store.Of(ref.Kind())
 	var stated []*Feature

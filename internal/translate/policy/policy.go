@@ -18,7 +18,7 @@ type Inputs struct {
 	Lookups Lookups
 	// Renderers render features, by data plane.
 	Renderers map[model.DataPlane]plan.Renderer
-	// Namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
+	// Namespace is the program's own. Only policies of this namespace may target GatewayClasses; "": policies of any may.
 	Namespace string
 }
 
@@ -97,7 +97,7 @@ func levelsBy[K comparable](
 
 type levelMembers = flow.Members[LevelKey, level]
 
-// settingsAt are the settings of a level; of a Gateway's members, its listeners' are not.
+// settingsAt are the settings of a level; gateway: those of the Gateway itself, without its listeners'.
 func settingsAt[K comparable](gateway bool) func(*flow.Ctx, K, levelMembers) ([]plan.Setting, bool) {
 	return func(_ *flow.Ctx, _ K, members levelMembers) (list []plan.Setting, some bool) {
 		for k, l := range members.All() {
@@ -109,7 +109,7 @@ func settingsAt[K comparable](gateway bool) func(*flow.Ctx, K, levelMembers) ([]
 	}
 }
 
-// atRules are the kinds whose features are stated for requests.
+// atRules are the kinds with features that are stated for requests.
 func (s *Store) atRules() (list []Kind) {
 	for _, k := range s.Kinds {
 		if k.ForRules() {
@@ -119,7 +119,7 @@ func (s *Store) atRules() (list []Kind) {
 	return list
 }
 
-// having are the kinds of which some features are stated at levels.
+// having are the kinds with features that are stated at levels.
 func (s *Store) having(levels extend.Levels) (list []Kind) {
 	for _, k := range s.Kinds {
 		if k.has(levels) {

@@ -14,11 +14,11 @@ import (
 // Port is what policies come to for the connections of a port's listeners.
 type Port struct {
 	Protocol model.Protocol
-	Shared   []RulePiece // of which all listeners of the port have one value
-	Chains   []Chain     // all that the port has
+	Shared   []RulePiece // all listeners of the port have one value of these
+	Chains   []Chain     // all filter chains of the port
 }
 
-// Chain is a filter chain: of HTTPS each listener has its own, all HTTP listeners of a port share one.
+// Chain is a filter chain: each HTTPS listener has its own, all HTTP listeners of a port share one.
 type Chain struct {
 	Listeners []model.ListenerKey
 	Pieces    []RulePiece
@@ -56,7 +56,7 @@ func (p Port) ofListener(k model.ListenerKey) []RulePiece {
 	return list
 }
 
-// ports has the ports for whose listeners something is stated.
+// ports has the ports that have statements for their listeners.
 func (m *Meaning) ports() *flow.Collection[model.PortKey, Port] {
 	kinds := m.Store.ofListeners()
 	return flow.Map(m.in.Plan.Ports, "policy/ports",
@@ -104,7 +104,7 @@ func serving(port model.Port) (list []model.ListenerKey) {
 	return list
 }
 
-// ofListeners are the kinds of which some features are stated for connections.
+// ofListeners are the kinds with features that are stated for connections.
 func (s *Store) ofListeners() (list []Kind) {
 	for _, k := range s.Kinds {
 		if k.OfListeners() {

@@ -16,7 +16,7 @@ import (
 )
 
 // Lookups find what policies name. from is the policy that names it: its namespace counts, and its right to refer to
-// others. What can't be used says why.
+// others. They say why something can't be used.
 type Lookups struct {
 	Backend func(c *flow.Ctx, from model.ObjectRef, ref gatewayv1.BackendObjectReference, grpc bool) (
 		to Named, why Unusable)
@@ -47,7 +47,7 @@ type reader struct {
 	*scope
 	*problems
 	path string
-	of   model.ObjectRef // whose field it is; zero: that is told by the path
+	of   model.ObjectRef // the owner of the field; zero: the path tells it
 }
 
 // Of implements extend.Reader.
@@ -200,7 +200,7 @@ func (r reader) IdentityHeaders() []string {
 // Owner implements extend.Reader.
 func (r reader) Owner() string { return r.owner().String() }
 
-// owner is the object that stated the field: a policy or, of a route's own fields, the route.
+// owner is the object that stated the field: a policy, or the route if it is one of the route's own fields.
 func (r reader) owner() model.ObjectRef {
 	if r.of != (model.ObjectRef{}) {
 		return r.of

@@ -21,7 +21,7 @@ import (
 type told struct {
 	Findings []Finding
 	Lost     []lostAt
-	Counts   []model.ObjectRef // policies of which something counts; sorted, each once
+	Counts   []model.ObjectRef // policies that count here; sorted, each once
 	Large    []large           // of each rule
 	Closed   []closed
 }
@@ -58,7 +58,7 @@ func (t *told) add(p Piece, at string) {
 	}
 }
 
-// mentions are the policies of which something is told.
+// mentions are the policies that something is told about.
 func (t *told) mentions() []model.ObjectRef {
 	all := slices.Clone(t.Counts)
 	for _, f := range t.Findings {

@@ -37,7 +37,7 @@ func (m *Meaning) routes(in Inputs) *flow.Collection[model.ObjectRef, Route] {
 	})
 }
 
-// routeScope is a route whose rules are looked at.
+// routeScope looks at the rules of a route.
 type routeScope struct {
 	c     *flow.Ctx
 	m     *Meaning
@@ -81,7 +81,7 @@ func (r *ruleScope) add(out *RulePieces) {
 	scope := r.scope()
 	var broader []level
 	for _, f := range r.kind.inOrder() {
-		// What is broader is looked up only where it counts: an edit of it concerns no other rule.
+		// A broader level is looked up only if it counts: an edit of it concerns no other rule.
 		if direct && f.UnlessDirect && r.withoutEffect(f, r.broader(f.Name), scope, out) {
 			continue
 		}
@@ -235,7 +235,7 @@ func (r *ruleScope) withAnew(stating []*Feature, index level) []*Feature {
 	return stating
 }
 
-// statements are those of the route, of the rule and of the policies that it names.
+// statements are those for the route and the rule, and those of the policies that the rule names.
 func (r *ruleScope) statements(f *Feature) (list []statements) {
 	if f.Levels.Has(atRule) {
 		own := r.own[r.kind.Kind]

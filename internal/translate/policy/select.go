@@ -52,8 +52,8 @@ type selectedKey struct {
 // Owner is the object.
 func (k selectedKey) Owner() model.ObjectRef { return k.Object }
 
-// selections are the policies that look at objects of a kind in a namespace. What else a policy states changes nothing
-// here: every such object asks for it.
+// selections are the policies that look at objects of a kind in a namespace. Only selectors of a policy matter here:
+// every such object asks for them.
 type selections = flow.Collection[scopeKey, flow.Members[model.ObjectRef, []selector]]
 
 func newSelections(policies *flow.Collection[model.ObjectRef, *policy]) *selections {
@@ -90,7 +90,8 @@ func selected[S any](
 		})
 }
 
-// scopes are where what selects an object can be: in its namespace and, of a Gateway, in one that nobody knows.
+// scopes are the namespaces of selectors that can select an object: its own and, if it is a Gateway, one that nobody
+// knows.
 func scopes(ref model.ObjectRef) []string {
 	if ref.Kind() == model.KindGateway {
 		return []string{ref.Namespace(), ""}

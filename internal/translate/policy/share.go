@@ -80,7 +80,7 @@ func (f *Feature) portion(spec string, ofPort bool) string {
 	}
 	var all map[string]json.RawMessage
 	if json.Unmarshal([]byte(spec), &all) != nil {
-		return spec // who reads it says so
+		return spec // the feature's Read refuses it
 	}
 	maps.DeleteFunc(all, func(field string, _ json.RawMessage) bool {
 		return slices.Contains(f.PortFields, field) != ofPort
@@ -111,7 +111,7 @@ func (q portScope) ages() map[model.ObjectRef]string {
 	return ages
 }
 
-// clash is a field of which two listeners would have other values.
+// clash is a field that would have different values at two listeners.
 type clash struct {
 	Path, Value    string // the younger policy's; "": it has the field off
 	Younger, Older Source

@@ -103,8 +103,8 @@ type attachedKey struct {
 	Kind   model.Kind
 }
 
-// NewStore reads policies. declared are the features of all kinds; a kind without features is not read.
-// namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
+// NewStore reads policies. declared are the features of all kinds; a kind without features is not read. namespace is
+// the program's own. Only policies of this namespace may target GatewayClasses; "": policies of any may.
 func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) (*Store, error) {
 	s := &Store{in: in, as: map[model.Kind]model.Kind{}}
 	for _, k := range in.Catalog.All() {

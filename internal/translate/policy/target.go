@@ -90,7 +90,7 @@ func (r reporter) gateway(c *flow.Ctx, ref model.ObjectRef, t Target, facts *con
 	addGateway(facts, t.Object, r.atLevel(c, t.Object, ref))
 }
 
-// absent says of a target that was not found why: nobody declares it, or what declares it has a mistake.
+// absent says why a target was not found: nobody declares it, or its declaration has a mistake.
 func (r reporter) absent(c *flow.Ctx, ref model.ObjectRef) string {
 	return input.Absent(c, r.in.Sources.Broken.Collection(), ref)
 }
@@ -137,7 +137,7 @@ func (r reporter) route(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
 	r.rules(c, t, route, facts, func(rule model.Rule) bool { return t.Section == "" || rule.Key.Name == t.Section })
 }
 
-// rules adds the Gateways of a route, some rules of which a policy reaches.
+// rules adds the Gateways of a route that has rules which a policy reaches.
 func (r reporter) rules(
 	c *flow.Ctx, t Target, route model.Route, facts *conditions.PolicyFacts, reached func(model.Rule) bool,
 ) {

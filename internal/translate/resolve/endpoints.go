@@ -54,7 +54,7 @@ func ByHTTP1(app *string) bool {
 	return name == wsProtocol || name == wssProtocol
 }
 
-// appProtocol values of Kubernetes. Others are IANA's, whose names have no case.
+// appProtocol values of Kubernetes. Others are IANA's names, which have no case.
 const (
 	wsProtocol  = "kubernetes.io/ws"
 	wssProtocol = "kubernetes.io/wss"

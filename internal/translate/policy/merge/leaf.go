@@ -16,8 +16,8 @@ type Leaf struct {
 	JSON string
 }
 
-// Leaves are the fields that a value states, by their paths. What merges and is empty, as an object without fields or
-// an element with nothing but its key, is a leaf until something below it is stated. The keys of an element are in its
+// Leaves are the fields that a value states, by their paths. An empty value that merges (an object without fields, an
+// element with nothing but its key) is a leaf until something below it is stated. The keys of an element are in its
 // path and are no leaves.
 func (t *Type) Leaves(value any) []Leaf {
 	var list []Leaf
@@ -72,7 +72,7 @@ func below(path, name string) string {
 	return path + "." + name
 }
 
-// keyOf is an element as its path names it: the values of its keys, or of a set's element the value itself.
+// keyOf is an element as its path names it: the values of its keys, or the value itself if the list is a set.
 func keyOf(keys []string, element any) string {
 	if len(keys) == 0 {
 		return word(element)

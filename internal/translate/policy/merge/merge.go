@@ -54,9 +54,8 @@ func nullable(s *spec.Schema, path string) (at string, found bool) {
 	return "", false
 }
 
-// Merge is what holds where both values are stated, as encoding/json reads them: what narrow states, and of what it
-// does not state, what broad does. nil is a value that states nothing. Both must be valid by the schema; an error says
-// that one is of another form.
+// Merge joins two values, as encoding/json reads them: the fields that narrow states, and the other ones of broad. nil
+// is a value that states nothing. Both must be valid by the schema; an error says that one is of another form.
 func (t *Type) Merge(broad, narrow any) (any, error) {
 	switch {
 	case broad == nil && narrow == nil:
@@ -82,8 +81,8 @@ func (t *Type) typed(v any) *typed.TypedValue {
 	return typed.AsTypedUnvalidated(value.NewValueInterface(v), t.schema, t.root)
 }
 
-// sort puts the elements of lists that merge in order. All of these lists are the merge's own: of a list that does not
-// merge, nothing is sorted.
+// sort sorts the elements of lists that merge. The merge has made these lists. Lists that do not merge keep their
+// order.
 func (t *Type) sort(ref schema.TypeRef, v any) {
 	atom, _ := t.schema.Resolve(ref)
 	switch v := v.(type) {

@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// Without is a value without those elements of lists that merge by keys which another value has, too: what that value
-// says of an element is then all that is said of it. Neither value is changed.
+// Without is value without the elements that keyed has, too, in lists that merge by keys. So keyed alone says what such
+// an element is. Neither value is changed.
 func (t *Type) Without(value, keyed any) any { return t.without(t.root, value, keyed) }
 
 func (t *Type) without(ref schema.TypeRef, value, keyed any) any {
