@@ -48,8 +48,8 @@ func ClientBy(signer testcert.Pair, name string) testcert.Pair {
 //go:embed testdata/certificates
 var certificateFiles embed.FS
 
-// certificateText is what a placeholder of this name stands for, if that is PEM text; "crt-NAME" and "key-NAME" are files
-// of testdata/certificates.
+// certificateText is what a placeholder of this name stands for, if that is PEM text; "crt-NAME" and "key-NAME" are
+// files of testdata/certificates.
 func certificateText(name string) []byte {
 	switch name {
 	case "ca":
