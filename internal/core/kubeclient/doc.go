@@ -1,4 +1,6 @@
-// Package kubeclient ends the watches of a cluster after its store was restored to an older state.
+// Package kubeclient is how the program reaches a cluster: which one (LoadConfig), clients of one group (Typed),
+// requests that are made once (Once), and watches that end after the cluster's store was restored to an older state
+// (Guard).
 //
 // After its etcd was restored from a backup, an API server counts resource versions on from those of the backup. A
 // client that asks for a watch from a later version gets status 200, and no event before the numbers have come that
@@ -11,6 +13,6 @@
 // lists again. An API server has to be restarted for its store to be restored, so each watch begins again then; one
 // that goes on, on an etcd with an older state, answers from its own memory and can't be told apart from outside.
 //
-// The package owns that comparison and nothing else; it must never know kinds, nor what objects mean. A Guard is of one
+// The package owns connections and that comparison; it must never know kinds, nor what objects mean. A Guard is of one
 // API server and one identity, and may be used from any goroutine. Start reading at Guard.
 package kubeclient

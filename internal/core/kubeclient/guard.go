@@ -15,7 +15,7 @@ const (
 	fresh = 2 * time.Second
 	// quiet is after how long another restoration is reported: the watches of one end over as long.
 	quiet = 2 * time.Minute
-	// listTimeout is how long an API server may take for a list of one object.
+	// patience is how long an API server may take for a list of one object.
 	patience = 30 * time.Second
 )
 

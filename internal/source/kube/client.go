@@ -32,11 +32,6 @@ func codecsFor(catalog *kind.Catalog) serializer.CodecFactory {
 	return serializer.NewCodecFactory(s)
 }
 
-const (
-	asProtobuf = runtime.ContentTypeProtobuf
-	asJSON     = runtime.ContentTypeJSON
-)
-
 // clients reads from one API server, over one set of connections.
 type clients struct {
 	typed    map[schema.GroupVersion]rest.Interface

@@ -39,7 +39,7 @@ func (r reader) patches() (list []string) {
 	return list
 }
 
-// inPods says why proxies can't write a file if they are pods, as package deploy makes them: the root file system can
+// inPods says why proxies can't write a file if they are pods, as package proxies makes them: the root file system can
 // only be read, and /tmp is an empty volume. Patches may mount more volumes.
 func inPods(name string, patches []string) string {
 	if name = path.Clean(name); path.Dir(name) == "/tmp" || path.Dir(name) == "/dev/shm" || name == "/dev/null" {
