@@ -1,5 +1,7 @@
 # `make help` lists the targets.
 export GOTOOLCHAIN := auto
+# Without the path of its folder in what is built, every checkout finds what another one compiled in Go's cache.
+export GOFLAGS += -trimpath
 GO ?= go
 # Everything can be built and tested on two cores; more packages at a time would only slow each other down.
 PARALLEL := -p 2
@@ -8,7 +10,7 @@ RACE := $(addprefix ./internal/,core/flow core/kubeclient core/tokenreview sourc
   source/machine deliver/... epp/... ledger/apply ledger/store app/controller app/eppchild app/ledgerlive ops/admin)
 
 .DEFAULT_GOAL := all
-.PHONY: agents all build lint test fuzz demo inference ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
+.PHONY: agents all build lint test test-long fuzz demo inference ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -17,17 +19,29 @@ build: ## build bin/cardea
 
 lint: ## run go vet and gofmt
 	$(GO) vet $(PARALLEL) ./...
+	$(GO) vet -C internal/test/cluster $(PARALLEL) ./...
 	@bad=$$($$($(GO) env GOROOT)/bin/gofmt -l .); [ -z "$$bad" ] || { echo "not formatted (gofmt -w would):"; echo "$$bad"; exit 1; }
 
-test: envoy kubernetes postgres prometheus h2load mcp lint ## run all tests
-	$(GO) test $(PARALLEL) -timeout 40m ./...
-	$(GO) test -C extend/schemagen $(PARALLEL) ./...
-	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
+# These start no program, so most mistakes are told within the first minutes.
+FIRST := $(addprefix ./internal/,core/... translate/... dataplane/... features/... ops/explain ops/cli)
+
+# The linter has vetted the tests already. -short leaves out what `make test-long` runs.
+SHORT := $(PARALLEL) -vet=off -short -timeout 40m
+
+test: envoy kubernetes postgres prometheus h2load mcp lint ## run the tests, but for the few that only test-long runs
+	@if command -v "$$($(GO) env CC)" >/dev/null; then set -e; all=$$($(GO) list $(FIRST) ./...); race=$$($(GO) list $(RACE)); set -x; \
+	    $(GO) test $(SHORT) $$(echo "$$all" | grep -vxF "$$race"); $(GO) test $(SHORT) -race $(RACE); \
 	  elif [ -n "$$CI" ]; then echo "the race detector needs a C compiler"; exit 1; \
-	  else echo "no C compiler: the tests were not run under the race detector"; fi
+	  else $(GO) test $(SHORT) $(FIRST) ./... && echo "no C compiler: the tests were not run under the race detector"; fi
+	$(GO) test -C extend/schemagen $(SHORT) ./...
+	$(GO) test -C internal/test/cluster $(SHORT) ./...
 	@if [ "$$(uname -s) $$(id -u)" = "Linux 0" ]; then $(MAKE) --no-print-directory suite && bin/conform -quiet; \
 	  elif [ -n "$$CI" ]; then echo "the conformance suite needs Linux and root"; exit 1; \
 	  else echo "not Linux, or not root: tests that need a cluster were skipped, and so was the Gateway API's conformance suite"; fi
+
+# They call testing.Short().
+test-long: envoy postgres ## run the packages that have tests which `make test` leaves out or shortens: many seeds, long streams, the ledger's contract once more
+	$(GO) test $(PARALLEL) -vet=off -timeout 60m $$(grep -rl --include='*_test.go' 'testing.Short()' internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # By default each run has another seed, which is printed.
 SEED ?= $(shell date +%s)
@@ -56,7 +70,6 @@ demo: build envoy ## run the quickstart with two backends, in the foreground; CH
 	  $(if $(wildcard examples/$(EXAMPLE)/prometheus.conf),-prometheus "$$(hack/get-prometheus.sh)/prometheus")
 
 cluster: build envoy kubernetes ## start a real Kubernetes with Cardea, in the foreground: Linux, root (docs/testcluster.md)
-	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster
 	@$(GO) build -C examples/agents/mcp -o ../../../bin/agents .
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/inference/modelserver
 	@exec bin/testcluster up -apply deploy/third-party-crds.yaml -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image modelserver=bin/modelserver -image envoyproxy/envoy=$$(hack/get-envoy.sh)
@@ -110,8 +123,8 @@ h2load: ## get h2load into the cache folder, where it comes from a Debian packag
 mcp: ## get a server of tools and clients of other languages into the cache folder; needs node, npm and python3
 	@hack/get-mcp.sh >/dev/null || true
 
-kubernetes: ## build the programs of the test cluster into the cache folder: once, 7 minutes
-	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || hack/get-cluster.sh >/dev/null
+kubernetes: ## build the test cluster: its programs into the cache folder (once, 7 minutes), and bin/testcluster
+	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || { hack/get-cluster.sh && hack/get-testcluster.sh; } >/dev/null
 
 clean: ## remove bin/ and dist/
 	rm -rf bin dist

@@ -31,17 +31,17 @@ func Main(plugins ...extend.Plugin) {
 	// A signal asks for an orderly shutdown, which takes a limited time. Further signals change nothing: a signal to a
 	// whole process group often arrives twice, and ending at once would leave files and processes behind.
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	extensions, err := world.Plugged(plugins)
+	extensions, err := world.ExtensionsOf(plugins)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "Error: the program can't be put together: %v\n", err)
 		os.Exit(1)
 	}
 	program := cli.Program{
-		Catalog: world.Catalog(extensions...), Extensions: extensions,
+		Catalog: world.NewCatalog(extensions...), Extensions: extensions,
 		Dialects:   dataplanes.All(),
 		Controller: controller.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
-		Gateways:  standalone.Gateways,
-		Explainer: standalone.Explainer, Objects: standalone.Objects, Differ: standalone.Differ,
+		Gateways:  standalone.ListGateways,
+		Explainer: standalone.NewExplainer, Objects: standalone.ListObjects, Differ: standalone.NewDiffer,
 		Cluster: func(ctx context.Context, o snapshot.Options) (cli.Cluster, error) { return snapshot.Open(ctx, o) },
 	}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,11 +15,11 @@ import (
 
 const module = "cardea.dev/cardea/"
 
-// reaches says for each tower (the first folder below internal, or a public folder) which others it may import: the
+// mayImport says for each tower (the first folder below internal, or a public folder) which others it may import: the
 // picture at the top of ARCHITECTURE.md. extend, api and cmd are towers by these names, "" is the root package.
-var reaches = map[string][]string{
+var mayImport = map[string][]string{
 	"api":       nil,
-	"extend":    {"core"}, // and only core/model and core/request: see floors
+	"extend":    {"core"}, // of it only what extendImports lists
 	"core":      {"api", "extend"},
 	"features":  {"extend"}, // as anybody's feature
 	"source":    {"core", "api", "extend"},
@@ -37,34 +38,44 @@ var reaches = map[string][]string{
 	"extendtest": {"extend", "app", "deliver", "test"},
 }
 
+// extendImports are the packages of core that the public tower may import: values without a graph or a catalog.
+var extendImports = []string{"internal/core/model", "internal/core/request"}
+
 // floors lists packages of which each may import only those behind it, and others that are not listed.
 var floors = [][]string{
-	{"internal/core/policycrd", "internal/core/dataplane", "internal/core/plan", "extend", "internal/core/kinds",
+	{"internal/core/policycrd", "internal/core/dataplane", "internal/core/plan", "extend/envoy", "extend",
+		"internal/core/kinds",
 		"internal/core/input", "internal/core/request", "internal/core/resource", "internal/core/kind",
 		"internal/core/flow", "internal/core/model"},
-	{"internal/dataplane/envoy/files", "internal/dataplane/envoy", "internal/dataplane/envoy/simulate",
-		"internal/dataplane/envoy/httpfilters"},
-	{"internal/translate/gateway", "internal/translate/policy", "internal/translate/budget",
+	{"internal/dataplane/envoy/files", "internal/dataplane/envoy", "internal/dataplane/envoy/bootstrap",
+		"internal/dataplane/envoy/route", "internal/dataplane/envoy/naming", "internal/dataplane/envoy/metrics",
+		"internal/dataplane/envoy/redact", "internal/dataplane/envoy/message",
+		"internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters"},
+	{"internal/translate/gateway", "internal/translate/shadow", "internal/translate/route", "internal/translate/backend",
+		"internal/translate/policy", "internal/translate/budget", "internal/translate/reference",
+		"internal/translate/problem", "internal/translate/precedence",
 		"internal/translate/conditions", "internal/translate/resolve"},
 	{"internal/ops/cli", "internal/ops/ledgercmd", "internal/app/ledgerserver", "internal/app/controller",
 		"internal/app/standalone", "internal/app/assembly", "internal/ops/ledgerpreview", "internal/ops/admin",
 		"internal/ops/diff", "internal/ops/explain", "internal/app/world"},
 }
 
-// apart are programs and tools, which nothing imports: they may use what they like.
-var apart = []string{"deploy", "examples", "internal/test/e2e/parts", "extend/schemagen", "hack/",
-	"internal/core/kinds/generate"}
+// apart are programs and tools, which nothing imports: they may use what they like. Some are modules of their own.
+var apart = []string{"deploy", "examples", "internal/test/e2e/parts", "internal/test/cluster", "extend/schemagen",
+	"hack/", "internal/core/kinds/generate"}
 
-// declared names the packages that may import a dialect: the list of data planes, and the tests of the whole program.
-// Others are passed a dataplane.Dialect.
-var declared = []string{"internal/app/dataplanes", "internal/test/e2e", "internal/test/e2e/kubernetes",
+// dataPlaneUsers names the packages that may import a dialect: the list of data planes, and the tests of the whole
+// program. Others are passed a dataplane.Dialect.
+var dataPlaneUsers = []string{"internal/app/dataplanes", "internal/test/e2e", "internal/test/e2e/kubernetes",
 	"internal/test/e2e/live"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
 	"github.com/envoyproxy/": {"internal/dataplane/envoy/files", "internal/dataplane/envoy",
+		"internal/dataplane/envoy/bootstrap", "internal/dataplane/envoy/route", "internal/dataplane/envoy/metrics",
+		"internal/dataplane/envoy/redact", "internal/dataplane/envoy/message",
 		"internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters",
-		"internal/deliver/xds", "internal/test/e2e", "internal/epp", "extend"},
+		"internal/deliver/xds", "internal/test/e2e", "internal/epp", "extend/envoy"},
 	"github.com/google/cel-go":         {"extend"},
 	"github.com/modelcontextprotocol/": {"internal/ops/mcpclient"},
 	"github.com/spiffe/":               {"internal/deliver/workload", "internal/test/e2e"},
@@ -72,8 +83,10 @@ var libraries = map[string][]string{
 		"internal/app/controller",
 		"internal/test/e2e", "internal/epp"},
 	"google.golang.org/protobuf": {"internal/dataplane/envoy/files", "internal/dataplane/envoy",
+		"internal/dataplane/envoy/bootstrap", "internal/dataplane/envoy/route", "internal/dataplane/envoy/metrics",
+		"internal/dataplane/envoy/redact", "internal/dataplane/envoy/message",
 		"internal/dataplane/envoy/simulate", "internal/dataplane/envoy/httpfilters",
-		"internal/deliver/xds", "internal/epp", "internal/test/e2e", "extend"},
+		"internal/deliver/xds", "internal/epp", "internal/test/e2e", "extend/envoy"},
 	"k8s.io/client-go": {
 		"internal/core/kubeclient", "internal/core/tokenreview",
 		"internal/ledger/apply", "internal/ledger/auth", "internal/app/ledgerserver", "internal/epp/cluster",
@@ -81,8 +94,7 @@ var libraries = map[string][]string{
 		"internal/deliver/kube/proxies", "internal/deliver/kube/epp",
 		"internal/deliver/kube/queue", "internal/app/controller",
 		"internal/ops/cli",
-		"internal/test/cluster", "internal/test/cluster/kubelet", "internal/test/cluster/services",
-		"internal/test/cluster/mirror",
+		"internal/test/kubetest",
 	},
 	"github.com/jackc/":              {"internal/ledger/store", "internal/test/postgrestest"},
 	"modernc.org/":                   {"internal/ledger/store"},
@@ -90,11 +102,11 @@ var libraries = map[string][]string{
 	"github.com/danielgtaylor/":      {"internal/ledger/rest"},
 	"github.com/getkin/":             {"internal/ledger/rest"},
 	"github.com/coreos/go-oidc":      {"internal/ledger/auth"},
-	"github.com/vishvananda/":        {"internal/test/cluster/container", "internal/test/cluster/sandbox"},
+	"github.com/vishvananda/":        {},
 	"k8s.io/apiextensions-apiserver": {"internal/core/schema", "api/v1alpha1", "internal/deliver/kube/proxies"},
 	"k8s.io/apiserver":               {"internal/core/schema"},
 	"k8s.io/kube-openapi":            {"internal/translate/policy/merge"},
-	"sigs.k8s.io/structured-merge-":  {"internal/translate/policy/merge"},
+	"sigs.k8s.io/structured-merge-":  {"internal/translate/policy/merge", "internal/ledger/apply"},
 	"github.com/fsnotify/":           {"internal/source/files", "internal/ledger/store", "internal/epp/members"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/ops/cli", "internal/ops/ledgercmd"},
 	"github.com/prometheus/": {
@@ -106,13 +118,35 @@ var libraries = map[string][]string{
 		"internal/ledger/apply", "internal/app/ledgerserver", "internal/epp", "internal/epp/servers",
 	},
 	"sigs.k8s.io/gateway-api/": {
-		"internal/translate/gateway", "internal/translate/conditions", "internal/core/input", "internal/core/kind",
+		"internal/translate/gateway", "internal/translate/route", "internal/translate/backend",
+		"internal/translate/reference", "internal/translate/conditions",
+		"internal/core/input", "internal/core/kind",
 		"internal/core/kinds", "internal/source/files",
 		"internal/source/synthetic", "internal/source/ledgerfeed",
 		"internal/translate/policy",
 		"internal/source/kube", "internal/deliver/kube/proxies", "internal/core/policycrd", "internal/test/e2e", "extend",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},
+}
+
+// outside are packages that must not come into the program, by whatever way: what only tests need, and every kind of
+// Kubernetes in Go's types (see docs/adr/0059-a-small-program.md).
+var outside = []string{"testing", "cardea.dev/cardea/internal/test", "github.com/google/go-cmp",
+	"k8s.io/client-go/kubernetes", "k8s.io/client-go/applyconfigurations", "k8s.io/client-go/informers",
+	"k8s.io/client-go/discovery"}
+
+func TestProgram(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", "./cmd/cardea").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range strings.FieldsSeq(string(list)) {
+		for _, path := range outside {
+			if pkg == path || strings.HasPrefix(pkg, path+"/") {
+				t.Errorf("the program has %s: `go mod why -vendor` and `go list -deps` tell which import brings it", pkg)
+			}
+		}
+	}
 }
 
 func TestFloors(t *testing.T) {
@@ -128,7 +162,7 @@ func TestFloors(t *testing.T) {
 		if isApart(pkg) {
 			continue
 		}
-		if _, known := reaches[towerOf(pkg)]; !known {
+		if _, known := mayImport[towerOf(pkg)]; !known {
 			t.Errorf("%s stands in no tower: put it into one, or add the tower to the table in this file", pkg)
 			continue
 		}
@@ -149,15 +183,18 @@ func TestFloors(t *testing.T) {
 func checkImport(t *testing.T, pkg, imported string) {
 	t.Helper()
 	tower, under := towerOf(pkg), towerOf(imported)
-	if tower != under && !slices.Contains(reaches[tower], under) || tower == "features" && under == tower {
-		t.Errorf("%s must not import %s: %q reaches %q only", pkg, imported, tower, reaches[tower])
+	if tower != under && !slices.Contains(mayImport[tower], under) || tower == "features" && under == tower {
+		t.Errorf("%s must not import %s: %q may import %q only", pkg, imported, tower, mayImport[tower])
+	}
+	if tower == "extend" && under == "core" && !slices.Contains(extendImports, imported) {
+		t.Errorf("%s must not import %s: of core it may import %q only", pkg, imported, extendImports)
 	}
 	for _, list := range floors {
 		if a, b := slices.Index(list, pkg), slices.Index(list, imported); a >= 0 && b >= 0 && a > b {
 			t.Errorf("%s must not import %s, which stands above it", pkg, imported)
 		}
 	}
-	if under == "dataplane" && tower != under && !slices.Contains(declared, pkg) {
+	if under == "dataplane" && tower != under && !slices.Contains(dataPlaneUsers, pkg) {
 		t.Errorf("%s must not import %s: data planes are passed to it as a list of dataplane.Dialect", pkg, imported)
 	}
 }
@@ -182,8 +219,8 @@ func checkLibrary(t *testing.T, pkg, path string) {
 			owners, longest = list, prefix
 		}
 	}
-	if longest != "" && !slices.Contains(owners, pkg) && !(towerOf(pkg) == "features" && slices.Contains(owners,
-		"extend")) {
+	if longest != "" && !slices.Contains(owners, pkg) && !(towerOf(pkg) == "features" &&
+		(slices.Contains(owners, "extend") || slices.Contains(owners, "extend/envoy"))) {
 		t.Errorf("%s imports %s, which belongs to %v", pkg, path, owners)
 	}
 }

@@ -35,7 +35,7 @@ func TestEveryExampleStatesItsCalls(t *testing.T) {
 }
 
 func TestEveryObjectIsOneThatAnAPIServerWouldTake(t *testing.T) {
-	s := schema.New(world.Catalog(e2e.Extensions()...))
+	s := schema.New(world.NewCatalog(e2e.Extensions()...))
 	files, err := filepath.Glob("*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d files (%v)", len(files), err)

@@ -12,18 +12,20 @@ import (
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	exprv1alpha1 "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
+	"k8s.io/utils/lru"
 
 	"cardea.dev/cardea/internal/core/model"
 )
 
 const (
-	// maxCELDepth bounds how deep an expression nests: Envoy reads messages of 100 levels, and each has two or three.
+	// maxCELDepth bounds how deep an expression nests. In protobuf each level is two or three of messages, and readers of
+	// those take 100.
 	maxCELDepth = 24
 	// maxCELRegex bounds expressions that matches() compares with, in about the instructions of their programs.
 	maxCELRegex = 90
 )
 
-// celAttributes are what expressions can read: those of Envoy's attributes that are known before a backend is chosen,
+// celAttributes are what expressions can read: attributes that are known before a backend is chosen, by Envoy's names,
 // but for names that Cardea gives.
 var celAttributes = map[string]*cel.Type{
 	"request.path": cel.StringType, "request.url_path": cel.StringType, "request.host": cel.StringType,
@@ -43,7 +45,7 @@ var celAttributes = map[string]*cel.Type{
 	"filter_state":                              cel.MapType(cel.StringType, cel.DynType),
 }
 
-// celFunctions are what Envoy's expressions can call.
+// celFunctions are what expressions can call. They are few, so that every data plane can evaluate them.
 var celFunctions = []string{
 	operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr, operators.Equals, operators.NotEquals,
 	operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
@@ -54,8 +56,8 @@ var celFunctions = []string{
 	overloads.TimeGetDate, overloads.TimeGetHours, overloads.TimeGetMinutes,
 }
 
-// unbounded are what grows with what a client sends; Envoy has it switched off.
-var unbounded = []string{overloads.AddString, overloads.AddBytes, overloads.AddList}
+// unboundedFunctions are functions with results that grow with what a client sends; no expression can call them.
+var unboundedFunctions = []string{overloads.AddString, overloads.AddBytes, overloads.AddList}
 
 var comprehensions = []string{"all", "exists", "exists_one", "map", "filter"}
 
@@ -71,37 +73,65 @@ var celEnvironment = sync.OnceValue(func() *cel.Env {
 	return env
 })
 
-// checkCEL tells why an expression can't be served; boolean: it has to be true or false.
+// checkCEL tells why an expression can't be served; boolean: it has to be true or false. What a policy states is read
+// for each rule that it reaches, so answers are remembered.
 func checkCEL(expr string, boolean bool) error {
+	key := celKey{expr, boolean}
+	if known, found := celAnswers.Get(key); found {
+		return known.(celAnswer).err
+	}
+	err := checkExpression(expr, boolean)
+	if len(expr) <= maxRememberedCEL {
+		celAnswers.Add(key, celAnswer{err})
+	}
+	return err
+}
+
+type celKey struct {
+	expr    string
+	boolean bool
+}
+
+type celAnswer struct{ err error }
+
+// maxRememberedCEL is the length of an expression whose answer is remembered, in bytes.
+const maxRememberedCEL = 8192
+
+// celAnswers are the last ones of checkCEL.
+var celAnswers = lru.New(256)
+
+func checkExpression(expr string, boolean bool) error {
 	env := celEnvironment()
 	parsed, issues := env.Parse(expr)
 	if issues.Err() != nil {
-		return positioned(issues)
+		return firstIssue(issues)
 	}
 	if err := checkCalls(parsed); err != nil {
 		return err
 	}
 	checked, issues := env.Check(parsed)
 	if issues.Err() != nil {
-		return positioned(issues)
+		return firstIssue(issues)
 	}
 	for id, info := range checked.NativeRep().ReferenceMap() {
-		if len(info.OverloadIDs) > 0 && slices.Contains(unbounded, info.OverloadIDs[0]) && len(info.OverloadIDs) == 1 {
-			return fmt.Errorf("%s: + is for numbers only; compare the parts of a text or list one by one", at(parsed, id))
+		if len(info.OverloadIDs) > 0 && slices.Contains(unboundedFunctions, info.OverloadIDs[0]) &&
+			len(info.OverloadIDs) == 1 {
+			return fmt.Errorf("%s: + is for numbers only; compare the parts of a text or list one by one", locateExpr(parsed,
+				id))
 		}
 	}
 	if boolean && !checked.OutputType().IsExactType(cel.BoolType) {
-		return fmt.Errorf("it is of type %s; write an expression that is true or false, as with == in it",
+		return fmt.Errorf("it has type %s; write an expression that is true or false, such as one with ==",
 			checked.OutputType())
 	}
 	return nil
 }
 
-// checkCalls looks for what Envoy does not evaluate.
+// checkCalls looks for what data planes do not evaluate.
 func checkCalls(parsed *cel.Ast) (err error) {
 	refuse := func(e ast.Expr, format string, args ...any) {
 		if err == nil {
-			err = fmt.Errorf("%s: "+format, append([]any{at(parsed, e.ID())}, args...)...)
+			err = fmt.Errorf("%s: "+format, append([]any{locateExpr(parsed, e.ID())}, args...)...)
 		}
 	}
 	root := parsed.NativeRep()
@@ -111,7 +141,7 @@ func checkCalls(parsed *cel.Ast) (err error) {
 	ast.PreOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.MapKind, ast.StructKind, ast.ComprehensionKind:
-			refuse(e, "Envoy makes no maps or messages; compare the parts one by one")
+			refuse(e, "an expression can't make maps and messages; compare the parts one by one")
 		case ast.CallKind:
 			checkCall(e.AsCall(), func(format string, args ...any) { refuse(e, format, args...) })
 		}
@@ -123,9 +153,10 @@ func checkCall(call ast.CallExpr, refuse func(format string, args ...any)) {
 	name := call.FunctionName()
 	switch {
 	case slices.Contains(comprehensions, name):
-		refuse("%s() goes through a list, which Envoy does not; use the operator in, or the match's claims and headers", name)
+		refuse("%s() iterates over a list, which no expression can; use the operator in, or the match's claims and headers",
+			name)
 	case !slices.Contains(celFunctions, name):
-		refuse("Envoy has no function %s()", name)
+		refuse("there is no function %s()", name)
 	case name == overloads.Matches && len(call.Args()) > 0:
 		pattern := call.Args()[len(call.Args())-1]
 		text, literal := "", pattern.Kind() == ast.LiteralKind
@@ -144,18 +175,18 @@ func checkCall(call ast.CallExpr, refuse func(format string, args ...any)) {
 	}
 }
 
-// positioned is the first issue, with its place.
-func positioned(issues *cel.Issues) error {
+// firstIssue is the first issue, with its place.
+func firstIssue(issues *cel.Issues) error {
 	first := issues.Errors()[0]
 	message, _, _ := strings.Cut(first.Message, " (in container")
 	if strings.HasPrefix(message, "undeclared reference") {
 		message += "; attributes are request.path, request.headers['x'], source.address, " +
-			"metadata.filter_metadata['x']['y'] and others that Envoy documents for requests and connections"
+			"metadata.filter_metadata['x']['y'] and others of requests and connections"
 	}
 	return fmt.Errorf("line %d, column %d: %s", first.Location.Line(), first.Location.Column()+1, message)
 }
 
-func at(parsed *cel.Ast, id int64) string {
+func locateExpr(parsed *cel.Ast, id int64) string {
 	place := parsed.NativeRep().SourceInfo().GetStartLocation(id)
 	return fmt.Sprintf("line %d, column %d", place.Line(), place.Column()+1)
 }
@@ -164,7 +195,7 @@ func at(parsed *cel.Ast, id int64) string {
 // is Unknown if it asks for others. The error is that of an expression that can't be evaluated: it asks for what is not
 // there, or compares what can't be compared.
 func EvaluateCEL(expr string, known map[string]any) (Truth, error) {
-	program, err := celPrograms.of(expr)
+	program, err := celPrograms.programFor(expr)
 	if err != nil {
 		return Unknown, err
 	}
@@ -190,17 +221,17 @@ func EvaluateCEL(expr string, known map[string]any) (Truth, error) {
 }
 
 // celPrograms are those of the last expressions that were evaluated.
-var celPrograms programs
+var celPrograms programCache
 
-type programs struct {
+type programCache struct {
 	mu  sync.Mutex
 	all map[string]cel.Program
 }
 
-// mostPrograms bounds how many are kept.
-const mostPrograms = 1000
+// maxPrograms bounds how many are kept.
+const maxPrograms = 1000
 
-func (p *programs) of(expr string) (cel.Program, error) {
+func (p *programCache) programFor(expr string) (cel.Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if program, found := p.all[expr]; found {
@@ -215,15 +246,15 @@ func (p *programs) of(expr string) (cel.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.all == nil || len(p.all) >= mostPrograms {
+	if p.all == nil || len(p.all) >= maxPrograms {
 		p.all = map[string]cel.Program{}
 	}
 	p.all[expr] = program
 	return program, nil
 }
 
-// condition is an expression as Envoy takes it; one that is not valid is never true.
-func condition(expr string) *exprv1alpha1.Expr {
+// CELExpression is an expression in parts; one that is not valid is never true.
+func CELExpression(expr string) *exprv1alpha1.Expr {
 	parsed, issues := celEnvironment().Parse(expr)
 	if issues.Err() == nil {
 		if out, err := cel.AstToParsedExpr(parsed); err == nil {

@@ -21,7 +21,7 @@ func ClaimPath(claim string) ([]string, error) {
 			i++
 			name.WriteByte(claim[i])
 		default:
-			return nil, errors.New(`a backslash stands before nothing that needs one; write \\ for a backslash, \. for a dot`)
+			return nil, errors.New(`a backslash escapes nothing; write \\ for a backslash, \. for a dot`)
 		}
 	}
 	names = append(names, name.String())

@@ -6,6 +6,7 @@ import (
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // Spec says which team a request belongs to.
@@ -24,14 +25,14 @@ var Feature = extend.Feature[Spec, []extend.HeaderChange]{
 		edit := extend.HeaderEdit{Name: "x-team", Value: &s.Team}
 		return extend.ReadHeaders(r, "", extend.HeaderEdits{Set: []extend.HeaderEdit{edit}})
 	},
-	Envoy: extend.EnvoyFuncs[[]extend.HeaderChange]{
-		Rule: func(e extend.EnvoyRule, changes []extend.HeaderChange) {
+	Renders: envoy.Render(envoy.Funcs[[]extend.HeaderChange]{
+		Rule: func(e envoy.Rule, changes []extend.HeaderChange) {
 			e.Filter(extend.SlotCustom3, "example.com/team", &headermutationv3.HeaderMutation{
-				Mutations: &headermutationv3.Mutations{RequestMutations: extend.HeaderMutations(changes)},
+				Mutations: &headermutationv3.Mutations{RequestMutations: envoy.HeaderMutations(changes)},
 			})
 		},
-	},
-	Judge: extend.Passes[[]extend.HeaderChange],
+	}),
+	Judge: extend.PassAll[[]extend.HeaderChange],
 }
 
 func ExampleFeature() {

@@ -1,39 +1,22 @@
 package extend
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	mutationrulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// notCopied are headers of an authorization server's answer that belong to that answer alone. The Gateway API names
-// Host; the others would break the request that is sent on.
-var notCopied = slices.Concat(model.Framing, []string{
+// UncopiedHeaders are headers of an authorization server's answer that belong to that answer alone. The Gateway API
+// names Host; the others would break the request that is sent on.
+var UncopiedHeaders = slices.Concat(model.FramingHeaders, []string{
 	":status", "authority", "content-encoding", "content-type", "date", "host", "server", "te", "trailer",
 })
 
-// mutations are what an authorization server may do to the request, by either protocol: no message may be made another
-// one, and no rule be left for where none leads. So Host and the pseudo headers (:path) stay as they are, and by
-// Envoy's own default what steers the router (x-envoy-*): such headers of the server are ignored, its others are set.
-var mutations = &mutationrulesv3.HeaderMutationRules{
-	DisallowSystem: wrapperspb.Bool(true),
-	DisallowExpression: &matcherv3.RegexMatcher{
-		Regex: strings.Join(append(slices.Clone(model.Framing), model.LoopHeader), "|"),
-	},
-}
-
-// steering is how names of headers begin by which Envoy's router is told what to do.
-const steering = "x-envoy"
+// steeringPrefix is how names of headers begin that tell a data plane what to do. It is Envoy's; the headers are
+// refused whatever serves a Gateway, since a policy may count at several ones.
+const steeringPrefix = "x-envoy"
 
 // AuthTimeout is how long an authorization server has to answer.
 const AuthTimeout = 10 * time.Second
@@ -44,10 +27,11 @@ type ExternalAuth = model.ExternalAuth
 // CheckCopied tells why a header of an authorization server's answer can't be copied into the request; "" if it can.
 func CheckCopied(name string) string {
 	switch name = strings.ToLower(name); {
-	case strings.HasPrefix(name, steering):
-		return "an authorization server can't set " + name + ": headers that begin with " + steering + " steer the proxy"
-	case name == model.LoopHeader || slices.Contains(notCopied, name):
-		return "an authorization server can't set " + name + ": it says how the message is made or where it goes"
+	case strings.HasPrefix(name, steeringPrefix):
+		return "an authorization server can't set " + name + ": headers that begin with " + steeringPrefix +
+			" control the proxy"
+	case name == model.LoopHeader || slices.Contains(UncopiedHeaders, name):
+		return "an authorization server can't set " + name + ": it controls how the message is sent and to which host"
 	case !isToken(name):
 		return "it is not the name of a header"
 	}
@@ -56,124 +40,20 @@ func CheckCopied(name string) string {
 
 // CheckSteering tells why a header can't be copied that steers the proxy; "" for others.
 func CheckSteering(name string) string {
-	if strings.HasPrefix(name, steering) {
+	if strings.HasPrefix(name, steeringPrefix) {
 		return CheckCopied(name)
 	}
 	return ""
 }
 
-// Attested are headers of a request that only the authorization server may set (x-user): those of clients are taken
-// off, or a client's value would reach the backend where the server sets none. Headers that the server is shown stay.
-// None: the server may answer with any header, or says itself which are removed (gRPC).
-func Attested(a ExternalAuth) (names []string) {
+// AttestedHeaders are headers of a request that only the authorization server may set (x-user): those of clients are
+// taken off, or a client's value would reach the backend where the server sets none. Headers that the server is shown
+// stay. None: the server may answer with any header, or says itself which are removed (gRPC).
+func AttestedHeaders(a ExternalAuth) (names []string) {
 	for _, name := range a.ResponseHeaders {
 		if name != "authorization" && !slices.Contains(a.RequestHeaders, name) {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// ExtAuthz renders the filter that asks an authorization server, which is a cluster. Requests that it can't ask about
-// are refused (403).
-func ExtAuthz(a ExternalAuth, cluster string) *extauthzv3.ExtAuthz {
-	f := &extauthzv3.ExtAuthz{
-		TransportApiVersion:        corev3.ApiVersion_V3,
-		AllowedHeaders:             HeaderNames(a.RequestHeaders),
-		ValidateMutations:          true,
-		DecoderHeaderMutationRules: mutations,
-	}
-	if a.MaxBody > 0 {
-		f.WithRequestBody = &extauthzv3.BufferSettings{MaxRequestBytes: uint32(a.MaxBody), PackAsBytes: a.GRPC}
-	}
-	if a.GRPC {
-		f.Services = &extauthzv3.ExtAuthz_GrpcService{GrpcService: &corev3.GrpcService{
-			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
-				ClusterName: cluster,
-				// The default is the cluster's name, but many servers refuse its slashes.
-				Authority: a.Backend.Object.Name() + "." + a.Backend.Object.Namespace(),
-			}},
-			Timeout: durationpb.New(AuthTimeout),
-		}}
-		if a.External {
-			f.GetGrpcService().InitialMetadata = []*corev3.HeaderValue{LastHop()}
-		}
-		return f
-	}
-	copied := HeaderNames(a.ResponseHeaders)
-	if copied == nil {
-		copied = &matcherv3.ListStringMatcher{Patterns: []*matcherv3.StringMatcher{{
-			MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: noneOf(notCopied)}},
-		}}}
-	}
-	service := &extauthzv3.HttpService{
-		ServerUri: &corev3.HttpUri{
-			Uri:              "http://" + a.Backend.Object.Name(), // the request's own Host is sent
-			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: cluster},
-			Timeout:          durationpb.New(AuthTimeout),
-		},
-		AuthorizationResponse: &extauthzv3.AuthorizationResponse{AllowedUpstreamHeaders: copied},
-	}
-	if a.External {
-		service.AuthorizationRequest = &extauthzv3.AuthorizationRequest{HeadersToAdd: []*corev3.HeaderValue{LastHop()}}
-	}
-	if a.Path != "" {
-		service.PathPrefix = "/" + strings.TrimPrefix(a.Path, "/")
-	}
-	f.Services = &extauthzv3.ExtAuthz_HttpService{HttpService: service}
-	return f
-}
-
-// HeaderNames matches headers by name; nil if there are none.
-func HeaderNames(names []string) *matcherv3.ListStringMatcher {
-	if len(names) == 0 {
-		return nil
-	}
-	list := &matcherv3.ListStringMatcher{}
-	for _, name := range names {
-		list.Patterns = append(list.Patterns, text(Exact, name, true))
-	}
-	return list
-}
-
-// noneOf is a regular expression that matches every string but the words. RE2 has no negation, so it is spelled out: at
-// each character a string either leaves all words, or goes on with some, and it must not end where one of them does.
-func noneOf(words []string) string {
-	words = slices.Sorted(slices.Values(words))
-	var next []string // the first characters
-	for _, w := range words {
-		if w != "" && !slices.Contains(next, w[:1]) {
-			next = append(next, w[:1])
-		}
-	}
-	var arms []string
-	if words[0] != "" {
-		arms = append(arms, "") // it may end here
-	}
-	if len(next) > 0 {
-		quoted := make([]string, len(next))
-		for i, c := range next {
-			quoted[i] = strings.ReplaceAll(regexp.QuoteMeta(c), "-", `\-`)
-		}
-		arms = append(arms, "[^"+strings.Join(quoted, "")+"].*")
-	} else {
-		arms = append(arms, ".+")
-	}
-	for _, c := range next {
-		var rest []string
-		for _, w := range words {
-			if tail, ok := strings.CutPrefix(w, c); ok {
-				rest = append(rest, tail)
-			}
-		}
-		arms = append(arms, regexp.QuoteMeta(c)+noneOf(rest))
-	}
-	return "(?:" + strings.Join(arms, "|") + ")"
-}
-
-// LastHop is the header of a question to an authorization server, since Envoy can't count the headers there, and of a
-// copy, since a rule may make several. No rule that sends anything to a hostname takes a request with it.
-func LastHop() *corev3.HeaderValue {
-	tokens := strings.TrimSuffix(strings.Repeat(model.LoopToken+", ", model.MostHops), ", ")
-	return &corev3.HeaderValue{Key: model.LoopHeader, Value: tokens}
 }

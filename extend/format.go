@@ -25,7 +25,8 @@ var (
 	queryArgument = regexp.MustCompile(`^[-._0-9A-Za-z]+$`)
 )
 
-// CheckFormat tells why a format can't be served.
+// CheckFormat tells why a format can't be served. Formats are part of what policies state, in the language of Envoy's
+// access logs; each data plane renders them.
 //
 // Its commands are %REQ(...)%, %RESP(...)%, %DYNAMIC_METADATA(...)%, %QUERY_PARAM(...)%, %CEL(...)%, %DOWNSTREAM_...%
 // and some without arguments; a number behind the colon of one with an argument cuts what is longer. A percent sign is
@@ -81,7 +82,7 @@ func checkCommand(text string) error {
 			return errors.New("it can't be cut; leave out :" + parts[3])
 		}
 		if !slices.Contains(plainCommands, name) && !slices.Contains(downstreamCommands, name) {
-			return errors.New("Envoy has no such command")
+			return errors.New("there is no such command")
 		}
 		return nil
 	case name == "CEL":
@@ -93,8 +94,8 @@ func checkCommand(text string) error {
 	case name == "QUERY_PARAM":
 		pattern = queryArgument
 	default:
-		return fmt.Errorf("%s is not among the commands that a header can have; take %%REQ(...)%%, %%CEL(...)%%, "+
-			"%%DYNAMIC_METADATA(...)%% or %%DOWNSTREAM_...%%", name)
+		return fmt.Errorf("%s is not supported in a header; use %%REQ(...)%%, %%CEL(...)%%, %%DYNAMIC_METADATA(...)%% or "+
+			"%%DOWNSTREAM_...%%", name)
 	}
 	if !pattern.MatchString(argument) {
 		return fmt.Errorf("%q can't be its argument; write %%REQ(x-a)%%, %%REQ(x-a?x-b)%%, or %%DYNAMIC_METADATA(a:b)%%",
@@ -113,8 +114,8 @@ var downstreamCommands = []string{
 	"DOWNSTREAM_PEER_CERT", "DOWNSTREAM_TLS_VERSION", "DOWNSTREAM_TLS_CIPHER", "DOWNSTREAM_TLS_SESSION_ID",
 }
 
-// Commands are formats' commands, each with an argument if it takes one.
-func Commands() []string {
+// FormatCommands are formats' commands, each with an argument if it takes one.
+func FormatCommands() []string {
 	list := slices.Concat(plainCommands, downstreamCommands, []string{
 		"CEL(request.path)", "DYNAMIC_METADATA(a.b:c)", "QUERY_PARAM(a)",
 	})

@@ -41,7 +41,7 @@ type HashCookie struct {
 	// TTL is how long clients keep the cookie that the proxy sets; 0s: until the browser is closed.
 	// +optional
 	TTL *gatewayv1.Duration `json:"ttl,omitempty"`
-	// Path is for which requests clients send it: those below the path. Nothing stated: all.
+	// Path is for which requests clients send it: those below the path. Default: all.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Path *string `json:"path,omitempty"`
@@ -62,39 +62,39 @@ var sameSites = []SameSite{"Strict", "Lax", "None"}
 
 // Validate tells what of it can't be served.
 func (k HashKey) Validate() []Problem {
-	return collect(func(f findings) {
-		one(f, map[string]bool{
+	return collectProblems(func(f problemList) {
+		requireOne(f, map[string]bool{
 			"header": k.Header != nil, "cookie": k.Cookie != nil, "query": k.Query != nil,
 			"clientAddress": k.ClientAddress != nil,
 		})
 		checkNames(f, k.Header, nil, k.Query)
 		if k.Cookie != nil {
-			k.Cookie.check(f.at("cookie"))
+			k.Cookie.checkCookie(f.atField("cookie"))
 		}
 	})
 }
 
-func (c HashCookie) check(f findings) {
+func (c HashCookie) checkCookie(f problemList) {
 	if !isToken(c.Name) {
-		f.at("name").add("%q is not the name of a cookie", c.Name)
+		f.atField("name").addProblem("%q is not the name of a cookie", c.Name)
 	}
 	if c.TTL == nil && (c.Path != nil || c.SameSite != nil || c.Secure != nil) {
-		f.add("path, sameSite and secure are of a cookie that the proxy sets; state ttl, too, and it sets one")
+		f.addProblem("path, sameSite and secure apply only to a cookie that the proxy sets; state ttl, too")
 	}
 	if c.TTL != nil {
 		if _, err := Duration(*c.TTL); err != nil {
-			f.at("ttl").add("%v", err)
+			f.atField("ttl").addProblem("%v", err)
 		}
 	}
 	if c.Path != nil && (!strings.HasPrefix(*c.Path, "/") || strings.ContainsFunc(*c.Path, notInCookies)) {
-		f.at("path").add("%q is not the path of a cookie; write /, or /a", *c.Path)
+		f.atField("path").addProblem("%q is not the path of a cookie; write /, or /a", *c.Path)
 	}
 	switch {
 	case c.SameSite == nil:
 	case !slices.Contains(sameSites, *c.SameSite):
-		f.at("sameSite").add("%q is not known; write Strict, Lax or None", *c.SameSite)
+		f.atField("sameSite").addProblem("%q is not known; write Strict, Lax or None", *c.SameSite)
 	case *c.SameSite == "None" && (c.Secure == nil || !*c.Secure):
-		f.at("sameSite").add("browsers drop a cookie with None that is not secure; state secure: true")
+		f.atField("sameSite").addProblem("browsers drop a cookie with None that is not secure; state secure: true")
 	}
 }
 

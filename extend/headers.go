@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/core/model"
@@ -83,12 +81,9 @@ const (
 type HeaderChange struct {
 	Action HeaderAction
 	Name   string // in small letters
-	Format string // as Envoy reads it; "" if it is Secret
+	Format string // as CheckFormat takes it; "" if it is Secret
 	Secret Bytes  // a value that must not be shown
 }
-
-// SecretHeaders is the name of a filter that changes headers to values that must not be shown.
-const SecretHeaders = "headers-secret"
 
 // ReadHeaders makes changes of edits, which stand in a field: removals first, then set, add and addIfAbsent. Mistakes
 // are told to the Reader and left out.
@@ -102,17 +97,17 @@ func ReadHeaders(r Reader, field string, edits HeaderEdits) []HeaderChange {
 		})
 	}
 	for _, name := range edits.Remove {
-		if !wrong(keyed(RemoveHeader, name)) {
+		if !wrong(entryField(RemoveHeader, name)) {
 			changes = append(changes, HeaderChange{Action: RemoveHeader, Name: strings.ToLower(name)})
 		}
 	}
-	for _, l := range edits.lists() {
+	for _, l := range edits.editLists() {
 		for _, e := range l.edits {
-			place := keyed(l.action, e.Name)
+			place := entryField(l.action, e.Name)
 			if wrong(place) {
 				continue
 			}
-			if change, ok := e.read(r.Field(joined(field, place)), l.action); ok {
+			if change, ok := e.readEdit(r.Field(joinField(field, place)), l.action); ok {
 				changes = append(changes, change)
 			}
 		}
@@ -125,18 +120,18 @@ type headerList struct {
 	edits  []HeaderEdit
 }
 
-func (e HeaderEdits) lists() []headerList {
+func (e HeaderEdits) editLists() []headerList {
 	return []headerList{{SetHeader, e.Set}, {AddHeader, e.Add}, {AddIfAbsent, e.AddIfAbsent}}
 }
 
-// keyed is the field of an entry of a list.
-func keyed(action HeaderAction, name string) string { return fmt.Sprintf("%s[%s]", action, name) }
+// entryField is the field of an entry of a list.
+func entryField(action HeaderAction, name string) string { return fmt.Sprintf("%s[%s]", action, name) }
 
-func (e HeaderEdit) read(r Reader, action HeaderAction) (c HeaderChange, ok bool) {
+func (e HeaderEdit) readEdit(r Reader, action HeaderAction) (c HeaderChange, ok bool) {
 	c = HeaderChange{Action: action, Name: strings.ToLower(e.Name)}
 	switch {
 	case e.Value != nil:
-		c.Format = literal(*e.Value)
+		c.Format = Literal(*e.Value)
 	case e.Format != nil:
 		c.Format = *e.Format
 	default:
@@ -157,52 +152,25 @@ func (e HeaderEdit) read(r Reader, action HeaderAction) (c HeaderChange, ok bool
 	return c, true
 }
 
-// HeaderMutations are changes as Envoy's header_mutation takes them.
-func HeaderMutations(changes []HeaderChange) []*mutationv3.HeaderMutation {
-	actions := map[HeaderAction]corev3.HeaderValueOption_HeaderAppendAction{
-		SetHeader:   corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-		AddHeader:   corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
-		AddIfAbsent: corev3.HeaderValueOption_ADD_IF_ABSENT,
-	}
-	var list []*mutationv3.HeaderMutation
-	for _, c := range changes {
-		if c.Action == RemoveHeader {
-			list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: c.Name}})
-			continue
-		}
-		value := c.Format
-		if c.Secret != nil {
-			value = literal(string(c.Secret))
-		}
-		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{
-			Append: &corev3.HeaderValueOption{
-				Header: &corev3.HeaderValue{Key: c.Name, Value: value}, AppendAction: actions[c.Action],
-				KeepEmptyValue: c.Format == "" && c.Secret == nil,
-			},
-		}})
-	}
-	return list
-}
-
-// literal escapes what Envoy would read as a command.
-func literal(value string) string { return strings.ReplaceAll(value, "%", "%%") }
+// Literal is a format (CheckFormat) for a text: it escapes what would be read as a command.
+func Literal(value string) string { return strings.ReplaceAll(value, "%", "%%") }
 
 // ValidateHeaders tells what of edits can't be served.
 func ValidateHeaders(edits HeaderEdits) []Problem {
-	return collect(func(f findings) {
+	return collectProblems(func(f problemList) {
 		seen := map[string]bool{}
-		name := func(f findings, action HeaderAction, name string) {
+		name := func(f problemList, action HeaderAction, name string) {
 			if wrong := headerName(action, strings.ToLower(name), seen[strings.ToLower(name)]); wrong != "" {
-				f.add("%s", wrong)
+				f.addProblem("%s", wrong)
 			}
 			seen[strings.ToLower(name)] = true
 		}
 		for _, n := range edits.Remove {
-			name(f.at("%s", keyed(RemoveHeader, n)), RemoveHeader, n)
+			name(f.atField("%s", entryField(RemoveHeader, n)), RemoveHeader, n)
 		}
-		for _, l := range edits.lists() {
+		for _, l := range edits.editLists() {
 			for _, e := range l.edits {
-				f := f.at("%s", keyed(l.action, e.Name))
+				f := f.atField("%s", entryField(l.action, e.Name))
 				name(f, l.action, e.Name)
 				checkEdit(f, e)
 			}
@@ -218,16 +186,16 @@ func headerName(action HeaderAction, name string, again bool) string {
 	case again:
 		return fmt.Sprintf("header %q is changed twice; state each name once", name)
 	case name == "host":
-		return "header \"host\" can't be changed here; use rewrite.host, or the URLRewrite filter's hostname"
+		return "header \"host\" can't be changed here; use hostname of a URLRewrite filter in an HTTPRoute"
 	case name == model.LoopHeader:
-		return "header " + name + " can't be changed: by it loops of requests are found"
-	case action != RemoveHeader && slices.Contains(model.Framing, name):
-		return fmt.Sprintf("header %q says where a message ends, or how a connection is used: it can't be stated", name)
+		return "header " + name + " can't be changed: it is used to detect loops of requests"
+	case action != RemoveHeader && slices.Contains(model.FramingHeaders, name):
+		return fmt.Sprintf("header %q can't be stated: it controls where a message ends, or how a connection is used", name)
 	}
 	return ""
 }
 
-func checkEdit(f findings, e HeaderEdit) {
+func checkEdit(f problemList, e HeaderEdit) {
 	stated := 0
 	for _, is := range []bool{e.Value != nil, e.SecretRef != nil, e.Format != nil} {
 		if is {
@@ -236,14 +204,14 @@ func checkEdit(f findings, e HeaderEdit) {
 	}
 	switch {
 	case stated != 1:
-		f.add("%d of value, secretRef and format are stated; state one", stated)
+		f.addProblem("%d of value, secretRef and format are stated; state one", stated)
 	case e.Value != nil && !isHeaderValue(*e.Value):
-		f.at("value").add("it has a line break or a NUL in it, which no header can have")
+		f.atField("value").addProblem("it has a line break or a NUL in it, which no header can have")
 	case e.Format != nil && *e.Format == "":
-		f.at("format").add("it is empty; use value for an empty header")
+		f.atField("format").addProblem("it is empty; use value for an empty header")
 	case e.Format != nil:
 		if err := CheckFormat(*e.Format); err != nil {
-			f.at("format").add("%v", err)
+			f.atField("format").addProblem("%v", err)
 		}
 	}
 }

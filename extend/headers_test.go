@@ -17,12 +17,12 @@ func TestValidateHeaders(t *testing.T) {
 		"set[:path]: \":path\" is not": {Name: ":path", Value: text("/")},
 		"set[Host]: header \"host\"":   {Name: "Host", Value: text("a")},
 		"set[CDN-Loop]":                {Name: "CDN-Loop", Value: text("a")},
-		"set[Content-Length]: header \"content-length\" says where": {Name: "Content-Length", Value: text("1")},
-		"set[x]: 0 of value, secretRef and format":                  {Name: "x"},
-		"set[y]: 2 of value, secretRef and format":                  {Name: "y", Value: text("a"), SecretRef: ref},
-		"set[x].value: it has a line break":                         {Name: "x", Value: text("a\r\nb: c")},
-		"set[x].format: it is empty":                                {Name: "x", Format: text("")},
-		"set[x].format: %FILE(a)%: FILE is not among":               {Name: "x", Format: text("%FILE(a)%")},
+		"set[Content-Length]: header \"content-length\" can't be stated": {Name: "Content-Length", Value: text("1")},
+		"set[x]: 0 of value, secretRef and format":                       {Name: "x"},
+		"set[y]: 2 of value, secretRef and format":                       {Name: "y", Value: text("a"), SecretRef: ref},
+		"set[x].value: it has a line break":                              {Name: "x", Value: text("a\r\nb: c")},
+		"set[x].format: it is empty":                                     {Name: "x", Format: text("")},
+		"set[x].format: %FILE(a)%: FILE is not supported":                {Name: "x", Format: text("%FILE(a)%")},
 	} {
 		checkEdits(t, HeaderEdits{Set: []HeaderEdit{e}}, want)
 	}
@@ -54,7 +54,7 @@ func TestCheckFormat(t *testing.T) {
 		"%REQ(a":                              "has no end",
 		"%%%":                                 "has no end",
 		"5% of 10%":                           "is not a command",
-		"%ENVIRONMENT(SECRET)%":               "ENVIRONMENT is not among",
+		"%ENVIRONMENT(SECRET)%":               "ENVIRONMENT is not supported",
 		"%REQ()%":                             "can't be its argument",
 		"%REQ(a b)%":                          "can't be its argument",
 		"%REQ%":                               "can't be its argument",
@@ -66,10 +66,10 @@ func TestCheckFormat(t *testing.T) {
 		"%CEL(request.path):9%":               "",
 		"%DOWNSTREAM_NOTHING%":                "no such command",
 		"%CEL(foo)%":                          "undeclared reference",
-		"%CEL([1].map(x, x))%":                "goes through a list",
+		"%CEL([1].map(x, x))%":                "iterates over a list",
 		"%REQ(a)%\r\nset-cookie: b":           "line break",
-		"%FILTER_STATE(a:PLAIN)%":             "FILTER_STATE is not among",
-		"%UPSTREAM_METADATA(a:b)%":            "UPSTREAM_METADATA is not among",
+		"%FILTER_STATE(a:PLAIN)%":             "FILTER_STATE is not supported",
+		"%UPSTREAM_METADATA(a:b)%":            "UPSTREAM_METADATA is not supported",
 		"%START_TIME(%s)%":                    "takes no argument",
 		"%DYNAMIC_METADATA(a:%ENVIRONMENT%)%": "can't be its argument",
 	} {
@@ -78,7 +78,7 @@ func TestCheckFormat(t *testing.T) {
 			t.Errorf("%s: %v, want %q", format, err, want)
 		}
 	}
-	for _, c := range Commands() {
+	for _, c := range FormatCommands() {
 		if err := CheckFormat("%" + c + "%"); err != nil {
 			t.Error(err)
 		}

@@ -27,5 +27,5 @@ type NamedTool = request.NamedTool
 // AnyStatus is the Status of an answer that somebody else makes, such as an authorization server.
 const AnyStatus = request.AnyStatus
 
-// Passes is the Judge of a feature that answers no request.
-func Passes[V any](Request, V) []Verdict { return nil }
+// PassAll is the Judge of a feature that answers no request.
+func PassAll[V any](Request, V) []Verdict { return nil }

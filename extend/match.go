@@ -13,7 +13,7 @@ import (
 type RequestMatch struct {
 	RequestParts `json:",inline"`
 
-	// Not excepts requests: those for which all of this holds are not meant.
+	// Not excludes the requests that match all of this.
 	// +optional
 	Not *RequestParts `json:"not,omitempty"`
 }
@@ -213,9 +213,9 @@ func (m RequestMatch) ByAddress() bool {
 	return len(m.ClientCIDRs) > 0 || m.Not != nil && len(m.Not.ClientCIDRs) > 0
 }
 
-// Reads tells whether a match depends on one of some headers, whose names are in small letters.
-func (m RequestMatch) Reads(headers []string) bool {
-	return m.RequestParts.reads(headers) || m.Not != nil && m.Not.reads(headers)
+// ReadsHeaders tells whether a match depends on one of some headers, whose names are in small letters.
+func (m RequestMatch) ReadsHeaders(headers []string) bool {
+	return m.RequestParts.readsHeaders(headers) || m.Not != nil && m.Not.readsHeaders(headers)
 }
 
 // HeaderNames are the headers that a match depends on, in small letters; AnyHeader: it can't be told which.
@@ -235,7 +235,7 @@ func (p RequestParts) headerNames() []string {
 	return names
 }
 
-func (p RequestParts) reads(headers []string) bool {
+func (p RequestParts) readsHeaders(headers []string) bool {
 	return len(headers) > 0 && len(celHeaders(p.CEL)) > 0 || slices.ContainsFunc(p.Headers, func(h NamedMatch) bool {
 		return slices.Contains(headers, strings.ToLower(h.Name))
 	})

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cardea.dev/cardea/internal/core/model"
@@ -17,150 +18,225 @@ type Problem struct{ Field, Message string }
 // Refuse tells a Reader of problems; field is where the value stands.
 func Refuse(r Reader, field string, problems []Problem) {
 	for _, p := range problems {
-		r.Field(joined(field, p.Field)).Refuse(p.Message)
+		r.Field(joinField(field, p.Field)).Refuse(p.Message)
 	}
 }
 
-func joined(field, below string) string {
+func joinField(field, below string) string {
 	if field == "" || below == "" || below[0] == '[' {
 		return field + below
 	}
 	return field + "." + below
 }
 
-// findings collects problems of fields below one.
-type findings struct {
+// problemList collects problems of fields below one.
+type problemList struct {
 	field string
 	list  *[]Problem
 }
 
-func (f findings) at(format string, args ...any) findings {
-	return findings{joined(f.field, fmt.Sprintf(format, args...)), f.list}
+func (f problemList) atField(format string, args ...any) problemList {
+	return problemList{joinField(f.field, fmt.Sprintf(format, args...)), f.list}
 }
 
-func (f findings) add(format string, args ...any) {
+func (f problemList) addProblem(format string, args ...any) {
 	*f.list = append(*f.list, Problem{f.field, fmt.Sprintf(format, args...)})
 }
 
-// collect runs a check.
-func collect(check func(findings)) []Problem {
+// collectProblems runs a check.
+func collectProblems(check func(problemList)) []Problem {
 	var list []Problem
-	check(findings{"", &list})
+	check(problemList{"", &list})
 	return list
 }
 
-// Validate tells what of a match can't be served. Without problems Policy and Unless render all that it states.
-func Validate(m RequestMatch) []Problem {
-	return collect(func(f findings) {
+// ValidateMatch tells what of a match can't be served. Without problems, data planes render all that it states.
+func ValidateMatch(m RequestMatch) []Problem {
+	return collectProblems(func(f problemList) {
 		if m.Not == nil && reflect.ValueOf(m.RequestParts).IsZero() {
-			f.add("it states nothing, and would match every request; state a part, or leave the match out")
+			f.addProblem("it states nothing, and would match every request; state a part, or leave the match out")
 		}
-		m.RequestParts.check(f)
+		m.RequestParts.checkParts(f)
 		if m.Not == nil {
 			return
 		}
-		f = f.at("not")
+		f = f.atField("not")
 		if reflect.ValueOf(*m.Not).IsZero() {
-			f.add("it states nothing, and would except every request; state a part, or leave it out")
+			f.addProblem("it states nothing, and would exclude every request; state a part, or leave it out")
 		}
 		if m.Not.CEL != "" {
-			f.at("cel").add("an expression can't be negated here; write !(...) in cel of the match itself")
+			f.atField("cel").addProblem("an expression can't be negated here; write !(...) in cel of the match itself")
 		}
-		m.Not.check(f)
+		m.Not.checkParts(f)
 	})
 }
 
-func (p RequestParts) check(f findings) {
-	check(f, "hosts", p.Hosts, checkHost)
-	check(f, "methods", p.Methods, checkMethod)
-	check(f, "paths", p.Paths, checkPath)
-	check(f, "headers", p.Headers, checkHeader)
-	check(f, "query", p.Query, checkQuery)
-	check(f, "clientCIDRs", p.ClientCIDRs, checkCIDR)
-	check(f, "claims", p.Claims, checkClaim)
-	check(f, "users", p.Users, func(f findings, user string) {
+// WarnMatch warns of what of a match is most likely a mistake, although it can be served.
+func WarnMatch(r Reader, m RequestMatch) {
+	warn := func(r Reader, p RequestParts) {
+		for i, method := range p.Methods {
+			if !slices.Contains(knownMethods, method) && isToken(method) {
+				at := r.Field(fmt.Sprintf("methods[%d]", i))
+				at.Warn(fmt.Sprintf("%q is not a known method%s", method, suggestMethod(method)))
+			}
+		}
+	}
+	warn(r, m.RequestParts)
+	if m.Not != nil {
+		warn(r.Field("not"), *m.Not)
+	}
+}
+
+// knownMethods are the methods of HTTP, and those of WebDAV and of caches that are in use.
+var knownMethods = []string{
+	"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
+	"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "SEARCH", "REPORT", "PURGE",
+}
+
+// suggestMethod is "; did you mean GET?" for a method of other letters, or of the same in another order.
+func suggestMethod(method string) string {
+	for _, known := range knownMethods {
+		if sortLetters(known) == sortLetters(method) {
+			return fmt.Sprintf("; did you mean %s?", known)
+		}
+	}
+	if near := model.NearestName(method, knownMethods); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+func sortLetters(word string) string {
+	letters := []byte(word)
+	slices.Sort(letters)
+	return string(letters)
+}
+
+func (p RequestParts) checkParts(f problemList) {
+	checkEach(f, "hosts", p.Hosts, checkHost)
+	checkEach(f, "methods", p.Methods, checkMethod)
+	checkEach(f, "paths", p.Paths, checkPath)
+	checkEach(f, "headers", p.Headers, checkHeader)
+	checkEach(f, "query", p.Query, checkQuery)
+	checkEach(f, "clientCIDRs", p.ClientCIDRs, checkCIDR)
+	checkEach(f, "claims", p.Claims, checkClaim)
+	checkEach(f, "users", p.Users, func(f problemList, user string) {
 		if user == "" {
-			f.add("it is empty; write the name of a user")
+			f.addProblem("it is empty; write the name of a user")
 		}
 	})
-	check(f, "certificates", p.Certificates, checkCertificate)
+	checkEach(f, "certificates", p.Certificates, checkCertificate)
 	if p.CEL != "" {
 		if err := checkCEL(p.CEL, true); err != nil {
-			f.at("cel").add("%v", err)
+			f.atField("cel").addProblem("%v", err)
 		}
 	}
 }
 
-func check[T any](f findings, field string, list []T, one func(findings, T)) {
+func checkEach[T any](f problemList, field string, list []T, one func(problemList, T)) {
 	for i, v := range list {
-		one(f.at("%s[%d]", field, i), v)
+		one(f.atField("%s[%d]", field, i), v)
 	}
 }
 
 var hostname = regexp.MustCompile(`(?i)^(\*\.)?[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*$`)
 
-func checkHost(f findings, host string) {
+func checkHost(f problemList, host string) {
 	if !hostname.MatchString(host) {
-		f.add("%q is not the name of a host; write shop.example.com, or *.example.com, without a port", host)
+		f.addProblem("%q is not the name of a host; write shop.example.com, or *.example.com, without a port", host)
 	}
 }
 
-func checkMethod(f findings, method string) {
+func checkMethod(f problemList, method string) {
 	if !isToken(method) || method != strings.ToUpper(method) {
-		f.add("%q is not a method; write it in capital letters: GET", method)
+		f.addProblem("%q is not a method; write it in capital letters: GET", method)
 	}
 }
 
-func checkPath(f findings, p PathMatch) {
+func checkPath(f problemList, p PathMatch) {
 	switch p.Type {
 	case PathExact, PathPrefix:
 		wrong := strings.IndexFunc(p.Value, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' })
 		switch {
 		case !strings.HasPrefix(p.Value, "/"):
-			f.at("value").add("%q does not start with a slash, as all paths do; write /%s", p.Value, p.Value)
+			f.atField("value").addProblem("%q does not start with a slash, as all paths do; write /%s", p.Value, p.Value)
 		case wrong >= 0:
-			f.at("value").add("%q can't be in a path; write %%%02X", p.Value[wrong:wrong+1], p.Value[wrong])
-		case unreachable(p.Value):
-			f.at("value").add("no request has the path %q when it is compared; write it without //, /./, /../, %%2F and %%5C",
+			f.atField("value").addProblem("%q can't be in a path; write %%%02X", p.Value[wrong:wrong+1], p.Value[wrong])
+		case isUnreachable(p.Value):
+			f.atField("value").addProblem(
+				"paths are normalized before the comparison, and none is %q then; write it without //, /./, /../, %%2F and %%5C",
 				p.Value)
+		case normalizeEscapes(p.Value) != p.Value:
+			f.atField("value").addProblem("paths are normalized before the comparison, and none is %q then; write %q", p.Value,
+				normalizeEscapes(p.Value))
 		}
 	case PathRegularExpression:
-		checkRegex(f.at("value"), p.Value)
+		checkRegex(f.atField("value"), p.Value)
 	default:
-		f.at("type").add("%q is not a type; write Exact, PathPrefix or RegularExpression", p.Type)
+		f.atField("type").addProblem("%q is not a type; write Exact, PathPrefix or RegularExpression", p.Type)
 	}
 }
 
-// unreachable tells whether Envoy changes a path before it is compared.
-func unreachable(path string) bool {
+// isUnreachable tells whether a path is changed when it is normalized, which is before it is compared.
+func isUnreachable(path string) bool {
 	lower := strings.ToLower(path)
 	dots := slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "." || s == ".." })
 	return dots || strings.Contains(path, "//") || strings.Contains(path, `\`) ||
 		strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c")
 }
 
-func checkRegex(f findings, expr string) {
+// normalizeEscapes is how a path is written after it is normalized: letters, digits and -._~ as they are, what a path
+// can't have as %XX.
+func normalizeEscapes(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c == '%' && i+2 < len(path) {
+			if code, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil {
+				if isUnreserved(byte(code)) {
+					b.WriteByte(byte(code))
+				} else {
+					b.WriteString(path[i : i+3])
+				}
+				i += 2
+				continue
+			}
+		}
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>`{}^|", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+func checkRegex(f problemList, expr string) {
 	if err := model.CheckRegex(expr); err != nil {
-		f.add("the regular expression %q is invalid: %v", expr, err)
+		f.addProblem("the regular expression %q is invalid: %v", expr, err)
 	}
 }
 
-func checkHeader(f findings, h NamedMatch) {
+func checkHeader(f problemList, h NamedMatch) {
 	switch name := strings.ToLower(h.Name); {
 	case name == "host" || name == ":authority":
-		f.at("name").add("the Host header is compared without its port; use hosts")
+		f.atField("name").addProblem("the Host header is compared without its port; use hosts")
 	case !isToken(name):
-		f.at("name").add("%q is not the name of a header", h.Name)
+		f.atField("name").addProblem("%q is not the name of a header", h.Name)
 	}
 	checkValues(f, h.Type, h.Values, h.IgnoreCase)
 }
 
-func checkQuery(f findings, q NamedMatch) {
+func checkQuery(f problemList, q NamedMatch) {
 	if q.Name == "" {
-		f.at("name").add("it is empty; write the name of a parameter")
+		f.atField("name").addProblem("it is empty; write the name of a parameter")
 	}
 	if q.Type == RegularExpression {
-		f.at("type").add("parameters have no regular expressions; write Exact, Prefix, Suffix or Contains")
+		f.atField("type").addProblem("parameters have no regular expressions; write Exact, Prefix, Suffix or Contains")
 		return
 	}
 	checkValues(f, q.Type, q.Values, q.IgnoreCase)
@@ -171,65 +247,66 @@ var (
 	textMatchTypes = []TextMatchType{Exact, Prefix, Suffix, Contains, RegularExpression}
 )
 
-func checkValues(f findings, t MatchType, values []string, ignoreCase bool) {
+func checkValues(f problemList, t MatchType, values []string, ignoreCase bool) {
 	switch {
 	case !slices.Contains(matchTypes, t):
-		f.at("type").add("%q is not a type; write Exact, Prefix, Suffix, Contains, RegularExpression or Present", t)
+		f.atField("type").addProblem("%q is not a type; write Exact, Prefix, Suffix, Contains, RegularExpression or Present",
+			t)
 		return
 	case t == Present && len(values) > 0:
-		f.at("values").add("type Present takes any value; leave values out, or write Exact")
+		f.atField("values").addProblem("type Present takes any value; leave values out, or write Exact")
 		return
 	case t != Present && len(values) == 0:
-		f.at("values").add("type %s compares with values; state one, or write Present", t)
+		f.atField("values").addProblem("type %s compares with values; state one, or write Present", t)
 	}
 	for i, v := range values {
-		checkValue(f.at("values[%d]", i), t, v, ignoreCase)
+		checkValue(f.atField("values[%d]", i), t, v, ignoreCase)
 	}
 }
 
-func checkValue(f findings, t MatchType, value string, ignoreCase bool) {
+func checkValue(f problemList, t MatchType, value string, ignoreCase bool) {
 	switch {
 	case value == "":
-		f.add("it is empty; write a value, or the type Present for any")
+		f.addProblem("it is empty; write a value, or the type Present for any")
 	case strings.ContainsAny(value, "\r\n\x00"):
-		f.add("it has a line break or a NUL in it, which no request has")
+		f.addProblem("it has a line break or a NUL in it, which no request has")
 	case t == RegularExpression:
-		checkRegex(f, expression(value, ignoreCase && model.CheckRegex(value) == nil))
+		checkRegex(f, Expression(value, ignoreCase && model.CheckRegex(value) == nil))
 	}
 }
 
-func checkCIDR(f findings, cidr string) {
+func checkCIDR(f problemList, cidr string) {
 	prefix, err := netip.ParsePrefix(cidr)
 	switch addr, alone := netip.ParseAddr(cidr); {
 	case alone == nil && addr.Zone() == "":
-		f.add("%q is an address; write %s", cidr, netip.PrefixFrom(addr, addr.BitLen()))
+		f.addProblem("%q is an address; write %s", cidr, netip.PrefixFrom(addr, addr.BitLen()))
 	case err != nil:
-		f.add("%q is not a range of addresses; write 10.0.0.0/8, or 2001:db8::/32", cidr)
+		f.addProblem("%q is not a range of addresses; write 10.0.0.0/8, or 2001:db8::/32", cidr)
 	case prefix.Addr().Is4In6():
-		f.add("%q is IPv4 in IPv6, which no client has; write it as IPv4", cidr)
+		f.addProblem("%q is IPv4 in IPv6 form, which no client has; write it as IPv4", cidr)
 	case prefix != prefix.Masked():
-		f.add("%q has bits behind the prefix; write %s", cidr, prefix.Masked())
+		f.addProblem("%q has bits set after the prefix; write %s", cidr, prefix.Masked())
 	}
 }
 
-func checkClaim(f findings, c ClaimMatch) {
+func checkClaim(f problemList, c ClaimMatch) {
 	if _, err := ClaimPath(c.Claim); err != nil {
-		f.at("claim").add("%v", err)
+		f.atField("claim").addProblem("%v", err)
 	}
 	checkValues(f, c.Type, c.Values, false)
 }
 
-func checkCertificate(f findings, c CertificateMatch) {
+func checkCertificate(f problemList, c CertificateMatch) {
 	stated := slices.DeleteFunc([]string{c.URI, c.DNS, c.Subject}, func(s string) bool { return s == "" })
 	switch {
 	case len(stated) != 1:
-		f.add("%d of uri, dns and subject are stated; state one", len(stated))
+		f.addProblem("%d of uri, dns and subject are stated; state one", len(stated))
 	case !slices.Contains(textMatchTypes, c.Type):
-		f.at("type").add("%q is not a type; write Exact, Prefix, Suffix, Contains or RegularExpression", c.Type)
+		f.atField("type").addProblem("%q is not a type; write Exact, Prefix, Suffix, Contains or RegularExpression", c.Type)
 	case c.Subject != "" && c.Type != Exact:
-		f.at("type").add("a subject is compared as a whole; write Exact, or compare uri or dns")
+		f.atField("type").addProblem("a subject is compared as a whole; write Exact, or compare uri or dns")
 	case c.Subject != "" && !strings.Contains(c.Subject, "="):
-		f.at("subject").add("%q is not a subject; write CN=%s", c.Subject, c.Subject)
+		f.atField("subject").addProblem("%q is not a subject; write CN=%s", c.Subject, c.Subject)
 	case c.Type == RegularExpression:
 		checkRegex(f, stated[0])
 	}
@@ -243,4 +320,12 @@ func isToken(name string) bool {
 		}
 	}
 	return name != ""
+}
+
+// Expression is a regular expression, for letters in any case if they are ignored.
+func Expression(expr string, ignoreCase bool) string {
+	if ignoreCase {
+		return "(?i:" + model.ClosedRegex(expr) + ")"
+	}
+	return expr
 }

@@ -21,27 +21,27 @@ const (
 	Certainly
 )
 
-// Takes tells whether a match takes a request, by what the request itself says: not by its client's address, token,
+// Matches tells whether a match takes a request, by what the request itself says: not by its client's address, token,
 // user or certificate, nor by an expression. late: authentication came before, which may have changed headers and
-// query. It is as Policy has it; where Envoy may compare in another way, it is Unknown.
-func (m RequestMatch) Takes(q Request, late bool) Truth {
-	t := m.RequestParts.takes(q, late)
+// query. It compares as data planes do; where one may compare in another way, it is Unknown.
+func (m RequestMatch) Matches(q Request, late bool) Truth {
+	t := m.RequestParts.matchesParts(q, late)
 	if m.Not != nil {
-		t = min(t, -m.Not.takes(q, late))
+		t = min(t, -m.Not.matchesParts(q, late))
 	}
 	return t
 }
 
-func (p RequestParts) takes(q Request, late bool) Truth {
+func (p RequestParts) matchesParts(q Request, late bool) Truth {
 	t := Certainly
 	if len(p.Hosts) > 0 {
 		t = min(t, anyOf(p.Hosts, func(name string) Truth { return hostIs(name, q.Host) }))
 	}
 	if len(p.Methods) > 0 {
-		t = min(t, truth(slices.Contains(p.Methods, q.Method)))
+		t = min(t, truthOf(slices.Contains(p.Methods, q.Method)))
 	}
 	if len(p.Paths) > 0 {
-		t = min(t, anyOf(p.Paths, func(m PathMatch) Truth { return m.takes(q.URLPath()) }))
+		t = min(t, anyOf(p.Paths, func(m PathMatch) Truth { return m.matchesPath(q.URLPath()) }))
 	}
 	for _, h := range p.Headers {
 		t = min(t, h.inHeader(q, late))
@@ -55,7 +55,7 @@ func (p RequestParts) takes(q Request, late bool) Truth {
 	return t
 }
 
-func truth(holds bool) Truth {
+func truthOf(holds bool) Truth {
 	if holds {
 		return Certainly
 	}
@@ -83,29 +83,29 @@ func hostIs(name, host string) Truth {
 		suffix, wildcard := strings.CutPrefix(strings.ToLower(name), "*")
 		return host == suffix && !wildcard || wildcard && len(host) > len(suffix) && strings.HasSuffix(host, suffix)
 	}
-	return truth(same(host) || same(strings.TrimSuffix(host, ".")))
+	return truthOf(same(host) || same(strings.TrimSuffix(host, ".")))
 }
 
-func (p PathMatch) takes(path string) Truth {
+func (p PathMatch) matchesPath(path string) Truth {
 	switch p.Type {
 	case PathExact:
-		return truth(path == p.Value || p.Value == "/" && path == "//")
+		return truthOf(path == p.Value || p.Value == "/" && path == "//")
 	case PathPrefix:
 		start := strings.TrimRight(p.Value, "/")
-		return truth(start == "" || path == start || strings.HasPrefix(path, start+"/"))
+		return truthOf(start == "" || path == start || strings.HasPrefix(path, start+"/"))
 	}
 	return matchesAll(p.Value, path)
 }
 
-// ofClients are headers that clients add by themselves.
-var ofClients = strings.Fields(`accept accept-encoding accept-language connection content-length content-type
+// clientHeaders are headers that clients add by themselves.
+var clientHeaders = strings.Fields(`accept accept-encoding accept-language connection content-length content-type
 	transfer-encoding user-agent`)
 
 func (n NamedMatch) inHeader(q Request, late bool) Truth {
 	name := strings.ToLower(n.Name)
 	values := q.Header.Values(name)
 	switch {
-	case late, name == "host", len(values) == 0 && slices.Contains(ofClients, name):
+	case late, name == "host", len(values) == 0 && slices.Contains(clientHeaders, name):
 		return Unknown
 	case name == "cookie" && len(values) > 1: // one in HTTP/2
 		return Unknown
@@ -114,10 +114,10 @@ func (n NamedMatch) inHeader(q Request, late bool) Truth {
 	}):
 		return Unknown
 	case n.Type == Present:
-		return truth(len(values) > 0)
+		return truthOf(len(values) > 0)
 	}
 	return anyOf(values, func(value string) Truth {
-		return anyOf(n.Values, func(want string) Truth { return compares(n.Type, want, value, n.IgnoreCase) })
+		return anyOf(n.Values, func(want string) Truth { return compareText(n.Type, want, value, n.IgnoreCase) })
 	})
 }
 
@@ -128,29 +128,29 @@ func (n NamedMatch) inQuery(q Request, late bool) Truth {
 	case !strings.Contains(q.Path, "?"):
 		return CertainlyNot
 	}
-	return matchesAll(queryExpression(n), q.Path)
+	return matchesAll(QueryExpression(n), q.Path)
 }
 
-// compares is as text compares.
-func compares(t MatchType, want, value string, ignoreCase bool) Truth {
+// compareText is as text compares.
+func compareText(t MatchType, want, value string, ignoreCase bool) Truth {
 	if ignoreCase && (!isASCII(want) || !isASCII(value)) {
 		return Unknown
 	}
 	if t == RegularExpression {
-		return matchesAll(expression(want, ignoreCase), value)
+		return matchesAll(Expression(want, ignoreCase), value)
 	}
 	if ignoreCase {
 		want, value = strings.ToLower(want), strings.ToLower(value)
 	}
 	switch t {
 	case Exact:
-		return truth(value == want)
+		return truthOf(value == want)
 	case Prefix:
-		return truth(strings.HasPrefix(value, want))
+		return truthOf(strings.HasPrefix(value, want))
 	case Suffix:
-		return truth(strings.HasSuffix(value, want))
+		return truthOf(strings.HasSuffix(value, want))
 	case Contains:
-		return truth(strings.Contains(value, want))
+		return truthOf(strings.Contains(value, want))
 	}
 	return Unknown
 }
@@ -161,7 +161,7 @@ func matchesAll(expr, value string) Truth {
 	if err != nil || !isASCII(expr) || !isASCII(value) {
 		return Unknown
 	}
-	return truth(re.MatchString(value))
+	return truthOf(re.MatchString(value))
 }
 
 func isASCII(text string) bool {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTakes: what a request says decides, and what Envoy alone knows can't be told. TestBehaviour compares this with
-// what Envoy does.
+// TestTakes: what a request says decides, and what the proxy alone knows can't be told. TestBehaviour compares this
+// with what Envoy does.
 func TestTakes(t *testing.T) {
 	q := Request{
 		Method: "GET", Host: "Shop.Example:8080", Path: "/a/b?x=1&sp=a+b&%79=%41",
@@ -62,17 +62,17 @@ func TestTakes(t *testing.T) {
 		"CEL":            {RequestParts{CEL: "true"}, Unknown},
 		"CEL and method": {RequestParts{Methods: []string{"PUT"}, CEL: "true"}, CertainlyNot},
 	} {
-		if got := (RequestMatch{RequestParts: c.parts}).Takes(q, false); got != c.want {
+		if got := (RequestMatch{RequestParts: c.parts}).Matches(q, false); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
-		if got := (RequestMatch{Not: &c.parts}).Takes(q, false); got != -c.want {
+		if got := (RequestMatch{Not: &c.parts}).Matches(q, false); got != -c.want {
 			t.Errorf("not %s: %d, want %d", name, got, -c.want)
 		}
 		late := c.want
 		if len(c.parts.Headers)+len(c.parts.Query) > 0 {
 			late = Unknown
 		}
-		if got := (RequestMatch{RequestParts: c.parts}).Takes(q, true); got != late {
+		if got := (RequestMatch{RequestParts: c.parts}).Matches(q, true); got != late {
 			t.Errorf("%s after authentication: %d, want %d", name, got, late)
 		}
 	}

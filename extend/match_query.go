@@ -7,13 +7,13 @@ import (
 	"unicode"
 )
 
-// queryExpression is a regular expression for a path with its query, in which one of a parameter's values matches. RBAC
+// QueryExpression is a regular expression for a path with its query, in which one of a parameter's values matches. RBAC
 // has no condition for parameters, and CEL can't take a query apart.
-func queryExpression(q NamedMatch) string {
+func QueryExpression(q NamedMatch) string {
 	const any = "[^&]*"
 	var values []string
 	for _, v := range q.Values {
-		value := encoded(v, q.IgnoreCase)
+		value := encodedRegex(v, q.IgnoreCase)
 		switch q.Type {
 		case Prefix:
 			value += any
@@ -28,23 +28,23 @@ func queryExpression(q NamedMatch) string {
 	if q.Type == Present {
 		value = "(?:=" + any + ")?"
 	}
-	return `[^?]*\?(?:.*&)?` + encoded(q.Name, false) + value + "(?:&.*)?"
+	return `[^?]*\?(?:.*&)?` + encodedRegex(q.Name, false) + value + "(?:&.*)?"
 }
 
-// encoded is an expression for all spellings of a text in a query: each of its bytes may be escaped.
-func encoded(text string, ignoreCase bool) string {
+// encodedRegex is an expression for all spellings of a text in a query: each of its bytes may be escaped.
+func encodedRegex(text string, ignoreCase bool) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
-		spellings := spelled(c)
+		spellings := spellByte(c)
 		if other := otherCase(c); ignoreCase && other != c {
-			spellings += "|" + spelled(other)
+			spellings += "|" + spellByte(other)
 		}
 		fmt.Fprintf(&b, "(?:%s)", spellings)
 	}
 	return b.String()
 }
 
-func spelled(c byte) string {
+func spellByte(c byte) string {
 	escaped := fmt.Sprintf("(?i:%%%02x)", c)
 	switch {
 	case c == ' ':

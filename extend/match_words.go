@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Words says which requests a match takes: "method GET or POST, path below /admin, claim team of corp is dev".
-func Words(m RequestMatch) string {
-	words := m.RequestParts.words()
+// DescribeMatch says which requests a match takes: "method GET or POST, path below /admin, claim team of corp is dev".
+func DescribeMatch(m RequestMatch) string {
+	words := m.RequestParts.describeParts()
 	if m.Not != nil {
-		words = append(words, "but not ("+strings.Join(m.Not.words(), ", ")+")")
+		words = append(words, "but not ("+strings.Join(m.Not.describeParts(), ", ")+")")
 	}
 	if len(words) == 0 {
 		return "every request"
@@ -17,7 +17,7 @@ func Words(m RequestMatch) string {
 	return strings.Join(words, ", ")
 }
 
-func (p RequestParts) words() (words []string) {
+func (p RequestParts) describeParts() (words []string) {
 	list := func(what string, values []string) {
 		if len(values) > 0 {
 			words = append(words, what+" "+strings.Join(values, " or "))
@@ -25,12 +25,12 @@ func (p RequestParts) words() (words []string) {
 	}
 	list("host", p.Hosts)
 	list("method", p.Methods)
-	list("path", texts(p.Paths, pathWords))
+	list("path", mapTexts(p.Paths, describePath))
 	for _, h := range p.Headers {
-		words = append(words, "header "+h.Name+" "+valueWords(h.Type, h.Values)+caseWords(h.IgnoreCase))
+		words = append(words, "header "+h.Name+" "+describeValues(h.Type, h.Values)+describeCase(h.IgnoreCase))
 	}
 	for _, q := range p.Query {
-		words = append(words, "query parameter "+q.Name+" "+valueWords(q.Type, q.Values)+caseWords(q.IgnoreCase))
+		words = append(words, "query parameter "+q.Name+" "+describeValues(q.Type, q.Values)+describeCase(q.IgnoreCase))
 	}
 	list("client in", p.ClientCIDRs)
 	for _, c := range p.Claims {
@@ -38,24 +38,24 @@ func (p RequestParts) words() (words []string) {
 		if c.Provider != "" {
 			of = " of " + c.Provider
 		}
-		words = append(words, "claim "+c.Claim+of+" "+valueWords(c.Type, c.Values))
+		words = append(words, "claim "+c.Claim+of+" "+describeValues(c.Type, c.Values))
 	}
 	list("user", p.Users)
-	list("certificate with", texts(p.Certificates, certificateWords))
+	list("certificate with", mapTexts(p.Certificates, certificateWords))
 	if p.CEL != "" {
 		words = append(words, "expression "+p.CEL)
 	}
 	return words
 }
 
-func texts[T any](list []T, text func(T) string) (all []string) {
+func mapTexts[T any](list []T, text func(T) string) (all []string) {
 	for _, v := range list {
 		all = append(all, text(v))
 	}
 	return all
 }
 
-func pathWords(p PathMatch) string {
+func describePath(p PathMatch) string {
 	switch p.Type {
 	case PathPrefix:
 		return "below " + p.Value
@@ -65,7 +65,7 @@ func pathWords(p PathMatch) string {
 	return p.Value
 }
 
-func valueWords(t MatchType, values []string) string {
+func describeValues(t MatchType, values []string) string {
 	verb := map[MatchType]string{
 		Exact: "is", Prefix: "starts with", Suffix: "ends with", Contains: "contains", RegularExpression: "is like",
 	}[t]
@@ -75,7 +75,7 @@ func valueWords(t MatchType, values []string) string {
 	return verb + " " + strings.Join(values, " or ")
 }
 
-func caseWords(ignore bool) string {
+func describeCase(ignore bool) string {
 	if ignore {
 		return " in any case"
 	}
@@ -90,5 +90,5 @@ func certificateWords(c CertificateMatch) string {
 	case c.Subject != "":
 		kind, value = "subject", c.Subject
 	}
-	return fmt.Sprintf("a %s that %s", kind, valueWords(MatchType(c.Type), []string{value}))
+	return fmt.Sprintf("a %s that %s", kind, describeValues(MatchType(c.Type), []string{value}))
 }

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
 // AuthenticationGroup is the Group of the features that find out who sent a request, and of those that need to know.
@@ -38,23 +35,23 @@ func AnyMethod(r Reader) bool {
 	return authentication.Combine == "Any" && len(MethodsStated(r)) > 1
 }
 
-// Identified is a field that is about who sent a request.
-type Identified struct {
+// IdentityField is a field that is about who sent a request.
+type IdentityField struct {
 	Field     string // "[orders].per[0]"
 	Token     bool   // an accepted token tells it, and nothing else
 	Otherwise string // what becomes of it where nothing tells it
 }
 
-// By are the methods that tell it.
-func (i Identified) By() []string {
+// MethodNames are the methods that tell it.
+func (i IdentityField) MethodNames() []string {
 	if i.Token {
 		return []string{"jwt"}
 	}
 	return []string{"jwt", "basicAuth", "apiKey"}
 }
 
-// ByWords are the methods in words.
-func (i Identified) ByWords() string {
+// DescribeMethods are the methods in words.
+func (i IdentityField) DescribeMethods() string {
 	if i.Token {
 		return "jwt"
 	}
@@ -121,40 +118,34 @@ func (i *Identities) readHeaders(r Reader) {
 	}
 }
 
-// Check tells of claims and users of a match that nothing finds.
-func (i Identities) Check(r Reader, m RequestMatch) {
-	i.check(r, "", m.RequestParts)
+// CheckMatch tells of claims and users of a match that nothing finds.
+func (i Identities) CheckMatch(r Reader, m RequestMatch) {
+	i.checkParts(r, "", m.RequestParts)
 	if m.Not != nil {
-		i.check(r, "not.", *m.Not)
+		i.checkParts(r, "not.", *m.Not)
 	}
 }
 
-func (i Identities) check(r Reader, prefix string, p RequestParts) {
+func (i Identities) checkParts(r Reader, prefix string, p RequestParts) {
 	for n, h := range p.Headers {
 		if slices.Contains(i.Later, strings.ToLower(h.Name)) {
 			r.Field(fmt.Sprintf("%sheaders[%d]", prefix, n)).Refuse(fmt.Sprintf("header %s is set by the server of extAuth, "+
-				"which is asked later; decide it there, or take the header out of extAuth.http.headersToBackend", h.Name))
+				"which is called after this check; decide it there, or remove the header from "+
+				"extAuth.http.headersToBackend", h.Name))
 		}
 	}
 	if len(p.Users) > 0 && !i.Users {
 		r.Field(prefix+"users").Unresolved("AuthenticationNotFound",
-			"nothing finds out who sent a request; state "+strings.Join(Methods, ", ")+" here or on a broader level")
+			"clients are not authenticated; state "+strings.Join(Methods, ", ")+" here or on a broader level")
 	}
 	for n, c := range p.Claims {
 		at := r.Field(fmt.Sprintf("%sclaims[%d]", prefix, n))
 		switch {
 		case c.Provider != "" && !slices.Contains(i.Providers, c.Provider):
-			at.Field("provider").Unresolved("ProviderNotFound", fmt.Sprintf("no provider %s is in jwt.providers, here or on "+
-				"a broader level%s", c.Provider, Meant(c.Provider, i.Providers)))
+			at.Field("provider").Unresolved("ProviderNotFound", fmt.Sprintf("jwt.providers has no provider %s, here or on a "+
+				"broader level%s", c.Provider, SuggestNames(c.Provider, i.Providers)))
 		case len(i.Providers) == 0:
 			at.Unresolved("ProviderNotFound", "no tokens are accepted; state jwt.providers here or on a broader level")
 		}
 	}
-}
-
-// HasMetadata takes requests that filters have found something about: there is metadata of a namespace, below a key.
-func HasMetadata(namespace, key string) *rbacv3.Principal {
-	return MetadataPrincipal(namespace, []string{key}, &matcherv3.ValueMatcher{
-		MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true},
-	})
 }

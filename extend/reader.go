@@ -14,7 +14,7 @@ type Reader interface {
 	// list with the key corp). An object that is named there belongs to the policy that stated it: its namespace counts,
 	// and its right to refer to others.
 	Field(path string) Reader
-	// Of: a Reader for what one policy states of a feature that is EachLevel.
+	// Of: a Reader for what one policy states of a feature that is Unmerged.
 	Of(stated EachPolicy) Reader
 	// Refuse says that the field can't be served, on the policy that stated it: what is wrong and how to mend it.
 	// OnInvalid decides what becomes of the requests.
@@ -55,19 +55,19 @@ type Reader interface {
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
 	Effective(feature string, into any) bool
 	// Names are the names of the elements of a list, sorted, as policies of any kind state them anywhere; the list's
-	// feature declares that it may be asked for (Feature.Names).
+	// feature declares that it may be asked for (Relations.Names).
 	Names(kind, feature, list string) []string
-	Where() Where
-	// IdentityHeaders are those (IdentityHeaders.All) that policies of other kinds and the route's own filters set for the
-	// requests of a rule; none at a level that many rules share.
+	Location() Location
+	// IdentityHeaders are those (IdentityHeaders.AllHeaders) that policies of other kinds and the route's own filters set
+	// for the requests of a rule; none at a level that many rules share.
 	IdentityHeaders() []string
 	// Owner is the policy that stated the field, "TrafficPolicy shop/limits"; if several state a part of the spec, it is
 	// the narrowest. It tells apart what has state of its own: rules that one policy reaches may share it, and no others.
 	Owner() string
 }
 
-// Where is the place for which a spec is read.
-type Where struct {
+// Location is the place for which a spec is read.
+type Location struct {
 	GRPC        bool   // the rules of a GRPCRoute
 	Redirects   bool   // a rule that answers every request with a redirect
 	Inherited   bool   // a level that many rules share: it is not known what they do
@@ -156,5 +156,5 @@ type ConfigMapKey struct {
 	Key string `json:"key"`
 }
 
-// Meant ends a message of a name that is not known: which of those that are may have been meant.
-func Meant(name string, known []string) string { return model.Meant(name, known) }
+// SuggestNames ends a message of a name that is not known: which of those that are may have been meant.
+func SuggestNames(name string, known []string) string { return model.SuggestNames(name, known) }

@@ -31,9 +31,9 @@ func OfConfigMap(name string) gatewayv1.ObjectReference {
 	return gatewayv1.ObjectReference{Kind: "ConfigMap", Name: gatewayv1.ObjectName(name)}
 }
 
-// references finds what a spec names, by the types of its fields.
-func references(spec any) (list []Reference) {
-	walk(reflect.ValueOf(spec), func(found any) {
+// findReferences finds what a spec names, by the types of its fields.
+func findReferences(spec any) (list []Reference) {
+	walkValue(reflect.ValueOf(spec), func(found any) {
 		switch ref := found.(type) {
 		case gatewayv1.SecretObjectReference:
 			list = append(list, Reference{Secret: &ref})
@@ -48,26 +48,26 @@ func references(spec any) (list []Reference) {
 	return list
 }
 
-// walk visits the structs that a value holds.
-func walk(v reflect.Value, visit func(any)) {
+// walkValue visits the structs that a value holds.
+func walkValue(v reflect.Value, visit func(any)) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			walk(v.Elem(), visit)
+			walkValue(v.Elem(), visit)
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			walk(v.Index(i), visit)
+			walkValue(v.Index(i), visit)
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			walk(v.MapIndex(k), visit)
+			walkValue(v.MapIndex(k), visit)
 		}
 	case reflect.Struct:
 		visit(v.Interface())
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				walk(v.Field(i), visit)
+				walkValue(v.Field(i), visit)
 			}
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
@@ -31,21 +29,16 @@ type StringMatch struct {
 
 // Validate tells what of it can't be served.
 func (m StringMatch) Validate() []Problem {
-	return collect(func(f findings) {
+	return collectProblems(func(f problemList) {
 		switch {
 		case !slices.Contains(textMatchTypes, m.Type):
-			f.at("type").add("%q is not a type; write Exact, Prefix, Suffix, Contains or RegularExpression", m.Type)
+			f.atField("type").addProblem("%q is not a type; write Exact, Prefix, Suffix, Contains or RegularExpression", m.Type)
 		case m.Value == "":
-			f.at("value").add("it is empty; write what the text is compared with")
+			f.atField("value").addProblem("it is empty; write what the text is compared with")
 		default:
-			checkValue(f.at("value"), MatchType(m.Type), m.Value, m.IgnoreCase)
+			checkValue(f.atField("value"), MatchType(m.Type), m.Value, m.IgnoreCase)
 		}
 	})
-}
-
-// Envoy is the comparison as Envoy has it.
-func (m StringMatch) Envoy() *matcherv3.StringMatcher {
-	return text(MatchType(m.Type), m.Value, m.IgnoreCase)
 }
 
 // Empty is a member of a union without fields: {}.
@@ -111,8 +104,8 @@ func (d RequestDimension) NeedsIdentity() bool { return d.Claim != nil || d.User
 
 // Validate tells what of it can't be served.
 func (d RequestDimension) Validate() []Problem {
-	return collect(func(f findings) {
-		one(f, map[string]bool{
+	return collectProblems(func(f problemList) {
+		requireOne(f, map[string]bool{
 			"clientAddress": d.ClientAddress != nil, "header": d.Header != nil, "claim": d.Claim != nil,
 			"cookie": d.Cookie != nil, "query": d.Query != nil, "user": d.User != nil, "path": d.Path != nil,
 			"method": d.Method != nil,
@@ -120,18 +113,18 @@ func (d RequestDimension) Validate() []Problem {
 		checkNames(f, d.Header, d.Cookie, d.Query)
 		if d.Claim != nil {
 			if _, err := ClaimPath(*d.Claim); err != nil {
-				f.at("claim").add("%v", err)
+				f.atField("claim").addProblem("%v", err)
 			}
 		}
 		if a := d.ClientAddress; a != nil {
-			checkBits(f.at("clientAddress.prefixV4"), a.PrefixV4, 32)
-			checkBits(f.at("clientAddress.prefixV6"), a.PrefixV6, 128)
+			checkBits(f.atField("clientAddress.prefixV4"), a.PrefixV4, 32)
+			checkBits(f.atField("clientAddress.prefixV6"), a.PrefixV6, 128)
 		}
 	})
 }
 
-// one checks that of a union's members one is stated.
-func one(f findings, members map[string]bool) {
+// requireOne checks that of a union's members one is stated.
+func requireOne(f problemList, members map[string]bool) {
 	n := 0
 	for _, stated := range members {
 		if stated {
@@ -139,25 +132,25 @@ func one(f findings, members map[string]bool) {
 		}
 	}
 	if n != 1 {
-		f.add("%d of its members are stated; state one", n)
+		f.addProblem("%d of its members are stated; state one", n)
 	}
 }
 
-func checkNames(f findings, header, cookie, query *string) {
+func checkNames(f problemList, header, cookie, query *string) {
 	if header != nil && !isToken(*header) {
-		f.at("header").add("%q is not the name of a header", *header)
+		f.atField("header").addProblem("%q is not the name of a header", *header)
 	}
 	if cookie != nil && !isToken(*cookie) {
-		f.at("cookie").add("%q is not the name of a cookie", *cookie)
+		f.atField("cookie").addProblem("%q is not the name of a cookie", *cookie)
 	}
 	if query != nil && *query == "" {
-		f.at("query").add("it is empty; write the name of a parameter")
+		f.atField("query").addProblem("it is empty; write the name of a parameter")
 	}
 }
 
-func checkBits(f findings, bits *int32, most int32) {
+func checkBits(f problemList, bits *int32, most int32) {
 	if bits != nil && (*bits < 1 || *bits > most) {
-		f.add("%d is not a length of a prefix; write 1 to %d", *bits, most)
+		f.addProblem("%d is not a length of a prefix; write 1 to %d", *bits, most)
 	}
 }
 
@@ -214,7 +207,7 @@ func Size(q resource.Quantity) (uint64, error) {
 	return uint64(n), nil
 }
 
-// Size32 reads a size in bytes that Envoy keeps in 32 bits.
+// Size32 reads a size in bytes of 32 bits.
 func Size32(q resource.Quantity) (uint32, error) {
 	n, err := Size(q)
 	if err == nil && n > math.MaxUint32 {
@@ -223,8 +216,8 @@ func Size32(q resource.Quantity) (uint32, error) {
 	return uint32(min(n, math.MaxUint32)), err
 }
 
-// Percent is a share of requests as Envoy has it, exact to a millionth.
-func Percent(f gatewayv1.Fraction) (*typev3.FractionalPercent, error) {
+// Percent is a share of requests, in millionths.
+func Percent(f gatewayv1.Fraction) (share uint32, err error) {
 	const million = 1_000_000
 	of := int64(100)
 	if f.Denominator != nil {
@@ -232,12 +225,12 @@ func Percent(f gatewayv1.Fraction) (*typev3.FractionalPercent, error) {
 	}
 	n := int64(f.Numerator)
 	if of < 1 || n < 0 || n > of {
-		return nil, fmt.Errorf("%s of %s is not a share; write a numerator from 0 to the denominator",
+		return 0, fmt.Errorf("%s of %s is not a share; write a numerator from 0 to the denominator",
 			strconv.FormatInt(n, 10), strconv.FormatInt(of, 10))
 	}
-	share := uint32((n*million + of/2) / of)
+	share = uint32((n*million + of/2) / of)
 	if share == 0 && n > 0 {
 		share = 1
 	}
-	return &typev3.FractionalPercent{Numerator: share, Denominator: typev3.FractionalPercent_MILLION}, nil
+	return share, nil
 }

@@ -49,7 +49,7 @@ func TestPercent(t *testing.T) {
 		{gatewayv1.Fraction{Numerator: math.MaxInt32, Denominator: of(math.MaxInt32)}, 1_000_000},
 		{gatewayv1.Fraction{}, 0},
 	} {
-		if got, err := Percent(c.share); err != nil || got.GetNumerator() != c.want {
+		if got, err := Percent(c.share); err != nil || got != c.want {
 			t.Errorf("%+v: %v, %v", c.share, got, err)
 		}
 	}

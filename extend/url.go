@@ -34,14 +34,15 @@ func ReadURL(r Reader, text string) (found bool) {
 	case !strings.EqualFold(u.Scheme, "https") && !strings.EqualFold(u.Scheme, "http") || host == "":
 		r.Refuse(fmt.Sprintf("%q is not a URL of http or https with a host; write https://HOST/PATH", text))
 	case u.User != nil:
-		r.Refuse("there is a user name in it; credentials are not sent, take it out")
+		r.Refuse("it has a user name, but credentials are not sent; remove the user name")
 	case u.Fragment != "":
-		r.Refuse("there is a # in it, and what follows is not sent; take it out")
+		r.Refuse("the part from # on is not sent; remove it")
 	case notAddress == nil && model.IsMetadata(address):
-		r.Refuse(fmt.Sprintf("nothing is fetched from %s: at such addresses machines find their credentials", address))
+		r.Refuse(fmt.Sprintf("nothing is fetched from %s: it is the address of a metadata service, which has the "+
+			"credentials of machines", address))
 	default:
 		if strings.EqualFold(u.Scheme, "http") {
-			r.Warn("it is fetched without TLS, so whoever is on the way can change it; use https")
+			r.Warn("it is fetched without TLS, so anyone on the network path can change it; use https")
 		}
 		return true
 	}

@@ -61,7 +61,7 @@ func Run(t *testing.T, files string, plugins ...extend.Plugin) {
 		each(t, paths, func(t *testing.T, path string) { program.Behaviour(t, path, calls, *update) })
 	})
 	t.Run("fields", func(t *testing.T) {
-		var features []*extend.Declared
+		var features []*extend.UntypedFeature
 		for _, p := range plugins {
 			if p.Feature != nil {
 				features = append(features, p.Feature)

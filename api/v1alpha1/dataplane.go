@@ -88,10 +88,12 @@ type DataPlaneSpec struct {
 // +kubebuilder:validation:Enum=Envoy;EnvoyConfigMap
 type ProxyKind string
 
-// The kinds of proxies. Not stated, it is ProxyEnvoy.
+// The kinds of proxies.
 const (
 	ProxyEnvoy          ProxyKind = "Envoy"          // Envoy, configured over xDS
 	ProxyEnvoyConfigMap ProxyKind = "EnvoyConfigMap" // Envoy, which reads the files of a ConfigMap
+	// DefaultProxy is the kind where none is stated.
+	DefaultProxy = ProxyEnvoy
 )
 
 // LogLevel is how much a proxy writes to its log.

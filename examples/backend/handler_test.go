@@ -18,6 +18,7 @@ func serveTest(t *testing.T) (do func(call string) error, url string) {
 	server.Start()
 	t.Cleanup(server.Close)
 	client := calls.NewClient("127.0.0.1", 0)
+	client.OpenTimeout = 0
 	t.Cleanup(client.Close)
 	host := "shop.localhost" + server.URL[strings.LastIndex(server.URL, ":"):]
 	return func(call string) error {

@@ -27,6 +27,10 @@ const tolerance = 15
 
 // Client makes calls to one address, whatever the host of their URLs.
 type Client struct {
+	// OpenTimeout is how long it waits for a port that refuses connections. Envoy acknowledges a listener before it opens
+	// it, and opens it when it has what the listener needs, such as key sets that it fetches.
+	OpenTimeout time.Duration
+
 	dial  func(ctx context.Context, network, target string) (net.Conn, error)
 	plain pair
 	shown map[string]pair
@@ -38,8 +42,8 @@ type pair struct{ http, http2 *http.Client }
 // NewClient makes a client that calls an IP address, at the URL's port plus offset. Certificates are not verified,
 // except where a call expects one. Close it when done.
 func NewClient(address string, offset int) *Client {
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
-	dial := func(ctx context.Context, network, target string) (net.Conn, error) {
+	c := &Client{OpenTimeout: 10 * time.Second, shown: map[string]pair{}}
+	c.dial = func(ctx context.Context, network, target string) (net.Conn, error) {
 		_, port, err := net.SplitHostPort(target)
 		if err != nil {
 			return nil, err
@@ -48,11 +52,20 @@ func NewClient(address string, offset int) *Client {
 		if err != nil {
 			return nil, err
 		}
-		return dialer.DialContext(ctx, network, net.JoinHostPort(address, strconv.Itoa(n+offset)))
+		return c.dialOpen(ctx, network, net.JoinHostPort(address, strconv.Itoa(n+offset)))
 	}
-	c := &Client{dial: dial, shown: map[string]pair{}}
 	c.plain = c.pair(nil)
 	return c
+}
+
+func (c *Client) dialOpen(ctx context.Context, network, target string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	for end := time.Now().Add(c.OpenTimeout); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := dialer.DialContext(ctx, network, target)
+		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(end) {
+			return conn, err
+		}
+	}
 }
 
 // Show makes a certificate known under a name, by which calls ask to show it.
@@ -300,7 +313,8 @@ func compare(want Expectation, answer Answer) error {
 func isClosed(err error) bool {
 	var alert *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.As(err, &alert) && alert.Op == "remote error"
+		errors.As(err, &alert) && alert.Op == "remote error" ||
+		strings.Contains(err.Error(), "server closed idle connection") // before net/http had sent the request
 }
 
 // innermost removes the method and URL that net/http puts before an error, since the call's text has them.

@@ -1,5 +1,5 @@
-// Command schemagen writes the schema of a feature of policies (extend.Feature.Schema): the OpenAPI schema of a struct
-// type, with kubebuilder's markers. In the package of the feature:
+// Command schemagen writes the schema of a feature of policies (extend.Declaration.Schema): the OpenAPI schema of a
+// struct type, with kubebuilder's markers. In the package of the feature:
 //
 //	//go:generate go run cardea.dev/cardea/extend/schemagen@VERSION
 //

@@ -21,14 +21,14 @@ import (
 // are kept whole.
 const longest = 200
 
-// generate makes the schema of a type of the package in a folder.
-func generate(dir, typeName string) ([]byte, error) {
+// generateSchema makes the schema of a type of the package in a folder.
+func generateSchema(dir, typeName string) ([]byte, error) {
 	roots, err := loader.LoadRootsWithConfig(&packages.Config{Dir: dir}, ".")
 	if err != nil {
 		return nil, err
 	}
 	if len(roots) != 1 {
-		return nil, fmt.Errorf("%d packages are there, not 1", len(roots))
+		return nil, fmt.Errorf("found %d packages, want 1", len(roots))
 	}
 	registry := &markers.Registry{}
 	if err := crdmarkers.Register(registry); err != nil {
@@ -45,7 +45,7 @@ func generate(dir, typeName string) ([]byte, error) {
 		return nil, fmt.Errorf("the package has no type %s", typeName)
 	}
 	parser.NeedSchemaFor(ident)
-	if err := prepare(parser); err != nil {
+	if err := prepareParser(parser); err != nil {
 		return nil, err
 	}
 	parser.NeedFlattenedSchemaFor(ident)
@@ -60,8 +60,8 @@ func generate(dir, typeName string) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// prepare takes the defaults out of the schemas of the Gateway API's types, and finds all others.
-func prepare(parser *crd.Parser) error {
+// prepareParser takes the defaults out of the schemas of the Gateway API's types, and finds all others.
+func prepareParser(parser *crd.Parser) error {
 	var wrong []string
 	for ident, schema := range parser.Schemata {
 		if isUpstream(ident) {
@@ -76,9 +76,9 @@ func prepare(parser *crd.Parser) error {
 			parser.Schemata[ident] = schema
 			continue
 		}
-		for _, field := range defaults(&schema, ident.Name) {
-			wrong = append(wrong, field+" has a default: a default would count as stated, and replace what a broader policy "+
-				"states; say in its description what holds where it is not stated, and let Read do it")
+		for _, field := range findDefaults(&schema, ident.Name) {
+			wrong = append(wrong, field+" has a default, which would replace the value of a broader policy; describe in "+
+				"its description what applies without a value, and let Read do it")
 		}
 	}
 	slices.Sort(wrong)
@@ -136,19 +136,19 @@ func withoutDefaults(schema *apiextensionsv1.JSONSchemaProps) {
 	crd.EditSchema(schema, visitor(func(s *apiextensionsv1.JSONSchemaProps) { s.Default = nil }))
 }
 
-// defaults lists the fields of a schema that have one.
-func defaults(schema *apiextensionsv1.JSONSchemaProps, path string) (found []string) {
+// findDefaults lists the fields of a schema that have one.
+func findDefaults(schema *apiextensionsv1.JSONSchemaProps, path string) (found []string) {
 	if schema.Default != nil {
 		found = append(found, path)
 	}
 	for name, field := range schema.Properties {
-		found = append(found, defaults(&field, path+"."+name)...)
+		found = append(found, findDefaults(&field, path+"."+name)...)
 	}
 	if schema.Items != nil && schema.Items.Schema != nil {
-		found = append(found, defaults(schema.Items.Schema, path+"[]")...)
+		found = append(found, findDefaults(schema.Items.Schema, path+"[]")...)
 	}
 	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-		found = append(found, defaults(schema.AdditionalProperties.Schema, path+"[]")...)
+		found = append(found, findDefaults(schema.AdditionalProperties.Schema, path+"[]")...)
 	}
 	return found
 }

@@ -19,7 +19,7 @@ func main() {
 	}
 	failed := false
 	for _, dir := range dirs {
-		if err := write(dir, *typeName, *out, *check); err != nil {
+		if err := writeSchema(dir, *typeName, *out, *check); err != nil {
 			fmt.Fprintf(os.Stderr, "schemagen: %s: %v\n", dir, err)
 			failed = true
 		}
@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-func write(dir, typeName, out string, check bool) error {
-	schema, err := generate(dir, typeName)
+func writeSchema(dir, typeName, out string, check bool) error {
+	schema, err := generateSchema(dir, typeName)
 	if err != nil {
 		return err
 	}

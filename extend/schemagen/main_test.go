@@ -16,7 +16,7 @@ const sample = "testdata/sample"
 
 func schemaOf(t *testing.T, dir string) (s apiextensionsv1.JSONSchemaProps, text string) {
 	t.Helper()
-	b, err := generate(dir, "Spec")
+	b, err := generateSchema(dir, "Spec")
 	if err == nil {
 		err = json.Unmarshal(b, &s)
 	}
@@ -76,7 +76,7 @@ func TestGenerateRefuses(t *testing.T) {
 		"no folder": {"testdata/none", "Spec", "testdata/none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := generate(c.dir, c.of); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := generateSchema(c.dir, c.of); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %q", err, c.want)
 			}
 		})
@@ -84,7 +84,7 @@ func TestGenerateRefuses(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
-	if err := write(sample, "Spec", "schema.json", true); err != nil {
+	if err := writeSchema(sample, "Spec", "schema.json", true); err != nil {
 		t.Error(err)
 	}
 	file := filepath.Join(t.TempDir(), "schema.json")
@@ -99,13 +99,13 @@ func TestWrite(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(sample, "Spec", relative, true); err == nil || !strings.Contains(err.Error(), "go generate") {
+	if err := writeSchema(sample, "Spec", relative, true); err == nil || !strings.Contains(err.Error(), "go generate") {
 		t.Error("a file that is not current passes:", err)
 	}
-	if err := write(sample, "Spec", relative, false); err != nil {
+	if err := writeSchema(sample, "Spec", relative, false); err != nil {
 		t.Error(err)
 	}
-	if err := write(sample, "Spec", relative, true); err != nil {
+	if err := writeSchema(sample, "Spec", relative, true); err != nil {
 		t.Error(err)
 	}
 }

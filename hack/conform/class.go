@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // classReady waits until the class is accepted and lists its features: the suite reads them once, when it starts.
-func classReady(ctx context.Context, cluster *cluster.Cluster) error {
+func classReady(ctx context.Context, cluster *kubetest.Cluster) error {
 	client, err := versioned.NewForConfig(cluster.Config)
 	if err != nil {
 		return err

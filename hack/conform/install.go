@@ -6,13 +6,13 @@ import (
 	"os"
 	"strings"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // installs is what docs/kubernetes.md says: the CRDs of other projects, and deploy/install.yaml. If a data plane is
 // named, the class has it; the time between the steps of its edits is what the test cluster takes, which brings a
 // ConfigMap to the pods at once.
-func installs(ctx context.Context, cluster *cluster.Cluster, dataplane string) error {
+func installs(ctx context.Context, cluster *kubetest.Cluster, dataplane string) error {
 	const file = "deploy/install.yaml"
 	if err := cluster.ApplyFiles(ctx, "deploy/third-party-crds.yaml"); err != nil {
 		return err

@@ -11,16 +11,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 type options struct {
@@ -29,7 +28,7 @@ type options struct {
 }
 
 func main() {
-	cluster.Enter()
+	kubetest.Enter()
 	o := options{}
 	flag.StringVar(&o.suite, "suite", "bin/conformance.test", "the suite's test binary")
 	flag.StringVar(&o.cardea, "cardea", "bin/cardea", "the program under test")
@@ -50,15 +49,11 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	log := slog.New(slog.DiscardHandler)
-	if o.verbose {
-		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
 	images, err := images(o.cardea)
 	if err != nil {
 		return err
 	}
-	cluster, err := cluster.Up(ctx, cluster.Options{Images: images, Log: log})
+	cluster, err := kubetest.Up(ctx, kubetest.Options{Images: images, Verbose: o.verbose})
 	if err != nil {
 		return err
 	}
@@ -76,19 +71,19 @@ func run(ctx context.Context, o options) error {
 }
 
 // images are the programs for the images in deploy/install.yaml, and for the images that Cardea deploys.
-func images(cardea string) (map[string]cluster.Program, error) {
-	binary, err := process.FindPath(envoy.Program())
+func images(cardea string) (map[string]kubetest.Program, error) {
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]cluster.Program{}
+	all := map[string]kubetest.Program{}
 	for image, path := range map[string]string{"cardea": cardea, "envoyproxy/envoy": binary} {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err
 		}
 		inside := "/usr/local/bin/" + filepath.Base(path)
-		all[image] = cluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+		all[image] = kubetest.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
 	return all, nil
 }

@@ -52,7 +52,7 @@ func main() {
 }
 
 func run(dir string) error {
-	policies, err := policycrd.Of(builtin.Plugins())
+	policies, err := policycrd.FromPlugins(builtin.Plugins())
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func run(dir string) error {
 }
 
 // build makes the files. install.yaml has those of dir/manifests by name; the CRDs come at 2-*, the roles at 3-*.
-func build(dir string, policies []*policycrd.Declared) (files map[string][]byte, err error) {
+func build(dir string, policies []*policycrd.PolicyKind) (files map[string][]byte, err error) {
 	manifests, err := read(filepath.Join(dir, "manifests"))
 	if err != nil {
 		return nil, err
@@ -85,14 +85,14 @@ func build(dir string, policies []*policycrd.Declared) (files map[string][]byte,
 	}
 	var more []*kind.Kind
 	for _, policy := range policies {
-		if policy.Declaration.Origin() == model.ThirdPartyOrigin {
+		if policy.Declaration.DefinedBy() == model.ThirdPartyOrigin {
 			others = append(others, policy.CRD)
 		} else {
 			own = append(own, policy.CRD)
 		}
 		more = append(more, policy.Declaration)
 	}
-	roles, err := roles(kinds.Catalog(more...))
+	roles, err := roles(kinds.NewCatalog(more...))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func roles(catalog *kind.Catalog) ([][]byte, error) {
 	labels := map[string]string{"app.kubernetes.io/name": name}
 	var texts [][]byte
 	for _, role := range []any{
-		clusterRole(name, slices.Concat(kube.Rules(catalog), status.Rules(catalog), proxies.Rules(), epp.Rules(),
+		clusterRole(name, slices.Concat(kube.ClusterRules(catalog), status.Rules(catalog), proxies.Rules(), epp.Rules(),
 			identity.Rules(identity.SignerName))),
 		clusterRole(kinds.SecretsRole, kube.SecretRules()),
 		clusterRole(kinds.SecretFilesRole, proxies.SecretRules()),

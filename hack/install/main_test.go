@@ -27,7 +27,7 @@ func TestInstallIsCurrent(t *testing.T) {
 
 func built(t *testing.T) map[string][]byte {
 	t.Helper()
-	policies, err := policycrd.Of(builtin.Plugins())
+	policies, err := policycrd.FromPlugins(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestDefinitionsAreApart(t *testing.T) {
 	files := built(t)
 	var others []string
 	for _, o := range objects(t, files[thirdPartyFile]) {
-		origin := model.KindOf(o.Spec.Group, "Any").Origin()
+		origin := model.KindOf(o.Spec.Group, "Any").DefinedBy()
 		if o.Kind != "CustomResourceDefinition" || origin != model.ThirdPartyOrigin {
 			t.Errorf("%s has %s %s", thirdPartyFile, o.Kind, o.Metadata.Name)
 		}
@@ -109,7 +109,7 @@ func TestSecretsAreApart(t *testing.T) {
 // A kind of policies that has a feature is installed, with the permission to read it and to write its status; others
 // are not.
 func TestPolicies(t *testing.T) {
-	policies, err := policycrd.New(policycrd.Own(), []*extend.Declared{
+	policies, err := policycrd.New(policycrd.OwnKinds(), []*extend.UntypedFeature{
 		{Kind: extend.TrafficPolicy, Name: "a", Schema: []byte(`{"type": "object"}`)},
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ func (p *Picker) get(method, path, body string, headers ...string) *httptest.Res
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	p.admin().ServeHTTP(w, r)
+	p.adminHandler().ServeHTTP(w, r)
 	return w
 }
 
@@ -30,7 +30,7 @@ func TestExplain(t *testing.T) {
 	load.set("10.0.0.1:1", score.State{Known: true, Waiting: 9})
 	load.set("10.0.0.2:1", score.State{Known: true, Waiting: 9})
 	c := request("a", 1000)
-	p.begin(p.decide(c)).end()
+	p.trackRequest(p.decideCall(c)).end()
 	size := p.index.Len()
 	var e Explanation
 	w := p.get("POST", "/explain/v1/chat/completions", string(c.body))
@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 	if w = p.get("GET", "/explain", ""); !strings.Contains(w.Body.String(), `"kind": "other"`) {
 		t.Errorf("%s", w.Body)
 	}
-	if p.index.Len() != size || p.flights.all() != 0 {
+	if p.index.Len() != size || p.flights.totalCount() != 0 {
 		t.Error("explaining changed something")
 	}
 }
@@ -61,8 +61,8 @@ func TestUnreadBodies(t *testing.T) {
 	handler := newPicker(t, &loads{}, "10.0.0.1:1").adminServer().Handler
 	for _, path := range []string{"/explain/v1/completions", "/metrics", "/nowhere"} {
 		for length, deadlines := range map[int64]int{9: 1, -1: 1, 0: 0} {
-			answer := bodytest.NewAnswer()
-			q, _ := bodytest.Request(t, "POST", path, strings.NewReader("123456789"), length)
+			answer := bodytest.NewDeadlineRecorder()
+			q, _ := bodytest.NewRequest(t, "POST", path, strings.NewReader("123456789"), length)
 			handler.ServeHTTP(answer, q)
 			if len(answer.Deadlines) != deadlines {
 				t.Errorf("%s, %d bytes: %d deadlines, want %d", path, length, len(answer.Deadlines), deadlines)
@@ -85,10 +85,10 @@ func TestOtherModels(t *testing.T) {
 	}}}
 	p.pool.Store(&pool)
 	c := request("a", 100)
-	d := p.decide(c)
+	d := p.decideCall(c)
 	want(t, "endpoint", d.endpoints[0], "10.0.0.2:1")
 	want(t, "body", string(d.body), strings.Replace(string(c.body), `"m"`, `"n"`, 1))
-	p.metrics.decided(d, time.Now())
+	p.metrics.countDecision(d, time.Now())
 	metric := `inference_objective_request_total{model_name="m",target_model_name="n"} 1`
 	if text := p.get("GET", "/metrics", "").Body.String(); !strings.Contains(text, metric) {
 		t.Errorf("no %s in\n%s", metric, text)
@@ -102,11 +102,11 @@ func TestOtherModels(t *testing.T) {
 	want(t, "the model that was asked for", e.Prompt.Model, "m")
 
 	c.body = []byte(strings.Replace(string(c.body), `"m"`, `"same"`, 1))
-	if d := p.decide(c); d.body != nil || d.model != "same" || d.rewrite.By != "" {
+	if d := p.decideCall(c); d.body != nil || d.model != "same" || d.rewrite.By != "" {
 		t.Errorf("a model that stays is replaced: %+v in %s", d.rewrite, d.body)
 	}
 	c.path = "/v1/files"
-	if d := p.decide(c); d.body != nil || d.model != "" || d.rewrite.By != "" {
+	if d := p.decideCall(c); d.body != nil || d.model != "" || d.rewrite.By != "" {
 		t.Errorf("a body that is not read becomes %s", d.body)
 	}
 }
@@ -117,10 +117,10 @@ func TestMetrics(t *testing.T) {
 	p := newPicker(t, load, "10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1")
 	load.set("10.0.0.1:1", score.State{Known: true, Waiting: 4, KVCache: 0.5})
 	load.set("10.0.0.2:1", score.State{Gone: true})
-	for i := range 2 * mostModels {
+	for i := range 2 * maxModelLabels {
 		c := request("a", 100)
 		c.body = []byte(strings.Replace(string(c.body), `"m"`, fmt.Sprintf(`"m%d"`, i), 1))
-		p.metrics.decided(p.decide(c), time.Now())
+		p.metrics.countDecision(p.decideCall(c), time.Now())
 	}
 	text := p.get("GET", "/metrics", "").Body.String()
 	for _, want := range []string{

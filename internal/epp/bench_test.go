@@ -22,9 +22,9 @@ func BenchmarkPick(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					began := time.Now()
-					d := p.decide(c)
-					p.metrics.decided(d, began)
-					p.begin(d).end()
+					d := p.decideCall(c)
+					p.metrics.countDecision(d, began)
+					p.trackRequest(d).end()
 				}
 			})
 		}

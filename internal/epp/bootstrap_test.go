@@ -23,7 +23,7 @@ func (r *rig) bootstrap(socket string) object {
 	var listeners []any
 	add := func(name string, filters ...object) { listeners = append(listeners, listener(name, filters)) }
 	strip := object{"name": "strip", "typed_config": typed("filters.http.header_mutation.v3.HeaderMutation", object{
-		"mutations": object{"request_mutations": []any{object{"remove": destination}}},
+		"mutations": object{"request_mutations": []any{object{"remove": destinationKey}}},
 	})}
 	add("duplex", strip, extProc(object{
 		"request_body_mode": "FULL_DUPLEX_STREAMED", "response_body_mode": "FULL_DUPLEX_STREAMED",
@@ -93,8 +93,8 @@ func (r *rig) poolCluster() object {
 	}}}}
 	override := typed("load_balancing_policies.override_host.v3.OverrideHost", object{
 		"override_host_sources": []any{
-			object{"metadata": object{"key": namespace, "path": []any{object{"key": destination}}}},
-			object{"header": destination},
+			object{"metadata": object{"key": namespace, "path": []any{object{"key": destinationKey}}}},
+			object{"header": destinationKey},
 		},
 		"selected_host_key": object{"key": namespace, "path": []any{object{"key": servedKey}}},
 		"fallback_policy":   roundRobin,

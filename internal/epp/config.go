@@ -15,29 +15,29 @@ import (
 	"cardea.dev/cardea/internal/epp/score"
 )
 
-// Source tells the members of the pool: once when they are known, and again whenever they change, until ctx ends.
-type Source interface {
+// MemberSource tells the members of the pool: once when they are known, and again whenever they change, until ctx ends.
+type MemberSource interface {
 	Run(ctx context.Context, tell func(members.Pool)) error
 }
 
-// Load tells how busy endpoints are.
-type Load interface {
-	// Follow replaces the list of endpoints to be watched for their load.
-	Follow(endpoints []string)
-	State(endpoint string) score.State
-	// Gone are the endpoints that don't answer, and why.
-	Gone() map[string]string
-	// NoToken says why the endpoints get no token when they are asked; "": they do, or none is stated.
-	NoToken() string
+// LoadMonitor tells how busy endpoints are.
+type LoadMonitor interface {
+	// SetEndpoints replaces the list of endpoints to be watched for their load.
+	SetEndpoints(endpoints []string)
+	StateOf(endpoint string) score.State
+	// FailedEndpoints are the endpoints that don't answer, and why.
+	FailedEndpoints() map[string]string
+	// DescribeTokenError says why the endpoints get no token when they are asked; "": they do, or none is stated.
+	DescribeTokenError() string
 	// Run does the work until ctx ends.
 	Run(ctx context.Context) error
 }
 
-// Config is what a Picker needs. Members and Load must be set; Defaults has values for the rest.
+// Config is what a Picker needs. Members and LoadMonitor must be set; Defaults has values for the rest.
 type Config struct {
 	Pool    string // its name, for metrics
-	Members Source
-	Load    Load
+	Members MemberSource
+	Load    LoadMonitor
 
 	Score      score.Config
 	Priorities objectives.Config
@@ -61,7 +61,7 @@ type Config struct {
 // Defaults is a Config without members and load.
 func Defaults() Config {
 	return Config{
-		Score: score.Default(), Priorities: objectives.Config{Trust: objectives.Any},
+		Score: score.DefaultConfig(), Priorities: objectives.Config{Trust: objectives.Any},
 		BlocksPerServer: prefix.DefaultCapacity, Fallbacks: 2, BodyLimit: 1 << 20,
 	}
 }
@@ -72,14 +72,14 @@ type Picker struct {
 	cfg     Config
 	seed    uint64
 	index   *prefix.Index
-	flights *flights
+	flights *inFlightCounter
 	metrics *metrics
 
-	pool atomic.Pointer[pool] // nil until it is known
+	pool atomic.Pointer[poolState] // nil until it is known
 }
 
-// pool is what is known of the pool; it is never changed, only replaced.
-type pool struct {
+// poolState is what is known of the pool; it is never changed, only replaced.
+type poolState struct {
 	members    []members.Member
 	addresses  []string
 	objectives map[string]int
@@ -104,25 +104,25 @@ func New(cfg Config) (*Picker, error) {
 	}
 	p := &Picker{
 		cfg: cfg, seed: rand.Uint64(), index: prefix.NewIndex(cfg.BlocksPerServer),
-		flights: newFlights(),
+		flights: newInFlightCounter(),
 	}
 	p.metrics = newMetrics(p)
 	return p, nil
 }
 
-// tell takes a new list of members. It forgets what it knew of endpoints that went.
-func (p *Picker) tell(told members.Pool) {
-	next := &pool{members: told.Members, objectives: told.Objectives, rewrites: told.Rewrites}
+// setPool takes a new list of members. It forgets what it knew of endpoints that went.
+func (p *Picker) setPool(told members.Pool) {
+	next := &poolState{members: told.Members, objectives: told.Objectives, rewrites: told.Rewrites}
 	stays := map[string]bool{}
 	for _, m := range told.Members {
 		next.addresses = append(next.addresses, m.Address)
 		stays[m.Address] = true
 	}
 	p.pool.Store(next)
-	p.cfg.Load.Follow(next.addresses)
-	p.index.Keep(func(server string) bool { return stays[server] })
+	p.cfg.Load.SetEndpoints(next.addresses)
+	p.index.KeepServers(func(server string) bool { return stays[server] })
 	p.cfg.Log.Info("pool changed", "endpoints", len(next.addresses))
 }
 
-// since is a duration for histograms, in seconds.
-func since(began time.Time) float64 { return time.Since(began).Seconds() }
+// secondsSince is a duration for histograms, in seconds.
+func secondsSince(began time.Time) float64 { return time.Since(began).Seconds() }

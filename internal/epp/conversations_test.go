@@ -42,7 +42,7 @@ type turns []turn
 type turn struct {
 	at     int
 	talk   int
-	answer *flight // that ends; nil: the turn begins
+	answer *inFlightRequest // that ends; nil: the turn begins
 }
 
 func (q turns) Len() int           { return len(q) }
@@ -80,13 +80,13 @@ func staying(t *testing.T, c talks) float64 {
 			}
 			continue
 		}
-		for i, n := range p.flights.of(endpoints) {
+		for i, n := range p.flights.countsOf(endpoints) {
 			load.set(endpoints[i], score.State{Known: true, Running: n, KVCache: float64(n) / 100})
 		}
 		said[now.talk] += strings.Repeat(fmt.Sprintf("%08x", rnd.Uint32()), c.turn/8)
 		request := request("", 0)
 		request.path, request.body = "/v1/completions", fmt.Appendf(nil, `{"model":"m","prompt":%q}`, said[now.talk])
-		d := p.decide(request)
+		d := p.decideCall(request)
 		if home := homes[now.talk]; home != "" {
 			all++
 			if home == d.endpoints[0] {
@@ -94,7 +94,7 @@ func staying(t *testing.T, c talks) float64 {
 			}
 		}
 		homes[now.talk] = d.endpoints[0]
-		heap.Push(next, turn{at: now.at + 100 + rnd.IntN(200), talk: now.talk, answer: p.begin(d)})
+		heap.Push(next, turn{at: now.at + 100 + rnd.IntN(200), talk: now.talk, answer: p.trackRequest(d)})
 	}
 	if want := c.count * (c.turns - 1); all != want {
 		t.Fatalf("%d turns after the first, want %d", all, want)

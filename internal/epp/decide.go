@@ -10,24 +10,24 @@ import (
 	"cardea.dev/cardea/internal/epp/score"
 )
 
-// maxText bounds the text of a prompt that counts, in bytes. A body that the picker waits for is shorter by default;
-// one that a gateway buffers may be longer.
-const maxText = 4 << 20
+// maxTextBytes bounds the text of a prompt that counts, in bytes. A body that the picker waits for is shorter by
+// default; one that a gateway buffers may be longer.
+const maxTextBytes = 4 << 20
 
 // call is what is known of a request when its endpoint is picked.
 type call struct {
-	path   string
-	header func(name string) string
-	body   []byte   // or its beginning
-	only   []string // the endpoints that the gateway allows
-	subset bool     // it allows no others
+	path             string
+	header           func(name string) string
+	body             []byte   // or its beginning
+	allowedEndpoints []string // the endpoints that the gateway allows
+	restricted       bool     // it allows no others
 }
 
 // decision is what becomes of a request.
 type decision struct {
 	refused   *refusal       // nil: it is sent
 	endpoints []string       // the best one, and its fallbacks
-	asked     prompt.Request // what the client sent
+	parsed    prompt.Request // what the client sent
 	model     string         // that the request gets
 	rewrite   rewrite.Choice // why that is another one than it asked for; zero: it is not
 	body      []byte         // with that model; nil: the client's own
@@ -44,48 +44,49 @@ type refusal struct {
 	text   string
 }
 
-// decide picks endpoints. It changes nothing: begin does.
-func (p *Picker) decide(c call) decision {
+// decideCall picks endpoints. It changes nothing: begin does.
+func (p *Picker) decideCall(c call) decision {
 	pool := p.pool.Load()
 	if pool == nil {
 		why := &refusal{http.StatusServiceUnavailable, "NotReady", "the members of the pool are not known yet"}
 		return decision{refused: why}
 	}
-	d := decision{priority: p.cfg.Priorities.Priority(c.header, pool.objectives)}
+	d := decision{priority: p.cfg.Priorities.PriorityOf(c.header, pool.objectives)}
 	endpoints := pool.addresses
-	if c.subset {
-		endpoints = eligible(endpoints, c.only)
+	if c.restricted {
+		endpoints = filterAllowed(endpoints, c.allowedEndpoints)
 	}
 	states := make([]score.State, len(endpoints))
 	for i, e := range endpoints {
-		states[i] = p.cfg.Load.State(e)
+		states[i] = p.cfg.Load.StateOf(e)
 	}
-	hasher := prefix.Hasher{Seed: p.seed, BlockSize: p.blockSize(states), Even: prefix.DefaultEven}
-	d.asked = prompt.Parse(c.path, c.body, maxText)
+	hasher := prefix.Hasher{Seed: p.seed, BlockSize: p.blockSize(states), BlocksPerSize: prefix.DefaultBlocksPerSize}
+	d.parsed = prompt.Parse(c.path, c.body, maxTextBytes)
 	random := p.cfg.random()
-	d.model = d.asked.Model
-	if choice, found := pool.rewrites.Of(d.model, random); found && choice.Model != d.model {
-		if d.body = d.asked.Rename(c.body, choice.Model); d.body != nil {
+	d.model = d.parsed.Model
+	if choice, found := pool.rewrites.ChooseModel(d.model, random); found && choice.Model != d.model {
+		if d.body = d.parsed.WithModel(c.body, choice.Model); d.body != nil {
 			d.model, d.rewrite = choice.Model, choice
 		}
 	}
-	d.blocks = hasher.Blocks(d.model, d.asked.Text)
-	d.bytes = hasher.Bytes(len(d.blocks))
+	d.blocks = hasher.HashBlocks(d.model, d.parsed.Text)
+	d.bytes = hasher.PrefixBytes(len(d.blocks))
 	if len(endpoints) == 0 {
 		d.refused = &refusal{http.StatusServiceUnavailable, "NoEndpoint", "no endpoint of the pool is ready"}
-		if c.subset {
+		if c.restricted {
 			d.refused.text = "no endpoint that the gateway allows is ready in the pool"
 		}
 		return d
 	}
-	matched := p.index.Match(d.blocks, endpoints)
-	flying := p.flights.of(endpoints)
+	matched := p.index.MatchServers(d.blocks, endpoints)
+	flying := p.flights.countsOf(endpoints)
 	candidates := make([]score.Candidate, len(endpoints))
 	for i, e := range endpoints {
-		candidates[i] = score.Candidate{Endpoint: e, State: states[i], Matched: hasher.Bytes(matched[i]), InFlight: flying[i]}
+		candidates[i] = score.Candidate{Endpoint: e, State: states[i], Matched: hasher.PrefixBytes(matched[i]),
+			InFlight: flying[i]}
 	}
 	request := score.Request{Model: d.model, Bytes: d.bytes, Priority: d.priority}
-	d.ranking = p.cfg.Score.Rank(request, candidates, random)
+	d.ranking = p.cfg.Score.RankServers(request, candidates, random)
 	for _, s := range d.ranking.Servers[:min(len(d.ranking.Servers), 1+p.cfg.Fallbacks)] {
 		d.endpoints = append(d.endpoints, s.Endpoint)
 	}
@@ -95,9 +96,9 @@ func (p *Picker) decide(c call) decision {
 	return d
 }
 
-// eligible is the part of the pool that the gateway allows. An endpoint that it names and that is not in the pool never
-// counts.
-func eligible(pool, only []string) []string {
+// filterAllowed is the part of the pool that the gateway allows. An endpoint that it names and that is not in the pool
+// never counts.
+func filterAllowed(pool, only []string) []string {
 	return slices.DeleteFunc(slices.Clone(only), func(e string) bool { return !slices.Contains(pool, e) })
 }
 

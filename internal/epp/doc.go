@@ -13,5 +13,5 @@
 // flights, which several of them use, have locks. All state can be lost: a picker that starts anew picks by load until
 // it has seen prompts, and several pickers can serve one pool.
 //
-// Start reading at Picker.decide, then stream.go.
+// Start reading at Picker.decideCall, then stream.go.
 package epp

@@ -106,7 +106,7 @@ func TestEnvoy(t *testing.T) {
 	modes := []string{"duplex", "duplex-request", "closed", "buffered", "partial", "streamed", "none"}
 	landed := func(t *testing.T) {
 		t.Helper()
-		eventually(t, "nothing is in flight", func() bool { return r.picker.flights.all() == 0 })
+		eventually(t, "nothing is in flight", func() bool { return r.picker.flights.totalCount() == 0 })
 	}
 	for _, mode := range modes {
 		t.Run("the pick is followed: "+mode, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestEnvoy(t *testing.T) {
 				for name, got := range map[string]answer{
 					"POST":  r.call(mode, path, chat(fmt.Sprint(mode, i))),
 					"GET":   r.call(mode, "/v1/models", ""),
-					"forge": r.call(mode, "/v1/models", "", destination, r.servers[(i+1)%3]),
+					"forge": r.call(mode, "/v1/models", "", destinationKey, r.servers[(i+1)%3]),
 				} {
 					want(t, name+" status", got.status, 200)
 					want(t, name+" server", got.server, server)
@@ -148,7 +148,7 @@ func TestEnvoy(t *testing.T) {
 			want(t, "status", got.status, 200)
 			want(t, "server", got.server, r.servers[1])
 			want(t, "told as served", got.picked, r.servers[1])
-			d := r.picker.decide(call{path: path, header: func(string) string { return "" }, body: []byte(chat(text))})
+			d := r.picker.decideCall(call{path: path, header: func(string) string { return "" }, body: []byte(chat(text))})
 			for _, s := range d.ranking.Servers {
 				if s.Endpoint == r.dead && s.Matched > 0 {
 					t.Errorf("the dead endpoint is thought to know %d bytes", s.Matched)
@@ -208,7 +208,7 @@ func TestEnvoy(t *testing.T) {
 			if _, err := io.ReadFull(got.Body, one); err != nil || string(one) != "one" {
 				t.Fatalf("%q %v", one, err)
 			}
-			want(t, "in flight", r.picker.flights.of([]string{r.servers[0]})[0], 1)
+			want(t, "in flight", r.picker.flights.countsOf([]string{r.servers[0]})[0], 1)
 			r.hold <- struct{}{}
 			rest, err := io.ReadAll(got.Body)
 			if err != nil || string(rest) != "two" {

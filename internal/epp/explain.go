@@ -12,7 +12,7 @@ type Explanation struct {
 	Status    int               `json:"status"`           // 200: it would be sent; else what the client would get
 	Reason    string            `json:"reason,omitempty"` // of a status that is not 200
 	Endpoints []string          `json:"endpoints"`        // the best one, and its fallbacks
-	Way       score.Way         `json:"way,omitempty"`
+	Method    score.RankMethod  `json:"way,omitempty"`
 	Saturated bool              `json:"saturated,omitempty"`
 	Prompt    ExplainedPrompt   `json:"prompt"`
 	Rewrite   *ExplainedRewrite `json:"rewrite,omitempty"` // nil: the request gets the model that it asks for
@@ -60,13 +60,13 @@ type ExplainedScore struct {
 	Weight float64 `json:"weight"`
 }
 
-// explain decides for a request and changes nothing.
-func (p *Picker) explain(c call) Explanation {
-	d := p.decide(c)
+// explainCall decides for a request and changes nothing.
+func (p *Picker) explainCall(c call) Explanation {
+	d := p.decideCall(c)
 	e := Explanation{
-		Status: http.StatusOK, Endpoints: d.endpoints, Way: d.ranking.Way, Saturated: d.ranking.Saturated,
+		Status: http.StatusOK, Endpoints: d.endpoints, Method: d.ranking.Method, Saturated: d.ranking.Saturated,
 		Prompt: ExplainedPrompt{
-			Kind: d.asked.Kind.String(), Model: d.asked.Model, Complete: d.asked.Complete, TextBytes: len(d.asked.Text),
+			Kind: d.parsed.Kind.String(), Model: d.parsed.Model, Complete: d.parsed.Complete, TextBytes: len(d.parsed.Text),
 			Blocks: len(d.blocks), BlockBytes: d.bytes, Priority: d.priority,
 		},
 		Servers: []ExplainedServer{},

@@ -2,16 +2,16 @@ package epp
 
 import "sync"
 
-// flights counts the requests that are on their way, by endpoint.
-type flights struct {
+// inFlightCounter counts the requests that are on their way, by endpoint.
+type inFlightCounter struct {
 	mu    sync.Mutex
 	count map[string]int // an endpoint without any is not in it
 	total int
 }
 
-func newFlights() *flights { return &flights{count: map[string]int{}} }
+func newInFlightCounter() *inFlightCounter { return &inFlightCounter{count: map[string]int{}} }
 
-func (f *flights) add(endpoint string, n int) {
+func (f *inFlightCounter) addRequests(endpoint string, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.total += n
@@ -20,7 +20,7 @@ func (f *flights) add(endpoint string, n int) {
 	}
 }
 
-func (f *flights) of(endpoints []string) []int {
+func (f *inFlightCounter) countsOf(endpoints []string) []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	counts := make([]int, len(endpoints))
@@ -30,46 +30,46 @@ func (f *flights) of(endpoints []string) []int {
 	return counts
 }
 
-func (f *flights) all() int {
+func (f *inFlightCounter) totalCount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.total
 }
 
-// flight is one request on its way. Its stream's goroutine uses it.
-type flight struct {
-	p        *Picker
-	endpoint string // where it is, as far as is known; "" when it ended
-	blocks   []uint64
-	known    int // how many of the blocks the endpoint knew before
+// inFlightRequest is one request on its way. Its stream's goroutine uses it.
+type inFlightRequest struct {
+	p           *Picker
+	endpoint    string // where it is, as far as is known; "" when it ended
+	blocks      []uint64
+	knownBlocks int // how many of the blocks the endpoint knew before
 }
 
-// begin counts a request where it is sent. The prefix counts at once, so that the next request of a burst goes to the
-// same endpoint.
-func (p *Picker) begin(d decision) *flight {
-	f := &flight{p: p, endpoint: d.endpoints[0], blocks: d.blocks}
-	f.known = p.index.Add(f.endpoint, f.blocks)
-	p.flights.add(f.endpoint, 1)
+// trackRequest counts a request where it is sent. The prefix counts at once, so that the next request of a burst goes
+// to the same endpoint.
+func (p *Picker) trackRequest(d decision) *inFlightRequest {
+	f := &inFlightRequest{p: p, endpoint: d.endpoints[0], blocks: d.blocks}
+	f.knownBlocks = p.index.AddPrompt(f.endpoint, f.blocks)
+	p.flights.addRequests(f.endpoint, 1)
 	return f
 }
 
-// served moves the request to the endpoint that really got it.
-func (f *flight) served(endpoint string) {
+// moveTo moves the request to the endpoint that really got it.
+func (f *inFlightRequest) moveTo(endpoint string) {
 	if f == nil || f.endpoint == "" || endpoint == "" || endpoint == f.endpoint {
 		return
 	}
-	f.p.index.Retract(f.endpoint, f.blocks, f.known)
-	f.p.flights.add(f.endpoint, -1)
+	f.p.index.RetractPrompt(f.endpoint, f.blocks, f.knownBlocks)
+	f.p.flights.addRequests(f.endpoint, -1)
 	f.endpoint = endpoint
-	f.known = f.p.index.Add(f.endpoint, f.blocks)
-	f.p.flights.add(f.endpoint, 1)
-	f.p.metrics.elsewhere.Inc()
+	f.knownBlocks = f.p.index.AddPrompt(f.endpoint, f.blocks)
+	f.p.flights.addRequests(f.endpoint, 1)
+	f.p.metrics.servedElsewhere.Inc()
 }
 
 // end says that the request is over.
-func (f *flight) end() {
+func (f *inFlightRequest) end() {
 	if f != nil && f.endpoint != "" {
-		f.p.flights.add(f.endpoint, -1)
+		f.p.flights.addRequests(f.endpoint, -1)
 		f.endpoint = ""
 	}
 }

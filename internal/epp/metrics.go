@@ -8,26 +8,26 @@ import (
 	"cardea.dev/cardea/internal/epp/score"
 )
 
-// mostModels is how many names of models metrics tell apart: names come from clients.
-const mostModels = 100
+// maxModelLabels is how many names of models metrics tell apart: names come from clients.
+const maxModelLabels = 100
 
 // metrics are those that the Gateway API Inference Extension documents, by its names and labels, and a few of our own
 // (https://gateway-api-inference-extension.sigs.k8s.io/guides/metrics-and-observability/).
 type metrics struct {
-	registry  *prometheus.Registry
-	models    *names
-	requests  *prometheus.CounterVec
-	errors    *prometheus.CounterVec
-	duration  prometheus.Histogram
-	hitRatio  prometheus.Histogram
-	ways      *prometheus.CounterVec
-	elsewhere prometheus.Counter
+	registry        *prometheus.Registry
+	models          *labelLimiter
+	requests        *prometheus.CounterVec
+	errors          *prometheus.CounterVec
+	duration        prometheus.Histogram
+	hitRatio        prometheus.Histogram
+	picksByMethod   *prometheus.CounterVec
+	servedElsewhere prometheus.Counter
 }
 
 func newMetrics(p *Picker) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		models:   newNames(mostModels),
+		models:   newLabelLimiter(maxModelLabels),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "inference_objective_request_total",
 			Help: "Requests, by the model that they ask for, and the one that they get.",
@@ -45,33 +45,34 @@ func newMetrics(p *Picker) *metrics {
 			Help:    "The part of a prompt that the picked server is thought to know.",
 			Buckets: []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1},
 		}),
-		ways: prometheus.NewCounterVec(prometheus.CounterOpts{
+		picksByMethod: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_picker_picks_total",
-			Help: "Requests for which an endpoint was picked, by what decided: scores, or choice if nothing is known.",
+			Help: "Requests for which an endpoint was picked. The label says how: by scores, or by choice if no load is known.",
 		}, []string{"by"}),
-		elsewhere: prometheus.NewCounter(prometheus.CounterOpts{
+		servedElsewhere: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cardea_picker_served_elsewhere_total",
-			Help: "Requests that another endpoint than the picked one served.",
+			Help: "Requests that were served by another endpoint than the picked one.",
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.errors, m.duration, m.hitRatio, m.ways, m.elsewhere, poolMetrics{p})
+	m.registry.MustRegister(m.requests, m.errors, m.duration, m.hitRatio, m.picksByMethod, m.servedElsewhere,
+		poolMetrics{p})
 	return m
 }
 
-// decided counts a decision.
-func (m *metrics) decided(d decision, began time.Time) {
-	m.duration.Observe(since(began))
-	model, target := m.models.of(d.asked.Model), m.models.of(d.model)
+// countDecision counts a decision.
+func (m *metrics) countDecision(d decision, began time.Time) {
+	m.duration.Observe(secondsSince(began))
+	model, target := m.models.labelFor(d.parsed.Model), m.models.labelFor(d.model)
 	m.requests.WithLabelValues(model, target).Inc()
 	if d.refused != nil {
 		m.errors.WithLabelValues(model, target, d.refused.code).Inc()
 		return
 	}
 	by := "scores"
-	if d.ranking.Way == score.ByChoice {
+	if d.ranking.Method == score.ByChoice {
 		by = "choice"
 	}
-	m.ways.WithLabelValues(by).Inc()
+	m.picksByMethod.WithLabelValues(by).Inc()
 	if d.bytes > 0 {
 		m.hitRatio.Observe(float64(d.ranking.Servers[0].Matched) / float64(d.bytes))
 	}
@@ -87,15 +88,16 @@ var (
 	cacheUse = prometheus.NewDesc("inference_pool_average_kv_cache_utilization",
 		"The part of a server's KV cache in use, on average over those that tell.", []string{"name"}, nil)
 	indexSize = prometheus.NewDesc("inference_extension_prefix_indexer_size", "Known blocks of prompts.", nil, nil)
-	inFlight  = prometheus.NewDesc("cardea_picker_in_flight", "Requests that were sent and go on.", nil, nil)
-	telling   = prometheus.NewDesc("cardea_picker_endpoints",
+	inFlight  = prometheus.NewDesc("cardea_picker_in_flight",
+		"Requests that were sent to an endpoint and are not finished.", nil, nil)
+	endpointsByState = prometheus.NewDesc("cardea_picker_endpoints",
 		"Endpoints of the pool, by state: known, unknown (their load is not known), gone (they don't answer).",
 		[]string{"state"}, nil)
 )
 
 // Describe is of prometheus.Collector.
 func (poolMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{readyPods, queueSize, cacheUse, indexSize, inFlight, telling} {
+	for _, d := range []*prometheus.Desc{readyPods, queueSize, cacheUse, indexSize, inFlight, endpointsByState} {
 		to <- d
 	}
 }
@@ -110,7 +112,7 @@ func (c poolMetrics) Collect(to chan<- prometheus.Metric) {
 	if pool := c.p.pool.Load(); pool != nil {
 		endpoints = len(pool.addresses)
 		for _, e := range pool.addresses {
-			switch s := c.p.cfg.Load.State(e); {
+			switch s := c.p.cfg.Load.StateOf(e); {
 			case s.Gone:
 				states["gone"]++
 			case s.Known:
@@ -127,8 +129,8 @@ func (c poolMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge(queueSize, waiting/tell, c.p.cfg.Pool)
 	gauge(cacheUse, cache/tell, c.p.cfg.Pool)
 	gauge(indexSize, float64(c.p.index.Len()))
-	gauge(inFlight, float64(c.p.flights.all()))
+	gauge(inFlight, float64(c.p.flights.totalCount()))
 	for state, n := range states {
-		gauge(telling, float64(n), state)
+		gauge(endpointsByState, float64(n), state)
 	}
 }

@@ -2,17 +2,19 @@ package epp
 
 import "sync"
 
-// names bounds how many values a label has. The first ones keep their names; the rest is "other".
-type names struct {
+// labelLimiter bounds how many values a label has. The first ones keep their names; the rest is "other".
+type labelLimiter struct {
 	most int
 
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-func newNames(most int) *names { return &names{most: most, seen: map[string]bool{}} }
+func newLabelLimiter(most int) *labelLimiter {
+	return &labelLimiter{most: most, seen: map[string]bool{}}
+}
 
-func (n *names) of(name string) string {
+func (n *labelLimiter) labelFor(name string) string {
 	if len(name) > 100 {
 		return "other"
 	}

@@ -32,23 +32,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// loads is Load with states that tests set.
+// loads is LoadMonitor with states that tests set.
 type loads struct {
 	mu     sync.Mutex
 	states map[string]score.State
 }
 
-func (l *loads) Follow([]string) {}
+func (l *loads) SetEndpoints([]string) {}
 
 func (l *loads) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 
-func (l *loads) State(endpoint string) score.State {
+func (l *loads) StateOf(endpoint string) score.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.states[endpoint]
 }
 
-func (l *loads) Gone() map[string]string {
+func (l *loads) FailedEndpoints() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := map[string]string{}
@@ -60,7 +60,7 @@ func (l *loads) Gone() map[string]string {
 	return gone
 }
 
-func (l *loads) NoToken() string { return "" }
+func (l *loads) DescribeTokenError() string { return "" }
 
 func (l *loads) set(endpoint string, s score.State) {
 	l.mu.Lock()
@@ -71,7 +71,7 @@ func (l *loads) set(endpoint string, s score.State) {
 	l.states[endpoint] = s
 }
 
-// never is a Source that tests tell themselves.
+// never is a MemberSource that tests tell themselves.
 type never struct{}
 
 func (never) Run(ctx context.Context, _ func(members.Pool)) error { <-ctx.Done(); return nil }
@@ -90,7 +90,7 @@ func newPicker(t testing.TB, load *loads, endpoints ...string) *Picker {
 	for _, e := range endpoints {
 		pool.Members = append(pool.Members, members.Member{Address: e, Name: "pod-" + e})
 	}
-	p.tell(pool)
+	p.setPool(pool)
 	return p
 }
 
@@ -115,11 +115,11 @@ func TestConversation(t *testing.T) {
 	p := newPicker(t, load, endpoints...)
 	send := func(c call) string {
 		t.Helper()
-		d := p.decide(c)
+		d := p.decideCall(c)
 		if d.refused != nil {
 			t.Fatal(d.refused)
 		}
-		p.begin(d).end()
+		p.trackRequest(d).end()
 		return d.endpoints[0]
 	}
 	home := send(request("a", 1000))
@@ -142,18 +142,18 @@ func TestConversation(t *testing.T) {
 // TestInFlight: what is sent counts until it ends, and where it is served.
 func TestInFlight(t *testing.T) {
 	p := newPicker(t, &loads{}, "10.0.0.1:1", "10.0.0.2:1")
-	d := p.decide(request("a", 1000))
-	f := p.begin(d)
+	d := p.decideCall(request("a", 1000))
+	f := p.trackRequest(d)
 	picked, other := d.endpoints[0], d.endpoints[1]
 	count := func(want ...int) {
 		t.Helper()
-		if got := p.flights.of([]string{picked, other}); !slices.Equal(got, want) {
+		if got := p.flights.countsOf([]string{picked, other}); !slices.Equal(got, want) {
 			t.Errorf("in flight: %v, want %v", got, want)
 		}
 	}
 	matched := func(want ...bool) {
 		t.Helper()
-		for i, n := range p.index.Match(d.blocks, []string{picked, other}) {
+		for i, n := range p.index.MatchServers(d.blocks, []string{picked, other}) {
 			if (n > 0) != want[i] {
 				t.Errorf("server %d knows %d blocks", i, n)
 			}
@@ -161,18 +161,18 @@ func TestInFlight(t *testing.T) {
 	}
 	count(1, 0)
 	matched(true, false)
-	f.served("")
-	f.served(picked)
+	f.moveTo("")
+	f.moveTo(picked)
 	count(1, 0)
-	f.served(other)
+	f.moveTo(other)
 	count(0, 1)
 	matched(false, true)
 	f.end()
 	f.end()
-	f.served(picked)
+	f.moveTo(picked)
 	count(0, 0)
-	(*flight)(nil).served(other)
-	(*flight)(nil).end()
+	(*inFlightRequest)(nil).moveTo(other)
+	(*inFlightRequest)(nil).end()
 }
 
 func TestRefusals(t *testing.T) {
@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	load.set("10.0.0.1:1", full)
 	p := newPicker(t, load, "10.0.0.1:1", "10.0.0.2:1")
 	status := func(c call) int {
-		if d := p.decide(c); d.refused != nil {
+		if d := p.decideCall(c); d.refused != nil {
 			return d.refused.status
 		}
 		return 200
@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 	}
 	only := func(endpoints ...string) call {
 		c := request("a", 100)
-		c.only, c.subset = endpoints, true
+		c.allowedEndpoints, c.restricted = endpoints, true
 		return c
 	}
 	check := func(what string, c call, want int) {
@@ -205,7 +205,7 @@ func TestRefusals(t *testing.T) {
 	check("one has room", with(objectives.Header, "batch"), 200)
 	check("the one that is allowed is full", func() call {
 		c := with(objectives.Header, "batch")
-		c.only, c.subset = []string{"10.0.0.1:1"}, true
+		c.allowedEndpoints, c.restricted = []string{"10.0.0.1:1"}, true
 		return c
 	}(), 429)
 	load.set("10.0.0.2:1", full)
@@ -215,7 +215,7 @@ func TestRefusals(t *testing.T) {
 	check("an allowed one", only("10.0.0.2:1"), 200)
 	check("one that is not in the pool", only("10.9.9.9:1"), 503)
 	check("none is allowed", only(), 503)
-	p.tell(members.Pool{})
+	p.setPool(members.Pool{})
 	check("an empty pool", request("a", 100), 503)
 	p.pool.Store(nil)
 	check("not known yet", request("a", 100), 503)
@@ -262,7 +262,7 @@ func TestModes(t *testing.T) {
 		s := &stream{p: p, request: duplex, response: duplex}
 		var got []string
 		take := func(m *extproc.ProcessingRequest) {
-			answers, err := s.take(m)
+			answers, err := s.handleMessage(m)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -289,15 +289,15 @@ func TestModes(t *testing.T) {
 		take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_ResponseHeaders{
 			ResponseHeaders: &extproc.HttpHeaders{},
 		}})
-		if p.flights.all() != 1 {
-			t.Errorf("%s: %d in flight", name, p.flights.all())
+		if p.flights.totalCount() != 1 {
+			t.Errorf("%s: %d in flight", name, p.flights.totalCount())
 		}
 		if c.mode != filter.ProcessingMode_NONE {
 			take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_ResponseBody{
 				ResponseBody: &extproc.HttpBody{EndOfStream: true},
 			}})
-			if p.flights.all() != 0 {
-				t.Errorf("%s: %d in flight at the end", name, p.flights.all())
+			if p.flights.totalCount() != 0 {
+				t.Errorf("%s: %d in flight at the end", name, p.flights.totalCount())
 			}
 		}
 		if text := strings.Join(got, " "); text != c.want {
@@ -326,9 +326,9 @@ func shown(answers []*extproc.ProcessingResponse) string {
 			text = "T"
 		}
 		lb := a.GetDynamicMetadata().GetFields()[namespace].GetStructValue()
-		meta := lb.GetFields()[destination].GetStringValue()
+		meta := lb.GetFields()[destinationKey].GetStringValue()
 		for _, h := range c.GetHeaderMutation().GetSetHeaders() {
-			if h.GetHeader().GetKey() == destination && string(h.GetHeader().GetRawValue()) == meta {
+			if h.GetHeader().GetKey() == destinationKey && string(h.GetHeader().GetRawValue()) == meta {
 				text += "!"
 			}
 		}
@@ -353,7 +353,7 @@ func TestTrailers(t *testing.T) {
 		{Request: &extproc.ProcessingRequest_RequestBody{RequestBody: &extproc.HttpBody{Body: []byte("a")}}},
 		{Request: &extproc.ProcessingRequest_RequestTrailers{RequestTrailers: &extproc.HttpTrailers{}}},
 	} {
-		answers, err := s.take(m)
+		answers, err := s.handleMessage(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +391,7 @@ func TestHeads(t *testing.T) {
 		"a prompt, buffered":    {buffered, head(":path", path, ":method", "POST"), "H", false},
 	} {
 		s := &stream{p: newPicker(t, &loads{}, "10.0.0.1:1"), request: c.mode, response: c.mode}
-		answers, err := s.take(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestHeaders{
+		answers, err := s.handleMessage(&extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestHeaders{
 			RequestHeaders: c.head,
 		}})
 		override := len(answers) > 0 && answers[0].GetModeOverride() != nil
@@ -408,7 +408,7 @@ func TestBodyLimit(t *testing.T) {
 	s := &stream{p: p, request: duplex, response: duplex}
 	var got []string
 	take := func(m *extproc.ProcessingRequest) {
-		answers, err := s.take(m)
+		answers, err := s.handleMessage(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -440,7 +440,7 @@ func TestSubset(t *testing.T) {
 		"empty":  {structpb.NewListValue(&structpb.ListValue{}), nil, true},
 		"none":   {nil, nil, false},
 	} {
-		got, found := subset(&core.Metadata{FilterMetadata: map[string]*structpb.Struct{
+		got, found := allowedSubset(&core.Metadata{FilterMetadata: map[string]*structpb.Struct{
 			subsetNamespace: {Fields: map[string]*structpb.Value{subsetKey: c.value}},
 		}})
 		if !slices.Equal(got, c.want) || found != c.found {

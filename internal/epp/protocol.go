@@ -13,7 +13,7 @@ import (
 
 // The words of the endpoint picker protocol.
 const (
-	destination     = "x-gateway-destination-endpoint" // header, and key of the dynamic metadata
+	destinationKey  = "x-gateway-destination-endpoint" // header, and key of the dynamic metadata
 	servedKey       = "x-gateway-destination-endpoint-served"
 	subsetKey       = "x-gateway-destination-endpoint-subset"
 	namespace       = "envoy.lb"
@@ -21,8 +21,8 @@ const (
 	pickedHeader    = "x-cardea-picked"
 )
 
-// subset is the list of endpoints that the gateway allows; found is false if it allows all.
-func subset(m *core.Metadata) (endpoints []string, found bool) {
+// allowedSubset is the list of endpoints that the gateway allows; found is false if it allows all.
+func allowedSubset(m *core.Metadata) (endpoints []string, found bool) {
 	v := m.GetFilterMetadata()[subsetNamespace].GetFields()[subsetKey]
 	switch v.GetKind().(type) {
 	case *structpb.Value_ListValue:
@@ -39,13 +39,13 @@ func subset(m *core.Metadata) (endpoints []string, found bool) {
 	return nil, false
 }
 
-// served is the endpoint that answered; "" if the gateway does not tell.
-func served(m *core.Metadata) string {
+// servedEndpoint is the endpoint that answered; "" if the gateway does not tell.
+func servedEndpoint(m *core.Metadata) string {
 	return m.GetFilterMetadata()[namespace].GetFields()[servedKey].GetStringValue()
 }
 
-// lookup finds headers by their lower-case names.
-func lookup(headers *core.HeaderMap) func(name string) string {
+// headerLookup finds headers by their lower-case names.
+func headerLookup(headers *core.HeaderMap) func(name string) string {
 	return func(name string) string {
 		for _, h := range headers.GetHeaders() {
 			if h.GetKey() == name {
@@ -66,20 +66,20 @@ func setHeader(name, value string) *core.HeaderValueOption {
 	}
 }
 
-// picks is the answer's part that names the endpoints, and the metadata that names them, too.
-func (p *Picker) picks(endpoints []string) (*extproc.CommonResponse, *structpb.Struct) {
+// pickResponse is the answer's part that names the endpoints, and the metadata that names them, too.
+func (p *Picker) pickResponse(endpoints []string) (*extproc.CommonResponse, *structpb.Struct) {
 	value := strings.Join(endpoints, ",")
-	inner := &structpb.Struct{Fields: map[string]*structpb.Value{destination: structpb.NewStringValue(value)}}
+	inner := &structpb.Struct{Fields: map[string]*structpb.Value{destinationKey: structpb.NewStringValue(value)}}
 	return &extproc.CommonResponse{
 		ClearRouteCache: p.cfg.ClearRouteCache,
-		HeaderMutation:  &extproc.HeaderMutation{SetHeaders: []*core.HeaderValueOption{setHeader(destination, value)}},
+		HeaderMutation:  &extproc.HeaderMutation{SetHeaders: []*core.HeaderValueOption{setHeader(destinationKey, value)}},
 	}, &structpb.Struct{
 		Fields: map[string]*structpb.Value{namespace: structpb.NewStructValue(inner)},
 	}
 }
 
-// refuse is the answer to a client, in the form of OpenAI's errors.
-func refuse(r *refusal) *extproc.ProcessingResponse {
+// refusalResponse is the answer to a client, in the form of OpenAI's errors.
+func refusalResponse(r *refusal) *extproc.ProcessingResponse {
 	headers := []*core.HeaderValueOption{setHeader("content-type", "application/json"), setHeader("retry-after", "1")}
 	body := errorBody(r)
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ImmediateResponse{
@@ -116,8 +116,8 @@ func responseBody(c *extproc.CommonResponse) *extproc.ProcessingResponse {
 	}}
 }
 
-// chunk passes on a part of a body as it came.
-func chunk(body []byte, end bool) *extproc.CommonResponse {
+// streamChunk passes on a part of a body as it came.
+func streamChunk(body []byte, end bool) *extproc.CommonResponse {
 	return &extproc.CommonResponse{BodyMutation: &extproc.BodyMutation{
 		Mutation: &extproc.BodyMutation_StreamedResponse{
 			StreamedResponse: &extproc.StreamedBodyResponse{Body: body, EndOfStream: end},

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/examples/inference/simulator"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/epp/members"
 )
@@ -174,7 +174,7 @@ func (r *rig) prefer(endpoints ...string) {
 // startEnvoy runs Envoy until the end of the test.
 func (r *rig) startEnvoy() {
 	r.t.Helper()
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		r.t.Fatal(err)
 	}

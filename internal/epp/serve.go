@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// largestMessage, in bytes, bounds the body of a gateway that buffers whole bodies.
-	largestMessage = 64 << 20
-	// grace is how long requests may go on when the picker ends. Their streams are cut then; what becomes of them is the
-	// gateway's failure mode.
-	grace = 10 * time.Second
-	// bodyTime is how long the body of a question to the admin API may take to arrive.
-	bodyTime = 10 * time.Second
+	// maxMessageBytes, in bytes, bounds the body of a gateway that buffers whole bodies.
+	maxMessageBytes = 64 << 20
+	// shutdownTimeout is how long requests may go on when the picker ends. Their streams are cut then; what becomes of
+	// them is the gateway's failure mode.
+	shutdownTimeout = 10 * time.Second
+	// adminBodyTimeout is how long the body of a question to the admin API may take to arrive.
+	adminBodyTimeout = 10 * time.Second
 )
 
 // Listeners is where a Picker serves.
@@ -41,7 +41,7 @@ type Listeners struct {
 // the pool are known.
 func (p *Picker) Run(ctx context.Context, at Listeners) error {
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(largestMessage),
+		grpc.MaxRecvMsgSize(maxMessageBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
 	if at.TLS != nil {
@@ -57,7 +57,7 @@ func (p *Picker) Run(ctx context.Context, at Listeners) error {
 	g.Go(func() error { return p.cfg.Load.Run(ctx) })
 	g.Go(func() error {
 		return p.cfg.Members.Run(ctx, func(pool members.Pool) {
-			p.tell(pool)
+			p.setPool(pool)
 			healthy.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 		})
 	})
@@ -70,7 +70,7 @@ func (p *Picker) Run(ctx context.Context, at Listeners) error {
 	g.Go(func() error {
 		<-ctx.Done()
 		healthy.Shutdown()
-		cut := time.AfterFunc(grace, server.Stop)
+		cut := time.AfterFunc(shutdownTimeout, server.Stop)
 		defer cut.Stop()
 		server.GracefulStop()
 		return nil
@@ -81,7 +81,9 @@ func (p *Picker) Run(ctx context.Context, at Listeners) error {
 	return g.Wait()
 }
 
-func (p *Picker) adminServer() *http.Server { return webserver.New(p.cfg.Log, bodyTime, p.admin()) }
+func (p *Picker) adminServer() *http.Server {
+	return webserver.New(p.cfg.Log, adminBodyTimeout, p.adminHandler())
+}
 
 func (p *Picker) serveAdmin(ctx context.Context, g *errgroup.Group, at net.Listener) {
 	server := p.adminServer()

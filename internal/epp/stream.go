@@ -32,10 +32,10 @@ type stream struct {
 	request, response filter.ProcessingMode_BodySendMode
 	call              call
 	began             time.Time
-	held              []*extproc.HttpBody // chunks that wait for the pick
-	bytes             int                 // of them
+	heldChunks        []*extproc.HttpBody // chunks that wait for the pick
+	heldBytes         int                 // of them
 	decided           bool
-	flight            *flight // nil until an endpoint was picked
+	flight            *inFlightRequest // nil until an endpoint was picked
 }
 
 const duplex = filter.ProcessingMode_FULL_DUPLEX_STREAMED
@@ -56,7 +56,7 @@ func (p *Picker) Process(grpcStream extproc.ExternalProcessor_ProcessServer) err
 		case err != nil:
 			return err
 		}
-		answers, err := s.take(message)
+		answers, err := s.handleMessage(message)
 		for _, a := range answers {
 			if err := grpcStream.Send(a); err != nil {
 				return err
@@ -71,8 +71,8 @@ func (p *Picker) Process(grpcStream extproc.ExternalProcessor_ProcessServer) err
 	}
 }
 
-// take reads one message and returns the answers to it.
-func (s *stream) take(m *extproc.ProcessingRequest) ([]*extproc.ProcessingResponse, error) {
+// handleMessage reads one message and returns the answers to it.
+func (s *stream) handleMessage(m *extproc.ProcessingRequest) ([]*extproc.ProcessingResponse, error) {
 	if c := m.GetProtocolConfig(); c != nil {
 		s.request, s.response = c.GetRequestBodyMode(), c.GetResponseBodyMode()
 	}
@@ -89,23 +89,23 @@ func (s *stream) take(m *extproc.ProcessingRequest) ([]*extproc.ProcessingRespon
 		return s.responseBody(r.ResponseBody)
 	case *extproc.ProcessingRequest_ResponseTrailers:
 		s.flight.end()
-		return one(&extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ResponseTrailers{
+		return singleResponse(&extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ResponseTrailers{
 			ResponseTrailers: &extproc.TrailersResponse{},
 		}})
 	}
 	return nil, status.Error(codes.Unimplemented, "the picker does not know this message")
 }
 
-func one(r *extproc.ProcessingResponse) ([]*extproc.ProcessingResponse, error) {
+func singleResponse(r *extproc.ProcessingResponse) ([]*extproc.ProcessingResponse, error) {
 	return []*extproc.ProcessingResponse{r}, nil
 }
 
 func (s *stream) requestHeaders(
 	m *extproc.ProcessingRequest, h *extproc.HttpHeaders,
 ) ([]*extproc.ProcessingResponse, error) {
-	s.call.header = lookup(h.GetHeaders())
+	s.call.header = headerLookup(h.GetHeaders())
 	s.call.path = s.call.header(":path")
-	s.call.only, s.call.subset = subset(m.GetMetadataContext())
+	s.call.allowedEndpoints, s.call.restricted = allowedSubset(m.GetMetadataContext())
 	whole := h.GetEndOfStream()
 	buffered := s.request == filter.ProcessingMode_BUFFERED || s.request == filter.ProcessingMode_BUFFERED_PARTIAL
 	switch {
@@ -114,9 +114,9 @@ func (s *stream) requestHeaders(
 	case !whole && s.request == duplex:
 		return nil, nil
 	case !whole && buffered:
-		return one(requestHeaders(nil))
+		return singleResponse(requestHeaders(nil))
 	}
-	return s.pick(requestHeaders)
+	return s.pickEndpoints(requestHeaders)
 }
 
 // headOnly: nothing of the body would be read, or it begins after the answer. Its end may wait for the answer: that of
@@ -128,7 +128,7 @@ func (s *stream) headOnly() bool {
 
 // pickHead picks by load alone, and has the gateway pass the body on without waiting for it, if it allows that.
 func (s *stream) pickHead(buffered bool) ([]*extproc.ProcessingResponse, error) {
-	answers, err := s.pick(requestHeaders)
+	answers, err := s.pickEndpoints(requestHeaders)
 	if err == nil && buffered {
 		answers[0].ModeOverride = &filter.ProcessingMode{
 			RequestBodyMode: filter.ProcessingMode_NONE, ResponseHeaderMode: filter.ProcessingMode_SEND,
@@ -138,66 +138,66 @@ func (s *stream) pickHead(buffered bool) ([]*extproc.ProcessingResponse, error) 
 	return answers, err
 }
 
-// pick decides; in says what the answer is an answer to.
-func (s *stream) pick(
+// pickEndpoints decides; in says what the answer is an answer to.
+func (s *stream) pickEndpoints(
 	in func(*extproc.CommonResponse) *extproc.ProcessingResponse,
 ) ([]*extproc.ProcessingResponse, error) {
 	s.decided = true
 	began := time.Now()
-	d := s.p.decide(s.call)
-	s.p.metrics.decided(d, began)
+	d := s.p.decideCall(s.call)
+	s.p.metrics.countDecision(d, began)
 	s.call.body = nil
 	if d.refused != nil {
-		answers, _ := one(refuse(d.refused))
+		answers, _ := singleResponse(refusalResponse(d.refused))
 		return answers, errDone
 	}
-	s.flight = s.p.begin(d)
-	common, metadata := s.p.picks(d.endpoints)
+	s.flight = s.p.trackRequest(d)
+	common, metadata := s.p.pickResponse(d.endpoints)
 	switch {
 	case d.body == nil:
 	case s.request == duplex:
-		s.held = chunksOf(d.body, s.held[len(s.held)-1].GetEndOfStream())
+		s.heldChunks = chunksOf(d.body, s.heldChunks[len(s.heldChunks)-1].GetEndOfStream())
 	default:
 		replaceBody(common, d.body, s.request == filter.ProcessingMode_BUFFERED)
 	}
 	answer := in(common)
 	answer.DynamicMetadata = metadata
-	return one(answer)
+	return singleResponse(answer)
 }
 
 func (s *stream) requestBody(b *extproc.HttpBody) ([]*extproc.ProcessingResponse, error) {
 	switch {
 	case s.request != duplex && s.decided:
-		return one(requestBody(nil))
+		return singleResponse(requestBody(nil))
 	case s.request != duplex:
 		s.call.body = b.GetBody()
-		return s.pick(requestBody)
+		return s.pickEndpoints(requestBody)
 	case s.decided:
-		return one(requestBody(chunk(b.GetBody(), b.GetEndOfStream())))
+		return singleResponse(requestBody(streamChunk(b.GetBody(), b.GetEndOfStream())))
 	}
-	s.held = append(s.held, b)
-	s.bytes += len(b.GetBody())
-	if !b.GetEndOfStream() && s.bytes < s.p.cfg.BodyLimit {
+	s.heldChunks = append(s.heldChunks, b)
+	s.heldBytes += len(b.GetBody())
+	if !b.GetEndOfStream() && s.heldBytes < s.p.cfg.BodyLimit {
 		return nil, nil
 	}
-	return s.release()
+	return s.releaseHeld()
 }
 
-// release picks by the chunks that were held, and passes them on.
-func (s *stream) release() ([]*extproc.ProcessingResponse, error) {
-	parts := make([][]byte, len(s.held))
-	for i, b := range s.held {
+// releaseHeld picks by the chunks that were held, and passes them on.
+func (s *stream) releaseHeld() ([]*extproc.ProcessingResponse, error) {
+	parts := make([][]byte, len(s.heldChunks))
+	for i, b := range s.heldChunks {
 		parts[i] = b.GetBody()
 	}
 	s.call.body = bytes.Join(parts, nil)
-	answers, err := s.pick(requestHeaders)
+	answers, err := s.pickEndpoints(requestHeaders)
 	if err != nil {
 		return answers, err
 	}
-	for _, b := range s.held {
-		answers = append(answers, requestBody(chunk(b.GetBody(), b.GetEndOfStream())))
+	for _, b := range s.heldChunks {
+		answers = append(answers, requestBody(streamChunk(b.GetBody(), b.GetEndOfStream())))
 	}
-	s.held = nil
+	s.heldChunks = nil
 	return answers, nil
 }
 
@@ -212,11 +212,11 @@ func (s *stream) requestTrailers() (answers []*extproc.ProcessingResponse, err e
 	switch {
 	case s.decided:
 	case s.request == duplex:
-		if answers, err = s.release(); err != nil {
+		if answers, err = s.releaseHeld(); err != nil {
 			return answers, err
 		}
 	default:
-		return s.pick(trailers)
+		return s.pickEndpoints(trailers)
 	}
 	return append(answers, trailers(nil)), nil
 }
@@ -224,7 +224,7 @@ func (s *stream) requestTrailers() (answers []*extproc.ProcessingResponse, err e
 func (s *stream) responseHeaders(
 	m *extproc.ProcessingRequest, h *extproc.HttpHeaders,
 ) ([]*extproc.ProcessingResponse, error) {
-	s.flight.served(served(m.GetMetadataContext()))
+	s.flight.moveTo(servedEndpoint(m.GetMetadataContext()))
 	var common *extproc.CommonResponse
 	if s.p.cfg.ShowPick && s.flight != nil && s.flight.endpoint != "" {
 		common = &extproc.CommonResponse{HeaderMutation: &extproc.HeaderMutation{}}
@@ -234,7 +234,7 @@ func (s *stream) responseHeaders(
 	if h.GetEndOfStream() {
 		s.flight.end()
 	}
-	return one(responseHeaders(common))
+	return singleResponse(responseHeaders(common))
 }
 
 func (s *stream) responseBody(b *extproc.HttpBody) ([]*extproc.ProcessingResponse, error) {
@@ -242,7 +242,7 @@ func (s *stream) responseBody(b *extproc.HttpBody) ([]*extproc.ProcessingRespons
 		s.flight.end()
 	}
 	if s.response == duplex {
-		return one(responseBody(chunk(b.GetBody(), b.GetEndOfStream())))
+		return singleResponse(responseBody(streamChunk(b.GetBody(), b.GetEndOfStream())))
 	}
-	return one(responseBody(nil))
+	return singleResponse(responseBody(nil))
 }

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	host     = "models.localhost"
-	path     = "/v1/chat/completions"
-	pool     = "inference/llama"
-	patience = time.Minute // until the gateway serves, and its picker is asked
+	host        = "models.localhost"
+	path        = "/v1/chat/completions"
+	pool        = "inference/llama"
+	waitTimeout = time.Minute // until the gateway serves, and its picker is asked
 )
 
 // client knows where to send requests, and whom to ask about them. It counts the tokens of prompts.
@@ -107,7 +107,7 @@ func (c *client) run() error {
 
 // wait waits until the gateway asks its picker: before that, the proxy chooses servers by itself.
 func (c *client) wait() error {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if _, _, err := send(http.MethodGet, c.gateway+"/v1/models", host, nil); err != nil {
 			continue
 		}
@@ -116,7 +116,7 @@ func (c *client) wait() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no picker of the pool %s is asked after %v", pool, patience)
+	return fmt.Errorf("no picker of the pool %s is asked after %v", pool, waitTimeout)
 }
 
 // turn sends a conversation, prints what became of it, and returns it with the answer.

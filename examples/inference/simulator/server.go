@@ -78,7 +78,7 @@ func (s *Server) generate(ctx context.Context, model string, text []byte, a *ans
 		return
 	}
 	defer func() { <-s.slots }()
-	blocks := s.hasher.Blocks(model, text)
+	blocks := s.hasher.HashBlocks(model, text)
 	s.load.work(1, len(blocks))
 	defer func() { s.load.work(-1, -len(blocks)) }()
 	if slices.Contains(s.set.Adapters, model) {
@@ -88,11 +88,11 @@ func (s *Server) generate(ctx context.Context, model string, text []byte, a *ans
 		defer s.load.release(model)
 	}
 	tokens := (len(text) + bytesPerToken - 1) / bytesPerToken
-	cached := s.cache.Match(blocks, []string{""})[0] * s.set.BlockTokens
+	cached := s.cache.MatchServers(blocks, []string{""})[0] * s.set.BlockTokens
 	if !sleep(ctx, s.set.Start+time.Duration(tokens-cached)*s.set.Prefill) {
 		return
 	}
-	s.cache.Add("", blocks)
+	s.cache.AddPrompt("", blocks)
 	s.load.count(tokens, cached)
 	a.begin(tokens, cached)
 	for range a.wanted {

@@ -13,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 //go:generate go run -C ../../../extend/schemagen . $PWD
@@ -45,7 +46,7 @@ type Value struct {
 // Feature is the only one of its kind.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: "MaintenancePolicy.ops.example.com", Name: "closed", Schema: schema, Levels: extend.AtRule,
-	OnInvalid: extend.Deny, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	OnInvalid: extend.Deny, Read: read, Renders: renders, Judge: judge, Describe: words,
 }
 
 func read(r extend.Reader, s Spec) Value {
@@ -65,7 +66,7 @@ func read(r extend.Reader, s Spec) Value {
 	return v
 }
 
-func render(e extend.EnvoyRule, v Value) {
+func render(e envoy.Rule, v Value) {
 	code := fmt.Sprintf(`function envoy_on_request(handle)
   handle:respond({[":status"] = "503", ["retry-after"] = "%d"}, %s)
 end
@@ -89,3 +90,6 @@ func judge(extend.Request, Value) []extend.Verdict {
 }
 
 func words(v Value) []string { return []string{"closed for maintenance"} }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: render})

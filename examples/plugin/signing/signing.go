@@ -12,6 +12,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // In a repository of your own: go run cardea.dev/cardea/extend/schemagen@VERSION
@@ -71,7 +72,7 @@ type Signed struct {
 // Feature is the signing of requests.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "example.com/signing", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
+	Read: read, Renders: renders, Sets: sets, Judge: judge, Describe: words,
 }
 
 // sets are the headers of the signatures: what clients send in them is taken off.
@@ -123,7 +124,7 @@ func readOne(r extend.Reader, s Signature) (signed Signed, ok bool) {
 	return signed, true
 }
 
-func render(e extend.EnvoyRule, v Value) {
+func render(e envoy.Rule, v Value) {
 	var code strings.Builder
 	code.WriteString("local signatures = {\n")
 	for _, s := range v.Signatures {
@@ -135,7 +136,7 @@ func render(e extend.EnvoyRule, v Value) {
 	}
 	code.WriteString("}\n" + script)
 	// The code has keys in it: SecretFilter keeps it out of all that Cardea prints.
-	e.Filter(extend.SlotCustom3, extend.SecretFilter("example.com/signing"), &luav3.Lua{
+	e.Filter(extend.SlotCustom3, envoy.SecretFilter("example.com/signing"), &luav3.Lua{
 		DefaultSourceCode: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: code.String()}},
 	})
 }
@@ -164,3 +165,6 @@ func words(v Value) (list []string) {
 	}
 	return list
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: render})

@@ -92,7 +92,7 @@ func (b *bench) start() (proxies []proxy, stop func(), err error) {
 	if err != nil {
 		return nil, stop, err
 	}
-	authority := testcert.Authority("bench")
+	authority := testcert.NewAuthority("bench")
 	folder := filepath.Join(b.dir, "folder")
 	if err := errors.Join(os.Mkdir(folder, 0o755), write(folder, sets, ports, backend, authority)); err != nil {
 		return nil, stop, err
@@ -123,7 +123,7 @@ func (b *bench) start() (proxies []proxy, stop func(), err error) {
 // ready waits until a proxy answers, and makes the calls that are not measured.
 func (p proxy) ready() error {
 	var err error
-	for end := time.Now().Add(child.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(child.WaitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, err = load(p.port, connections, p.as); err == nil {
 			_, err = load(p.port, warmUp, p.as)
 			return err

@@ -62,7 +62,7 @@ func (s set) certificates(authority testcert.Pair) (list []*tls.Config) {
 			URIs: []*url.URL{id}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		}, &authority)
 		list = append(list, &tls.Config{
-			RootCAs: roots, ServerName: host, Certificates: []tls.Certificate{pair.TLS()},
+			RootCAs: roots, ServerName: host, Certificates: []tls.Certificate{pair.TLSCertificate()},
 			ClientSessionCache: tls.NewLRUClientSessionCache(1),
 		})
 	}

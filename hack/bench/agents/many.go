@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // many measures a server of tools for each route, with a policy of its own, without files, sockets and proxies.
@@ -43,7 +44,7 @@ func (b *bench) many(t table.Table) {
 	w := s.Work(func(batch *flow.Batch) { edited.set(s, batch) })
 	var sent []string
 	for _, key := range w.Sent {
-		sent = append(sent, key.Type.String()+" "+key.Name)
+		sent = append(sent, xdstypes.Name(key.Type)+" "+key.Name)
 	}
 	t.Row("one edited", fmt.Sprintf("%d transforms run, %d values changed", w.Runs, w.Changes),
 		fmt.Sprintf("%d fragments rendered; sent: %s", w.RunsOf["envoy/fragments"], strings.Join(sent, ", ")),
@@ -119,5 +120,6 @@ rules:
 }
 
 func (p policy) set(s *scene.Scene, b *flow.Batch) {
-	input.Of[input.PolicySpec](s.Sources.Sources, p.ref.Kind()).Set(b, p.ref, input.Object[input.PolicySpec]{Spec: p.spec})
+	input.SourceOf[input.PolicySpec](s.Sources.Sources, p.ref.Kind()).Set(b, p.ref,
+		input.Object[input.PolicySpec]{Spec: p.spec})
 }

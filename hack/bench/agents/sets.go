@@ -144,7 +144,7 @@ addressType: IPv4
 endpoints: [{addresses: [127.0.0.1]}]
 ports: [{port: %d}]
 `, backend)}
-	server := authority.Server(host)
+	server := authority.NewServer(host)
 	for name, object := range map[string]map[string]any{
 		"authority.yaml": {"kind": "ConfigMap", "data": map[string]string{"ca.crt": string(authority.Certificate)}},
 		"secret.yaml": {"kind": "Secret", "type": "kubernetes.io/tls", "stringData": map[string]string{

@@ -18,8 +18,8 @@ import (
 	"cardea.dev/cardea/internal/test/promtext"
 )
 
-// Patience is how long anything may take.
-const Patience = 10 * time.Minute
+// WaitTimeout is how long anything may take.
+const WaitTimeout = 10 * time.Minute
 
 // Child is a running cardea.
 type Child struct {
@@ -54,10 +54,10 @@ func Start(cmd *exec.Cmd, log func(line []byte)) (*Child, error) {
 	select {
 	case address := <-listening:
 		c.admin = "http://" + address
-	case <-time.After(Patience):
+	case <-time.After(WaitTimeout):
 		return nil, errors.Join(errors.New("cardea does not start"), c.Stop())
 	}
-	for end := time.Now().Add(Patience); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(WaitTimeout); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := c.Get("/readyz"); err == nil {
 			return c, nil
 		} else if time.Now().After(end) {

@@ -14,8 +14,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 
-	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // ackTimeout is how long an acknowledgement may take.
@@ -102,7 +101,7 @@ func (s *Server) DeltaAggregatedResources(
 			response.TypeUrl, response.Resources = r.GetTypeUrl(), s.resources[r.GetTypeUrl()]
 		case table := <-s.edits:
 			response.Nonce = edit(table.GetVersion())
-			response.TypeUrl, response.Resources = envoy.TypeURL(resource.Routes), []*discoveryv3.Resource{table}
+			response.TypeUrl, response.Resources = xdstypes.URL(xdstypes.Routes), []*discoveryv3.Resource{table}
 		}
 		if err := stream.Send(response); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // All flattens the current resources of these types of a world, by type URL.
@@ -18,8 +18,8 @@ func All(w *world.World, types ...resource.Type) map[string][]*discoveryv3.Resou
 			for key, r := range flow.All(v, c) {
 				for _, t := range types {
 					if key.Type == t {
-						list[envoy.TypeURL(t)] = append(list[envoy.TypeURL(t)], &discoveryv3.Resource{
-							Name: key.Name, Version: r.Version, Resource: &anypb.Any{TypeUrl: envoy.TypeURL(t), Value: r.Flatten(nil)},
+						list[xdstypes.URL(t)] = append(list[xdstypes.URL(t)], &discoveryv3.Resource{
+							Name: key.Name, Version: r.Version, Resource: &anypb.Any{TypeUrl: xdstypes.URL(t), Value: r.AppendBytes(nil)},
 						})
 					}
 				}
@@ -31,7 +31,7 @@ func All(w *world.World, types ...resource.Type) map[string][]*discoveryv3.Resou
 
 // Table is the one current route table of a world; version is the version to give it.
 func Table(w *world.World, version string) *discoveryv3.Resource {
-	table := All(w, resource.Routes)[envoy.TypeURL(resource.Routes)][0]
+	table := All(w, xdstypes.Routes)[xdstypes.URL(xdstypes.Routes)][0]
 	table.Version = version
 	return table
 }

@@ -15,9 +15,9 @@ import (
 	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/source/files"
 )
 
@@ -32,7 +32,7 @@ func newPure(dir, cache, address string) (*pure, error) {
 		Dialects: dataplanes.All(), Environment: model.Environment{Addresses: []string{address}},
 		Budgets: model.DefaultBudgets,
 	})}
-	s := schema.New(kinds.Catalog())
+	s := schema.New(kinds.NewCatalog())
 	var err error
 	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources.Sources, Graph: p.Graph, Schema: s,
 		CacheDir:  cache,
@@ -56,7 +56,7 @@ func measureFloor(l *live) (ack, answer time.Duration, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	server := floor.New(floor.All(p.World, resource.Types()...))
+	server := floor.New(floor.All(p.World, xdstypes.All()...))
 	var tables []*discoveryv3.Resource
 	for i := range 2 * liveEdits {
 		if err := l.edit(1000 + i); err != nil {
@@ -97,18 +97,18 @@ func serve(s *floor.Server, binary string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{
+	config, err := bootstrap.Render(bootstrap.Config{
 		NodeID: "bench/web", NodeCluster: "bench", XDSSocket: socket, AdminSocket: filepath.Join(dir, "admin"),
 	})
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, "bootstrap.json")
-	if err := os.WriteFile(path, bootstrap, 0o600); err != nil {
+	if err := os.WriteFile(path, config, 0o600); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, binary, append(envoy.Flags(), "--config-path", path)...)
+	cmd := exec.CommandContext(ctx, binary, append(bootstrap.Flags(), "--config-path", path)...)
 	if err := cmd.Start(); err != nil {
 		cancel()
 		return nil, err

@@ -21,7 +21,7 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/app/standalone"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/ops/cli"
 )
@@ -140,7 +140,7 @@ func median(do func(i int) error, err *error) time.Duration {
 }
 
 func newLive(n int) (*live, func(), error) {
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,7 +178,7 @@ func (l *live) edit(i int) error {
 // answers asks the edited host again and again until the redirect is right.
 func (l *live) answers(right func(location string) bool) error {
 	var last error
-	for end := time.Now().Add(child.Patience); time.Now().Before(end); {
+	for end := time.Now().Add(child.WaitTimeout); time.Now().Before(end); {
 		response, err := l.client.Get("http://" + scene.Name(0) + ".example.com/moved")
 		if last = err; err != nil {
 			continue
@@ -218,7 +218,7 @@ func (l *live) start() (*served, error) {
 			Msg string
 			search
 		}
-		if json.Unmarshal(text, &line) == nil && line.Msg == "refused content found" {
+		if json.Unmarshal(text, &line) == nil && line.Msg == "rejected content found" {
 			searches <- line.search
 		}
 	})
@@ -230,7 +230,7 @@ func (l *live) start() (*served, error) {
 
 // acked waits until the edited route has a newer generation that is acknowledged.
 func (c *served) acked() error {
-	for end := time.Now().Add(child.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(child.WaitTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		body, err := c.Get("/objects/httproute/bench/" + scene.Name(0))
 		if err != nil {
 			return err

@@ -61,7 +61,7 @@ func refusals(t table.Table, bad int) error {
 				fmt.Sprintf("%d rounds (refused, %d of the trial, the clean table)%s", s.Rounds+2, s.Rounds, more),
 				"4 rounds, no request failed")
 			return nil
-		case <-time.After(child.Patience):
+		case <-time.After(child.WaitTimeout):
 			return errors.New("cardea does not say what was refused")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // translation measures the pure part: objects to ropes and status, without files, sockets and proxies.
@@ -53,7 +54,7 @@ func work(t table.Table, s *scene.Scene, what, target string, edit func(*flow.Ba
 	w := s.Work(edit)
 	var sent []string
 	for _, key := range w.Sent {
-		sent = append(sent, key.Type.String()+" "+key.Name)
+		sent = append(sent, xdstypes.Name(key.Type)+" "+key.Name)
 	}
 	if len(sent) == 0 {
 		sent = []string{"nothing"}
@@ -69,7 +70,7 @@ func flatten(t table.Table) {
 	s.Graph.View(func(v flow.View) {
 		for _, resources := range s.Outputs.Resources {
 			for key, r := range flow.All(v, resources) {
-				if key.Type == resource.Routes {
+				if key.Type == xdstypes.Routes {
 					routes = r
 				}
 			}
@@ -77,7 +78,7 @@ func flatten(t table.Table) {
 	})
 	start, buffer := scene.CPU(), []byte(nil)
 	for range 20 {
-		buffer = routes.Flatten(buffer[:0])
+		buffer = routes.AppendBytes(buffer[:0])
 	}
 	mean := (scene.CPU() - start) / 20
 	t.Row("flattening the table", fmt.Sprintf("%.3f CPU-ms", table.Milli(mean)),

@@ -21,7 +21,7 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
@@ -82,7 +82,7 @@ func (b *bench) run(only []string) (err error) {
 	if b.cardea, err = filepath.Abs(b.cardea); err != nil {
 		return err
 	}
-	if b.envoy, err = process.FindPath(envoy.Program()); err != nil {
+	if b.envoy, err = process.FindPath(bootstrap.Program()); err != nil {
 		return err
 	}
 	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {

@@ -37,7 +37,7 @@ func fill(x *prefix.Index, n int) {
 			for i := range blocks {
 				blocks[i] = r.Uint64()
 			}
-			x.Add(fmt.Sprintf("10.0.0.%d:8000", server+1), blocks)
+			x.AddPrompt(fmt.Sprintf("10.0.0.%d:8000", server+1), blocks)
 		}
 	}
 }

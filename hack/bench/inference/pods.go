@@ -15,6 +15,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 const changes = 200 // of which the CPU time is a mean
@@ -56,7 +57,7 @@ func (p *pools) edits() []edit {
 // names are the resources that are sent.
 func names(w scene.Work) (list []string) {
 	for _, key := range w.Sent {
-		list = append(list, key.Type.String()+" "+key.Name)
+		list = append(list, xdstypes.Name(key.Type)+" "+key.Name)
 	}
 	return list
 }

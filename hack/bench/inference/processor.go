@@ -44,7 +44,7 @@ func (b *bench) picker(servers []int) (p processor, stop func(), err error) {
 		return p, nil, err
 	}
 	p.admin = "http://" + admin
-	for end := time.Now().Add(child.Patience); knows(p.admin) != len(servers); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(child.WaitTimeout); knows(p.admin) != len(servers); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			stop()
 			return p, nil, errors.New("the picker does not learn the servers' load")

@@ -68,7 +68,7 @@ func (b *bench) serve(name string, ways ...way) (s *stage, err error) {
 
 // ready waits until a way answers.
 func (s *stage) ready(w way) (err error) {
-	for end := time.Now().Add(child.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(child.WaitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var r *http.Request
 		if r, err = http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/health", s.port), nil); err != nil {
 			return err

@@ -10,13 +10,13 @@ import (
 )
 
 // figures reads the metrics of Cardea.
-func (r running) figures(ctx context.Context) (promtext.Figures, error) {
+func (r running) figures(ctx context.Context) (promtext.Samples, error) {
 	text, err := r.get(ctx, "/metrics")
 	return promtext.Read(text), err
 }
 
 // counts are what Cardea and the API server have counted.
-type counts struct{ cardea, server promtext.Figures }
+type counts struct{ cardea, server promtext.Samples }
 
 func (s *stage) counts(ctx context.Context, r running) (c counts, err error) {
 	if c.cardea, err = r.figures(ctx); err != nil {

@@ -19,8 +19,8 @@ import (
 	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/source/kube"
 )
 
@@ -81,7 +81,7 @@ func (s *stage) pushFloor(ctx context.Context, f *floors) error {
 	if err != nil {
 		return err
 	}
-	server := floor.New(floor.All(w, resource.Types()...))
+	server := floor.New(floor.All(w, xdstypes.All()...))
 	bare, stop, err := s.bareEnvoy(ctx, server)
 	if err != nil {
 		return err
@@ -127,11 +127,11 @@ func (s *stage) push(ctx context.Context, w *world.World, server *floor.Server, 
 
 // world is the pure part for the cluster, in this program and without proxies, until ctx ends.
 func (s *stage) world(ctx context.Context) (*world.World, error) {
-	environment := model.Environment{Version: envoy.Version, Addresses: []string{"0.0.0.0"}, Fronted: true}
+	environment := model.Environment{Version: bootstrap.Version, Addresses: []string{"0.0.0.0"}, Fronted: true}
 	w := world.New(world.Config{Dialects: dataplanes.All(), Environment: environment, Budgets: model.DefaultBudgets})
 	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources.Sources,
 		OnState: func(s kube.State) {
-			environment.APIs = s.Bundles()
+			environment.APIs = s.BundleVersions()
 			w.SetEnvironment(environment)
 		}})
 	if err != nil {
@@ -169,13 +169,13 @@ func (s *stage) bareEnvoy(ctx context.Context, server *floor.Server) (c *caller,
 		return nil, nil, err
 	}
 	const inside = "/floor"
-	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{
+	config, err := bootstrap.Render(bootstrap.Config{
 		NodeID: "bench/web", NodeCluster: "bench", XDSSocket: inside + "/xds", AdminSocket: inside + "/admin",
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "bootstrap.json"), bootstrap, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "bootstrap.json"), config, 0o600); err != nil {
 		return nil, nil, err
 	}
 	now := int64(0)
@@ -188,7 +188,7 @@ func (s *stage) bareEnvoy(ctx context.Context, server *floor.Server) (c *caller,
 			Volumes:                       []corev1.Volume{{Name: "floor", VolumeSource: folder}},
 			Containers: []corev1.Container{{
 				Name: "envoy", Image: envoyImage,
-				Command:      append(append([]string{"envoy"}, envoy.Flags()...), "--config-path", inside+"/bootstrap.json"),
+				Command:      append(append([]string{"envoy"}, bootstrap.Flags()...), "--config-path", inside+"/bootstrap.json"),
 				VolumeMounts: []corev1.VolumeMount{{Name: "floor", MountPath: inside}},
 			}},
 		},

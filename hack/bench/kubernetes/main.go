@@ -17,11 +17,11 @@ import (
 	"syscall"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 func main() {
-	cluster.Enter()
+	kubetest.Enter()
 	sizes := table.SizesFlag()
 	cardea := flag.String("cardea", "bin/cardea", "the program to measure")
 	flag.Parse()

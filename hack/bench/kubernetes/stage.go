@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 
 // stage is a cluster with Cardea in it, one Gateway with one proxy, and a backend that all routes lead to.
 type stage struct {
-	*cluster.Cluster
+	*kubetest.Cluster
 	api     *versioned.Clientset
 	backend *backend
 	proxy   *caller
@@ -50,20 +50,20 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 			s.close()
 		}
 	}()
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		return s, err
 	}
-	images := map[string]cluster.Program{}
+	images := map[string]kubetest.Program{}
 	for image, path := range map[string]string{"cardea": cardea, envoyImage: binary} {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return s, err
 		}
 		inside := "/usr/local/bin/" + filepath.Base(path)
-		images[image] = cluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+		images[image] = kubetest.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
-	if s.Cluster, err = cluster.Up(ctx, cluster.Options{Images: images}); err != nil {
+	if s.Cluster, err = kubetest.Up(ctx, kubetest.Options{Images: images}); err != nil {
 		return s, err
 	}
 	if s.api, err = versioned.NewForConfig(s.Config); err != nil {
@@ -82,7 +82,7 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	if err := s.Apply(ctx, manifest); err != nil {
 		return s, err
 	}
-	if s.backend, err = newBackend(cluster.NodeAddress.String()); err != nil {
+	if s.backend, err = newBackend(kubetest.NodeAddress.String()); err != nil {
 		return s, err
 	}
 	if err := s.Apply(ctx, []byte(gatewayText)); err != nil {

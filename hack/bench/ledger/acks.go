@@ -23,7 +23,7 @@ func (a *acks) begin() error { return a.next() }
 
 // next waits until a newer generation is acknowledged.
 func (a *acks) next() error {
-	for end := time.Now().Add(child.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(child.WaitTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		generation, err := a.look()
 		if err != nil && !errors.Is(err, errPending) {
 			return err

@@ -23,7 +23,7 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // clusters measures the way of an edit into a cluster: by server-side apply, and by a change of a ledger whose worker
@@ -34,7 +34,7 @@ func (b *bench) clusters() error {
 		return nil
 	}
 	progress("a test cluster")
-	c, err := cluster.Up(b.ctx, cluster.Options{})
+	c, err := kubetest.Up(b.ctx, kubetest.Options{})
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (b *bench) clusters() error {
 }
 
 // cluster measures one database.
-func (b *bench) cluster(d *database, c *cluster.Cluster) (err error) {
+func (b *bench) cluster(d *database, c *kubetest.Cluster) (err error) {
 	_, l, err := b.fresh(d, "clusters", nil)
 	if err != nil {
 		return err
@@ -120,8 +120,8 @@ func (b *bench) cluster(d *database, c *cluster.Cluster) (err error) {
 }
 
 // worker runs the worker of the cluster.
-func (b *bench) worker(l *store.Store, c *cluster.Cluster) (stop func(), err error) {
-	w, err := apply.New(apply.Config{Work: l, Targets: l.Targets, Changes: l, REST: kubeclient.Once(c.Config),
+func (b *bench) worker(l *store.Store, c *kubetest.Cluster) (stop func(), err error) {
+	w, err := apply.New(apply.Config{Work: l, Targets: l.Targets, Changes: l, REST: kubeclient.NoRetryConfig(c.Config),
 		Cluster: east,
 		Worker:  "bench"})
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) worker(l *store.Store, c *cluster.Cluster) (stop func(), err err
 
 // sees waits until a watch shows a version of a route.
 func sees(w watch.Interface, route, version int) error {
-	end := time.After(child.Patience)
+	end := time.After(child.WaitTimeout)
 	for {
 		select {
 		case e, open := <-w.ResultChan():

@@ -30,7 +30,7 @@ func (b *bench) findDatabases() (end func(), err error) {
 		progress("without PostgreSQL: %v", err)
 		return func() {}, nil
 	}
-	b.databases = append(b.databases, &database{"PostgreSQL", server.Create})
+	b.databases = append(b.databases, &database{"PostgreSQL", server.CreateDatabase})
 	return func() { _ = server.Close() }, nil
 }
 

@@ -32,8 +32,8 @@ func (b *bench) oneEdit(d *database, l *store.Store, url string) error {
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
 	f := ledgerfeed.New(ledgerfeed.Config{Ledger: reader, Target: ledger.DefaultTarget, Sources: w.Sources.Sources,
 		Graph:  w.Graph,
-		Schema: schema.New(kinds.Catalog()), Log: slog.New(slog.DiscardHandler),
-		Fed: func(list []ledger.Object) { fed <- list }})
+		Schema: schema.New(kinds.NewCatalog()), Log: slog.New(slog.DiscardHandler),
+		OnApplied: func(list []ledger.Object) { fed <- list }})
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
@@ -41,7 +41,7 @@ func (b *bench) oneEdit(d *database, l *store.Store, url string) error {
 		select {
 		case list := <-fed:
 			return list, nil
-		case <-time.After(child.Patience):
+		case <-time.After(child.WaitTimeout):
 			return nil, errors.New("the feed takes nothing")
 		}
 	}
@@ -73,7 +73,7 @@ func (b *bench) oneEdit(d *database, l *store.Store, url string) error {
 			least = c
 		}
 		before = l.Counts()
-		err = l.Report(b.ctx, []ledger.Live{{Key: list[0].Key, Cluster: "bench", Gateway: "bench/web",
+		err = l.ReportAnswers(b.ctx, []ledger.Live{{Key: list[0].Key, Cluster: "bench", Gateway: "bench/web",
 			Generation: list[0].Generation, Proxies: 1}})
 		if err != nil {
 			return err

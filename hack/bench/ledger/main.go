@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"cardea.dev/cardea/hack/bench/table"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // bench is what the measurements have in common.
@@ -51,7 +51,7 @@ func main() {
 	if writes() {
 		return
 	}
-	cluster.Enter()
+	kubetest.Enter()
 	var names []string
 	for _, p := range parts {
 		names = append(names, p.name)
@@ -77,7 +77,7 @@ func (b *bench) run(only []string) (err error) {
 	if b.cardea, err = filepath.Abs(b.cardea); err != nil {
 		return err
 	}
-	if b.envoy, err = process.FindPath(envoy.Program()); err != nil {
+	if b.envoy, err = process.FindPath(bootstrap.Program()); err != nil {
 		return err
 	}
 	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {

@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // edit is one of a policy of the Gateway, which states all features of an ordinary API.
@@ -85,7 +86,7 @@ func (e edit) row(t table.Table, s *scene.Scene, p policy, times int) {
 	w := s.Work(func(b *flow.Batch) { e.of(p, 1).set(s, b, 2) })
 	var sent []string
 	for _, key := range w.Sent {
-		sent = append(sent, key.Type.String()+" "+key.Name)
+		sent = append(sent, xdstypes.Name(key.Type)+" "+key.Name)
 	}
 	var objects []input.Object[input.PolicySpec]
 	for i := range times {
@@ -93,7 +94,7 @@ func (e edit) row(t table.Table, s *scene.Scene, p policy, times int) {
 		objects = append(objects, o)
 	}
 	ref, _ := p.object(0)
-	source := input.Of[input.PolicySpec](s.Sources.Sources, ref.Kind())
+	source := input.SourceOf[input.PolicySpec](s.Sources.Sources, ref.Kind())
 	var buffer []byte
 	start := scene.CPU()
 	for _, o := range objects {

@@ -88,7 +88,7 @@ func (e edit) liveRow(
 // until asks again and again until done.
 func until(done func() (bool, error)) error {
 	var last error
-	for end := time.Now().Add(child.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(child.WaitTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		is, err := done()
 		if is {
 			return nil

@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/app/builtin"
 	"cardea.dev/cardea/internal/app/world"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
@@ -49,10 +49,10 @@ func (b *bench) run(sizes []int) (err error) {
 	if b.cardea, err = filepath.Abs(b.cardea); err != nil {
 		return err
 	}
-	if b.envoy, err = process.FindPath(envoy.Program()); err != nil {
+	if b.envoy, err = process.FindPath(bootstrap.Program()); err != nil {
 		return err
 	}
-	if b.extensions, err = world.Plugged(builtin.Plugins()); err != nil {
+	if b.extensions, err = world.ExtensionsOf(builtin.Plugins()); err != nil {
 		return err
 	}
 	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {

@@ -52,7 +52,7 @@ func (p policy) object(generation int) (model.ObjectRef, input.Object[input.Poli
 // set sets it in a scene.
 func (p policy) set(s *scene.Scene, b *flow.Batch, generation int) {
 	ref, object := p.object(generation)
-	input.Of[input.PolicySpec](s.Sources.Sources, ref.Kind()).Set(b, ref, object)
+	input.SourceOf[input.PolicySpec](s.Sources.Sources, ref.Kind()).Set(b, ref, object)
 }
 
 // keysText is the issuer's key set in a file.

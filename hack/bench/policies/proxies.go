@@ -13,7 +13,7 @@ import (
 
 	"cardea.dev/cardea/hack/bench/child"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/translate/gateway"
 )
 
@@ -45,7 +45,7 @@ func (b *bench) written(s set, port, backend int) (p proxy, stop func(), err err
 	if err := errors.Join(err, file.Close()); err != nil {
 		return p, nil, err
 	}
-	cmd := exec.Command(b.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency",
+	cmd := exec.Command(b.envoy, append(bootstrap.Flags(), "--config-path", path, "--concurrency",
 		strconv.Itoa(runtime.NumCPU()))...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -84,7 +84,7 @@ func (b *bench) rendered(ports []int) (list []proxy, err error) {
 // ready waits until a proxy answers.
 func (p proxy) ready(requests [][]byte) error {
 	var err error
-	for end := time.Now().Add(child.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(child.WaitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, err = load(p.port, connections, requests); err == nil {
 			return nil
 		}

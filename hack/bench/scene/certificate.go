@@ -12,6 +12,6 @@ import (
 // SetSecret sets a new certificate.
 func (s *Scene) SetSecret(b *flow.Batch) {
 	s.Sources.Secrets.Set(b, model.Ref(model.KindSecret, Namespace, "certificate"), input.Object[input.SecretSpec]{
-		Spec: &input.SecretSpec{Type: corev1.SecretTypeTLS, Data: testcert.Self("*.example.com").Data()},
+		Spec: &input.SecretSpec{Type: corev1.SecretTypeTLS, Data: testcert.SelfSigned("*.example.com").SecretData()},
 	})
 }

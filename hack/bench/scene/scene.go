@@ -68,7 +68,7 @@ func New(n int, l gatewayv1.Listener, extensions ...world.Extension) *Scene {
 			s.setService(b, i)
 			s.SetSlice(b, i, 0)
 		}
-		in.Synced(b)
+		in.MarkSynced(b)
 	})
 	s.Graph.Settle()
 	return s

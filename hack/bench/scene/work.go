@@ -55,7 +55,7 @@ func (s *Scene) Apply(edit func(*flow.Batch)) {
 
 // Flatten appends the bytes of what proxies have to be sent since the last call.
 func (s *Scene) Flatten(to []byte) []byte {
-	s.changed(func(_ resource.Key, r resource.Resource) { to = r.Flatten(to) })
+	s.changed(func(_ resource.Key, r resource.Resource) { to = r.AppendBytes(to) })
 	return to
 }
 

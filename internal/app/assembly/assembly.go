@@ -17,7 +17,6 @@ import (
 
 	"cardea.dev/cardea/internal/app/unreached"
 	"cardea.dev/cardea/internal/app/world"
-	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/deliver/filesync"
 	"cardea.dev/cardea/internal/deliver/xds"
@@ -36,7 +35,7 @@ type Config struct {
 	Metrics *prometheus.Registry // NewMetrics makes one
 
 	// Identify finds the identity of a proxy that connects.
-	Identify func(context.Context) (xds.Claim, error)
+	Identify func(context.Context) (xds.GatewayResolver, error)
 	Limits   xds.Limits // of a Gateway's proxies
 	// Files is where proxies that read files find them, and Sync how long after a write each has read it.
 	Files filesync.Store
@@ -51,8 +50,8 @@ type Config struct {
 	Admin   admin.Config
 	// Older, if not nil, returns the objects that serve in an older version because a newer one was not taken, and why.
 	Older func() map[model.ObjectRef]string
-	// Counted returns the findings for metrics, if the API's findings cost too much; nil: Admin.Findings.
-	Counted func() []admin.Finding
+	// MetricFindings returns the findings for metrics, if the API's findings cost too much; nil: Admin.Findings.
+	MetricFindings func() []admin.Finding
 }
 
 // Parts are those that every Cardea runs.
@@ -60,7 +59,7 @@ type Parts struct {
 	XDS   *xds.Server
 	Files *filesync.Writer
 
-	all []func(context.Context) error
+	runs []func(context.Context) error
 }
 
 // Metrics are those that a program exports.
@@ -78,15 +77,15 @@ func New(c Config) (p *Parts, err error) {
 	p = &Parts{}
 	w := c.World
 	if p.XDS, err = xds.New(xds.Config{
-		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Protocol: w.Outputs.Protocol,
+		Graph: w.Graph, Resources: w.Served, Feedback: w.Feedback, Protocol: w.Dialects[0].Protocol,
 		Identify: c.Identify, Limits: c.Limits, Log: c.Log, Metrics: c.Metrics,
 	}); err != nil {
 		return nil, err
 	}
 	if p.Files, err = filesync.New(filesync.Config{
 		Graph: w.Graph, Gateways: w.Plan.Gateways, Resources: w.Outputs.Resources, Feedback: w.Feedback,
-		Files: func(d model.DataPlane) *dataplane.Files { return w.Dialect(d).Files },
-		Store: c.Files, Sync: c.Sync, Log: c.Log, Metrics: c.Metrics,
+		Dialect: w.Dialect,
+		Store:   c.Files, Sync: c.Sync, Log: c.Log, Metrics: c.Metrics,
 	}); err != nil {
 		return nil, err
 	}
@@ -98,26 +97,27 @@ func New(c Config) (p *Parts, err error) {
 		return nil, err
 	}
 	keeper := lastgood.New(lastgood.Config{Graph: w.Graph, Used: w.Plan.Materials, Kept: w.Sources.LastGood})
-	shown, explainer := objects.New(w, c.older(p.XDS)), explain.New(c.explain(p.XDS))
-	api, err := admin.New(c.api(shown, explainer, p.XDS))
+	shown, explainer := objects.New(w, c.olderObjects(p.XDS)), explain.New(c.explainConfig(p.XDS))
+	api, err := admin.New(c.adminConfig(shown, explainer, p.XDS))
 	if err != nil {
 		return nil, err
 	}
-	p.all = []func(context.Context) error{
-		w.Graph.Run, fetcher.Run, keeper.Run, after(fetcher.Tried(), p.XDS.Run), after(fetcher.Tried(), p.Files.Run),
+	p.runs = []func(context.Context) error{
+		w.Graph.Run, fetcher.Run, keeper.Run, runAfter(fetcher.FirstTriesDone(), p.XDS.Run),
+		runAfter(fetcher.FirstTriesDone(), p.Files.Run),
 		shown.Run, explainer.Run, api.Run,
 	}
 	if c.Explain.Picker != nil {
-		p.all = append(p.all, unreached.New(unreached.Config{
+		p.runs = append(p.runs, unreached.New(unreached.Config{
 			Graph: w.Graph, Pickers: w.Plan.Pickers, States: w.Sources.Unreached, Admin: c.Explain.Picker,
 		}).Run)
 	}
 	return p, nil
 }
 
-// after runs a part when another one is ready. So nothing is published after a restart before documents were fetched:
-// proxies keep what they have until then.
-func after(ready <-chan struct{}, run func(context.Context) error) func(context.Context) error {
+// runAfter runs a part when another one is ready. So nothing is published after a restart before documents were
+// fetched: proxies keep what they have until then.
+func runAfter(ready <-chan struct{}, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
 		case <-ready:
@@ -128,22 +128,22 @@ func after(ready <-chan struct{}, run func(context.Context) error) func(context.
 	}
 }
 
-func (c Config) explain(proxies *xds.Server) explain.Config {
+func (c Config) explainConfig(proxies *xds.Server) explain.Config {
 	e := c.Explain
-	e.World, e.Sent, e.Offered, e.Each = c.World, proxies.Sent, proxies.Offered, proxies.Each
+	e.World, e.Sent, e.Offered, e.Each = c.World, proxies.FirstSent, proxies.FindOffer, proxies.ProxyProgress
 	return e
 }
 
-// api says what the admin API shows.
-func (c Config) api(shown *objects.Objects, explainer *explain.Explainer, proxies *xds.Server) admin.Config {
-	w, counted := c.World, c.Counted
+// adminConfig says what the admin API shows.
+func (c Config) adminConfig(shown *objects.Objects, explainer *explain.Explainer, proxies *xds.Server) admin.Config {
+	w, counted := c.World, c.MetricFindings
 	if counted == nil {
 		counted = c.Admin.Findings
 	}
-	c.Metrics.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback, proxies.Behind),
+	c.Metrics.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback, proxies.CountBehind),
 		admin.FindingMetrics(counted))
 	d := c.Diff
-	d.World, d.Offered = w, proxies.Offered
+	d.World, d.Offered = w, proxies.FindOffer
 	a := c.Admin
 	a.Graph, a.Catalog, a.Objects, a.Gatherer, a.Log = w.Graph, w.Sources.Catalog, shown, c.Metrics, c.Log
 	a.Explainer, a.Differ = explainer, diff.New(d)
@@ -153,7 +153,7 @@ func (c Config) api(shown *objects.Objects, explainer *explain.Explainer, proxie
 // Run runs the parts, and more, until ctx is done or one fails.
 func (p *Parts) Run(ctx context.Context, more ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range append(p.all, more...) {
+	for _, run := range append(p.runs, more...) {
 		group.Go(func() error { return run(ctx) })
 	}
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {

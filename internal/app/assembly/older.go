@@ -7,9 +7,9 @@ import (
 	"cardea.dev/cardea/internal/deliver/xds"
 )
 
-// older returns the objects that serve in an older version: a newer one was not taken, or can't be used, or the proxies
-// refused it and keep what they accepted before.
-func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
+// olderObjects returns the objects that serve in an older version: a newer one was not taken, or can't be used, or the
+// proxies refused it and keep what they accepted before.
+func (c Config) olderObjects(proxies *xds.Server) func() map[model.ObjectRef]string {
 	return func() map[model.ObjectRef]string {
 		older := map[model.ObjectRef]string{}
 		if c.Older != nil {
@@ -18,7 +18,7 @@ func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
 		c.World.Graph.View(func(v flow.View) {
 			for key, refusal := range flow.All(v, c.World.Feedback.Refused.Collection()) {
 				at := resource.Key{Gateway: key.Gateway, Type: refusal.Type, Name: refusal.Name}
-				instead, _ := proxies.Offered(at)
+				instead, _ := proxies.FindOffer(at)
 				if refusal.Kind == resource.ContentRefused && instead != nil && instead.HoldsOther(key) {
 					older[key.Origin.Object] = "the proxy refused the newest version: " + refusal.Message
 				}
@@ -33,7 +33,7 @@ func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
 			}
 			for gateway, w := range flow.All(v, c.World.Feedback.Written.Collection()) {
 				if w.TooLarge != "" && !w.At.IsZero() {
-					older[gateway] = "its proxies keep what was written before: " + w.TooLarge
+					older[gateway] = "its proxies keep the configuration that was written before: " + w.TooLarge
 				}
 			}
 		})

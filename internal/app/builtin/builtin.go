@@ -47,7 +47,7 @@ import (
 // Plugins are the kinds of policies, and all features.
 func Plugins() []extend.Plugin {
 	var list []extend.Plugin
-	for _, k := range policycrd.Own() {
+	for _, k := range policycrd.OwnKinds() {
 		list = append(list, k.Plug())
 	}
 	list = append(list, access.XAccessPolicy.Plug(), mcptools.Kind.Plug())

@@ -13,7 +13,7 @@ import (
 // TestDisable checks that a narrower policy can turn off, by one field, whatever a broader policy states: else there is
 // no way out of an inherited setting.
 func TestDisable(t *testing.T) {
-	declared, err := policycrd.Of(Plugins())
+	declared, err := policycrd.FromPlugins(Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}

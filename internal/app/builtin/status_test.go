@@ -14,16 +14,16 @@ import (
 // TestConditionsAreDeclared: each kind of policies declares the conditions that are written for it; a status with any
 // other one is not written at all.
 func TestConditionsAreDeclared(t *testing.T) {
-	declared, err := policycrd.Of(Plugins())
+	declared, err := policycrd.FromPlugins(Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
 	edge := conditions.PolicyAncestor{
-		Object: model.Ref(model.KindGateway, "infra", "edge"), Standing: resource.Standing{Acknowledged: true},
+		Object: model.Ref(model.KindGateway, "infra", "edge"), AckState: resource.AckState{Acknowledged: true},
 	}
 	for _, kind := range declared {
-		status := conditions.Policy(conditions.PolicyFacts{
-			Foreign: kind.As != nil, Ancestors: []conditions.PolicyAncestor{edge},
+		status := conditions.PolicyStatus(conditions.PolicyFacts{
+			Foreign: kind.CountsAs != nil, Ancestors: []conditions.PolicyAncestor{edge},
 		})
 		for _, c := range status.Ancestors[0].Conditions {
 			own := strings.HasPrefix(c.Type, "cardea.dev/")

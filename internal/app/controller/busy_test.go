@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestABusyAPIServer: an API server that asks for an hour's patience is asked again by everybody who has something to
+// TestABusyAPIServer: an API server that asks for an hour's pause is asked again by everybody who has something to
 // do: nobody sleeps in the client library, which would hold up a rotation of certificates, or every Gateway for the
 // sake of one.
 func TestABusyAPIServer(t *testing.T) {
@@ -32,14 +32,14 @@ func TestABusyAPIServer(t *testing.T) {
 		"/api/v1/namespaces":                                  0, // kube, of which it reads the metadata
 		"/apis/gateway.networking.k8s.io/v1/gateways":         0, // kube and status
 	}
-	patience := time.After(time.Minute)
+	timeout := time.After(time.Minute)
 	for again := false; !again; {
 		select {
 		case path := <-asked:
 			if _, known := who[path]; known {
 				who[path]++
 			}
-		case <-patience:
+		case <-timeout:
 			t.Fatalf("how often they have asked: %v", who)
 		}
 		again = true

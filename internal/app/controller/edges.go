@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/app/assembly"
@@ -16,23 +15,23 @@ import (
 	"cardea.dev/cardea/internal/translate/gateway"
 )
 
-// edges are the parts that speak with the API server, except the one that runs proxies.
-type edges struct {
-	objects   *kube.Edge
+// clusterParts are the parts that speak with the API server, except the one that runs proxies.
+type clusterParts struct {
+	objects   *kube.Watcher
 	tokens    *tokenreview.Reviewer
 	authority *certs.Authority
 	signer    *identity.Signer // nil: nobody gets certificates
 	statuses  *status.Status
 }
 
-// newEdges makes them. The APIs that are found in the cluster become a part of the environment.
-func newEdges(
+// newClusterParts makes them. The APIs that are found in the cluster become a part of the environment.
+func newClusterParts(
 	o Options, cluster *rest.Config, w *world.World, environment model.Environment, metrics *assembly.Metrics,
-) (e edges, err error) {
+) (e clusterParts, err error) {
 	if e.objects, err = kube.New(kube.Config{
 		REST: cluster, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log, Metrics: metrics,
 		OnState: func(s kube.State) {
-			environment.APIs, environment.Definitions = s.Bundles(), s.Definitions()
+			environment.APIs, environment.Definitions = s.BundleVersions(), s.DifferingDefinitions()
 			w.SetEnvironment(environment)
 		},
 	}); err != nil {
@@ -43,17 +42,14 @@ func newEdges(
 	}); err != nil {
 		return e, err
 	}
-	client, err := kubernetes.NewForConfig(kubeclient.Once(cluster))
-	if err != nil {
-		return e, err
-	}
+	once := kubeclient.NoRetryConfig(cluster)
 	if e.authority, err = certs.New(certs.Config{
-		Client: client, Namespace: o.Namespace, Name: SecretName(o.Service), DNSNames: []string{o.serverName()}, Log: o.Log,
+		REST: once, Namespace: o.Namespace, Name: SecretName(o.Service), DNSNames: []string{o.serverName()}, Log: o.Log,
 		Metrics: metrics,
 	}); err != nil {
 		return e, err
 	}
-	if e.signer, err = newSigner(o, cluster, client, metrics); err != nil {
+	if e.signer, err = newSigner(o, once, metrics); err != nil {
 		return e, err
 	}
 	e.statuses, err = status.New(status.Config{

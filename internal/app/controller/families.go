@@ -8,9 +8,9 @@ const (
 	allIPv6 = "::"
 )
 
-// families returns the addresses that proxies bind: for each IP family in which the host or pod of this program has an
-// address, all addresses. The pods of a cluster have the same families. If there is none, it is IPv4.
-func families(own []net.Addr) (bind []string) {
+// bindAddresses returns the addresses that proxies bind: for each IP family in which the host or pod of this program
+// has an address, all addresses. The pods of a cluster have the same families. If there is none, it is IPv4.
+func bindAddresses(own []net.Addr) (bind []string) {
 	has := map[string]bool{}
 	for _, a := range own {
 		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {

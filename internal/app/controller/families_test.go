@@ -21,7 +21,7 @@ func TestFamilies(t *testing.T) {
 			}
 			own = append(own, &net.IPNet{IP: ip, Mask: network.Mask})
 		}
-		if got := families(own); !slices.Equal(got, c.bind) {
+		if got := bindAddresses(own); !slices.Equal(got, c.bind) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -19,12 +19,12 @@ type reviewer interface {
 	Review(ctx context.Context, token string) (tokenreview.Account, error)
 }
 
-// identify authenticates a stream by its token alone, and then finds the Gateway: the one that the proxy's node names,
-// if the token belongs to that Gateway's ServiceAccount and, where it is bound to a pod, to the pod that the node
-// names. So nothing is read from strangers, and a proxy can read its own Gateway and no other.
-func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
-	return func(ctx context.Context) (xds.Claim, error) {
-		token, err := bearer(ctx)
+// newIdentifier authenticates a stream by its token alone, and then finds the Gateway: the one that the proxy's node
+// names, if the token belongs to that Gateway's ServiceAccount and, where it is bound to a pod, to the pod that the
+// node names. So nothing is read from strangers, and a proxy can read its own Gateway and no other.
+func newIdentifier(tokens reviewer) func(context.Context) (xds.GatewayResolver, error) {
+	return func(ctx context.Context) (xds.GatewayResolver, error) {
+		token, err := bearerToken(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -35,11 +35,11 @@ func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", xds.ErrUnknown, err)
 		}
-		return func(node xds.Node) (model.ObjectRef, error) { return claim(account, node) }, nil
+		return func(node xds.Node) (model.ObjectRef, error) { return claimGateway(account, node) }, nil
 	}
 }
 
-func claim(account tokenreview.Account, node xds.Node) (model.ObjectRef, error) {
+func claimGateway(account tokenreview.Account, node xds.Node) (model.ObjectRef, error) {
 	namespace, name, ok := strings.Cut(node.Cluster, "/")
 	if !ok || namespace == "" || name == "" {
 		return model.ObjectRef{}, fmt.Errorf("node cluster %q is not NAMESPACE/NAME of a Gateway", node.Cluster)
@@ -56,7 +56,7 @@ func claim(account tokenreview.Account, node xds.Node) (model.ObjectRef, error) 
 	return ref, nil
 }
 
-func bearer(ctx context.Context) (string, error) {
+func bearerToken(ctx context.Context) (string, error) {
 	headers, _ := metadata.FromIncomingContext(ctx)
 	for _, value := range headers.Get("authorization") {
 		if token, ok := strings.CutPrefix(value, "Bearer "); ok && token != "" {

@@ -30,7 +30,7 @@ func (r reviews) Review(_ context.Context, token string) (tokenreview.Account, e
 
 func TestIdentify(t *testing.T) {
 	web, other := model.Ref(model.KindGateway, "shop", "web"), model.Ref(model.KindGateway, "shop", "other")
-	who := identify(reviews{
+	who := newIdentifier(reviews{
 		"web":    {Namespace: "shop", Name: gateway.ProxyName(web)},
 		"moved":  {Namespace: "elsewhere", Name: gateway.ProxyName(web)},
 		"pod":    {Namespace: "shop", Name: gateway.ProxyName(web), Pod: "pod", PodUID: "1"},

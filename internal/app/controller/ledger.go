@@ -36,10 +36,10 @@ func newPull(
 	if err != nil {
 		return nil, err
 	}
-	own := asked.Worker(o.Ledger.Cluster)
+	own := asked.ForCluster(o.Ledger.Cluster)
 	worker, err := apply.New(apply.Config{
-		Work: own, Targets: own.Targets, REST: kubeclient.Once(cluster), Cluster: o.Ledger.Cluster,
-		Worker: cmp.Or(os.Getenv("POD_NAME"), host), News: own.News, Metrics: counts, Log: o.Log,
+		Work: own, Targets: own.Targets, REST: kubeclient.NoRetryConfig(cluster), Cluster: o.Ledger.Cluster,
+		Worker: cmp.Or(os.Getenv("POD_NAME"), host), News: own.WaitForNews, Metrics: counts, Log: o.Log,
 		Catalog: catalog,
 	})
 	if err != nil {

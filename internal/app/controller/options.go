@@ -76,7 +76,7 @@ func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".
 // SecretName is the name of the Secret of the certificate authority for xDS.
 func SecretName(service string) string { return service + "-xds" }
 
-func (o *Options) complete() error {
+func (o *Options) completeOptions() error {
 	if len(o.Dialects) == 0 {
 		return errors.New("server: a data plane is needed")
 	}

@@ -20,7 +20,7 @@ func pickerAdmin(g *flow.Graph, p *plan.Plan) func(pool model.ObjectRef) (base s
 				return
 			}
 			for gateway := range flow.All(v, p.Proxies) {
-				at, _ := flow.Get(v, p.Backends, plan.BackendKey{Gateway: gateway, Backend: model.PickerOf(pool)})
+				at, _ := flow.Get(v, p.Backends, plan.BackendKey{Gateway: gateway, Backend: model.PickerKey(pool)})
 				if len(at.Endpoints) > 0 {
 					host := net.JoinHostPort(at.Endpoints[0].Address, strconv.Itoa(epp.AdminPort))
 					base, ok = (&url.URL{Scheme: "http", Host: host}).String(), true

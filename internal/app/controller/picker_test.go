@@ -11,9 +11,9 @@ import (
 // TestPickerAdmin: a picker is asked at one of its pods that are ready, whichever Gateway has requests for its pool.
 func TestPickerAdmin(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	proxies := flow.NewSource[model.ObjectRef, plan.Proxy](g, "proxies")
+	proxies := flow.NewSource[model.ObjectRef, plan.ProxySpec](g, "proxies")
 	backends := flow.NewSource[plan.BackendKey, model.Backend](g, "backends")
-	running := flow.NewSource[model.ObjectRef, plan.Picker](g, "pickers")
+	running := flow.NewSource[model.ObjectRef, plan.PickerSpec](g, "pickers")
 	at := pickerAdmin(g, &plan.Plan{
 		Proxies: proxies.Collection(), Backends: backends.Collection(), Pickers: running.Collection(),
 	})
@@ -30,15 +30,15 @@ func TestPickerAdmin(t *testing.T) {
 		}
 	}
 	apply(func(b *flow.Batch) {
-		proxies.Synced(b)
-		backends.Synced(b)
-		running.Synced(b)
-		proxies.Set(b, one, plan.Proxy{})
-		proxies.Set(b, two, plan.Proxy{})
-		running.Set(b, pool, plan.Picker{UID: "1"})
+		proxies.MarkSynced(b)
+		backends.MarkSynced(b)
+		running.MarkSynced(b)
+		proxies.Set(b, one, plan.ProxySpec{})
+		proxies.Set(b, two, plan.ProxySpec{})
+		running.Set(b, pool, plan.PickerSpec{UID: "1"})
 	})
 	want("", false)
-	key := plan.BackendKey{Gateway: two, Backend: model.PickerOf(pool)}
+	key := plan.BackendKey{Gateway: two, Backend: model.PickerKey(pool)}
 	apply(func(b *flow.Batch) {
 		backends.Set(b, key, model.Backend{Endpoints: []model.Endpoint{{Address: "fd00::7", Port: model.PickerPort}}})
 	})

@@ -15,12 +15,12 @@ func TestReach(t *testing.T) {
 		"https://10.96.0.1:443": "10.96.0.1", "https://[fd00::1]:443": "fd00::1", "10.96.0.1": "10.96.0.1",
 		"https://api.example:6443": "127.0.0.1",
 	} {
-		r := o.reach(server)
+		r := o.fetchReach(server)
 		for of, want := range map[string]bool{
 			address: true, "127.0.0.1": true, "::1": true, "0.0.0.0": true, "10.1.2.3": true, "64:ff9b::a01:203": true,
 			"10.96.0.2": false, "10.2.0.1": false, "192.168.0.1": false, "fd00::2": false,
 		} {
-			if got := model.Within(netip.MustParseAddr(of), r.Except); got != want {
+			if got := model.InNetworks(netip.MustParseAddr(of), r.Except); got != want {
 				t.Errorf("%s with the API server %s: excepted %t, want %t", of, server, got, want)
 			}
 		}

@@ -19,10 +19,10 @@ import (
 // which is nothing.
 const connectionAge = 30 * time.Minute
 
-// serve serves xDS over TLS until ctx is done.
-func serve(ctx context.Context, address string, proxies *xds.Server, authority *certs.Authority) error {
+// serveXDS serves xDS over TLS until ctx is done.
+func serveXDS(ctx context.Context, address string, proxies *xds.Server, authority *certs.Authority) error {
 	select {
-	case <-authority.Loaded():
+	case <-authority.WhenLoaded():
 	case <-ctx.Done():
 		return nil
 	}

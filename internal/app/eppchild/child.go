@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	grace    = 12 * time.Second // a picker lets its requests go on for 10 s
-	patience = 2 * time.Second  // for each answer of a picker
+	stopTimeout   = 12 * time.Second // a picker lets its requests go on for 10 s
+	answerTimeout = 2 * time.Second  // for each answer of a picker
 	// Whether a picker that was started serves is checked often at first, and then less so.
 	eager  = 50 // times
 	often  = 20 * time.Millisecond
@@ -34,25 +34,25 @@ const (
 type child struct {
 	dir string
 
-	filed sync.Mutex // guards told, and its files
-	told  told       // what the picker reads
+	filesMu sync.Mutex  // guards told, and its files
+	files   pickerFiles // what the picker reads
 
-	process *process.Process
-	stop    context.CancelFunc
-	leaving bool               // it was told to end
-	next    *told              // what the one reads that follows it when it has ended; nil: none does
-	unwatch context.CancelFunc // ends the wait until it serves
-	admin   string             // base URL of its admin API; "": it does not serve
+	process  *process.Process
+	stop     context.CancelFunc
+	leaving  bool               // it was told to end
+	next     *pickerFiles       // what the one reads that follows it when it has ended; nil: none does
+	stopWait context.CancelFunc // ends the wait until it serves
+	admin    string             // base URL of its admin API; "": it does not serve
 }
 
-// told is what a picker reads.
-type told struct {
+// pickerFiles is what a picker reads.
+type pickerFiles struct {
 	members string // its pool, as JSON
 	token   string // that its model servers want; "": none is known
 }
 
-// folder is the name of the folder of a pool's picker.
-func folder(pool model.ObjectRef) string {
+// folderName is the name of the folder of a pool's picker.
+func folderName(pool model.ObjectRef) string {
 	sum := sha256.Sum256([]byte(pool.NamespacedName()))
 	return "picker-" + hex.EncodeToString(sum[:6])
 }
@@ -61,18 +61,18 @@ func (c *child) membersFile() string   { return filepath.Join(c.dir, "members.js
 func (c *child) tokenFile() string     { return filepath.Join(c.dir, "token") }
 func (c *child) addressesFile() string { return filepath.Join(c.dir, "addresses") }
 
-// command makes what makes the command of each start.
-func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd, error) {
+// newCommand makes what makes the command of each start.
+func (c *child) newCommand(program string, pool model.ObjectRef) func() (*exec.Cmd, error) {
 	return func() (*exec.Cmd, error) {
-		c.filed.Lock()
-		defer c.filed.Unlock()
+		c.filesMu.Lock()
+		defer c.filesMu.Unlock()
 		if err := os.MkdirAll(c.dir, 0o700); err != nil {
 			return nil, fmt.Errorf("folder of the picker: %w", err)
 		}
 		if err := os.Remove(c.addressesFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("addresses of a former picker: %w", err)
 		}
-		if err := c.write(); err != nil {
+		if err := c.writeFiles(); err != nil {
 			return nil, err
 		}
 		return exec.Command(program, "picker", "--members", c.membersFile(), "--listen", "127.0.0.1:0",
@@ -81,34 +81,34 @@ func (c *child) command(program string, pool model.ObjectRef) func() (*exec.Cmd,
 	}
 }
 
-// tell tells the picker what changed. A file that can't be written is written before the next start.
-func (c *child) tell(is told, log *slog.Logger) {
-	c.filed.Lock()
-	defer c.filed.Unlock()
-	if is == c.told {
+// updateFiles tells the picker what changed. A file that can't be written is written before the next start.
+func (c *child) updateFiles(is pickerFiles, log *slog.Logger) {
+	c.filesMu.Lock()
+	defer c.filesMu.Unlock()
+	if is == c.files {
 		return
 	}
-	c.told = is
+	c.files = is
 	// there is no folder before the first start
-	if err := c.write(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Error("a picker is not told what changed", "error", err)
+	if err := c.writeFiles(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error("the files of a picker can't be written", "error", err)
 	}
 }
 
-// write replaces the files, each at once, and the one if the other can't be. The caller holds filed.
-func (c *child) write() error {
+// writeFiles replaces the files, each at once, and the one if the other can't be. The caller holds filed.
+func (c *child) writeFiles() error {
 	var failed []error
-	if err := replace(c.membersFile(), c.told.members); err != nil {
+	if err := replaceFile(c.membersFile(), c.files.members); err != nil {
 		failed = append(failed, fmt.Errorf("endpoints of the pool: %w", err))
 	}
-	if err := replace(c.tokenFile(), c.told.token); err != nil {
+	if err := replaceFile(c.tokenFile(), c.files.token); err != nil {
 		failed = append(failed, fmt.Errorf("token for model servers: %w", err))
 	}
 	return errors.Join(failed...)
 }
 
-// replace writes a file at once; without a text, there is none.
-func replace(file, text string) error {
+// replaceFile writes a file at once; without a text, there is none.
+func replaceFile(file, text string) error {
 	if text == "" {
 		if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -122,20 +122,20 @@ func replace(file, text string) error {
 	return os.Rename(draft, file)
 }
 
-func (c *child) remove(log *slog.Logger) {
+func (c *child) removeFolder(log *slog.Logger) {
 	if err := os.RemoveAll(c.dir); err != nil {
-		log.Warn("the folder of a picker that has ended stays", "error", err)
+		log.Warn("the folder of a stopped picker can't be removed", "error", err)
 	}
 }
 
-// serves waits until a picker that was started serves, and tells where; false if ctx is done before.
-func (c *child) serves(ctx context.Context, client *http.Client) (at netip.AddrPort, admin string, serves bool) {
+// waitServing waits until a picker that was started serves, and tells where; false if ctx is done before.
+func (c *child) waitServing(ctx context.Context, client *http.Client) (at netip.AddrPort, admin string, serves bool) {
 	for tries := 1; ; tries++ {
 		if text, err := os.ReadFile(c.addressesFile()); err == nil {
 			listen, other, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 			at, err = netip.ParseAddrPort(listen)
 			if admin = "http://" + other; err == nil {
-				_, err = process.Page(ctx, client, admin+"/healthz")
+				_, err = process.FetchPage(ctx, client, admin+"/healthz")
 			}
 			if err == nil {
 				return at, admin, true
@@ -153,9 +153,9 @@ func (c *child) serves(ctx context.Context, client *http.Client) (at netip.AddrP
 	}
 }
 
-// level is the level that a line of a picker's log has. A line without a level is not from its log: it says why the
+// logLevel is the level that a line of a picker's log has. A line without a level is not from its log: it says why the
 // picker ends.
-func level(line string) (level slog.Level) {
+func logLevel(line string) (level slog.Level) {
 	_, rest, found := strings.Cut(line, " level=")
 	word, _, _ := strings.Cut(rest, " ")
 	if !found || level.UnmarshalText([]byte(word)) != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestSilentPicker: who asks a picker that accepts and says nothing gets an error, while their own patience lasts.
+// TestSilentPicker: a picker that accepts and says nothing is an error before the deadline of who asks it.
 func TestSilentPicker(t *testing.T) {
 	t.Parallel()
 	r := open(t)
@@ -25,7 +25,7 @@ func TestSilentPicker(t *testing.T) {
 	defer stop()
 	_, serves, err := r.Metrics(ctx, llama)
 	if !serves || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-		t.Errorf("serves: %v, %v; patience: %v", serves, err, ctx.Err())
+		t.Errorf("serves: %v, %v; deadline: %v", serves, err, ctx.Err())
 	}
 }
 
@@ -46,11 +46,11 @@ func TestQuestionsSlowDown(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var asked counter
-		for patience, want := range map[time.Duration]counter{time.Second - 1: 50, time.Minute - 1: 50 + 59} {
-			ctx, stop := context.WithTimeout(t.Context(), patience)
+		for timeout, want := range map[time.Duration]counter{time.Second - 1: 50, time.Minute - 1: 50 + 59} {
+			ctx, stop := context.WithTimeout(t.Context(), timeout)
 			asked = 0
-			if _, _, serves := c.serves(ctx, &http.Client{Transport: &asked}); serves || asked != want {
-				t.Errorf("asked %d times in %v, want %d; serves: %v", asked, patience, want, serves)
+			if _, _, serves := c.waitServing(ctx, &http.Client{Transport: &asked}); serves || asked != want {
+				t.Errorf("asked %d times in %v, want %d; serves: %v", asked, timeout, want, serves)
 			}
 			stop()
 		}
@@ -64,13 +64,13 @@ func TestTold(t *testing.T) {
 	var said strings.Builder
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	c := &child{dir: filepath.Join(t.TempDir(), "picker")}
-	if c.tell(told{members: "[1]", token: "one"}, log); said.String() != "" {
+	if c.updateFiles(pickerFiles{members: "[1]", token: "one"}, log); said.String() != "" {
 		t.Errorf("before the first start it says %q", &said)
 	}
 	if err := os.MkdirAll(filepath.Join(c.tokenFile(), "stands", "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c.tell(told{members: "[2]", token: "two"}, log)
+	c.updateFiles(pickerFiles{members: "[2]", token: "two"}, log)
 	if !strings.Contains(said.String(), "token for model servers") {
 		t.Errorf("of a token that can't be written it says %q", &said)
 	}

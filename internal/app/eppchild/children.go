@@ -38,7 +38,7 @@ type Children struct {
 // New makes Children. Run starts them.
 func New(c Config) *Children {
 	return &Children{
-		config: c, client: &http.Client{Transport: &http.Transport{}, Timeout: patience},
+		config: c, client: &http.Client{Transport: &http.Transport{}, Timeout: answerTimeout},
 		list: map[model.ObjectRef]*child{},
 	}
 }
@@ -46,49 +46,50 @@ func New(c Config) *Children {
 // Run keeps one child for each pool that needs one, until ctx is done. When it returns, all have ended.
 func (c *Children) Run(ctx context.Context) error {
 	defer c.running.Wait()
-	p := follow(c.config)
-	defer p.stop()
+	p := newPools(c.config)
+	defer p.stopFollowing()
 	for range c.config.Graph.Watch(ctx) {
 		var changed map[model.ObjectRef]bool
-		c.config.Graph.View(func(v flow.View) { changed = p.read(v) })
-		c.keep(ctx, p, changed)
+		c.config.Graph.View(func(v flow.View) { changed = p.readChanges(v) })
+		c.keepRunning(ctx, p, changed)
 	}
 	return nil
 }
 
-// keep starts and ends the children of pools that changed, or tells them what did.
-func (c *Children) keep(ctx context.Context, p *pools, changed map[model.ObjectRef]bool) {
+// keepRunning starts and ends the children of pools that changed, or tells them what did.
+func (c *Children) keepRunning(ctx context.Context, p *pools, changed map[model.ObjectRef]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for pool := range changed {
-		switch child, wanted := c.list[pool], p.wants(pool); {
+		switch child, wanted := c.list[pool], p.needsPicker(pool); {
 		case child == nil && wanted:
-			c.start(ctx, pool, p.told(pool))
+			c.startChild(ctx, pool, p.filesFor(pool))
 		case child == nil:
 		case wanted && child.leaving:
-			next := p.told(pool)
+			next := p.filesFor(pool)
 			child.next = &next
 		case wanted:
-			child.tell(p.told(pool), c.config.Log)
+			child.updateFiles(p.filesFor(pool), c.config.Log)
 		case child.leaving:
 			child.next = nil
 		default:
 			child.leaving = true
-			c.report(pool, nil)
+			c.reportState(pool, nil)
 			child.stop()
 		}
 	}
 }
 
-// start runs the child of a pool until it is stopped, and then another one if the pool wants one again. The caller
+// startChild runs the child of a pool until it is stopped, and then another one if the pool wants one again. The caller
 // holds mu.
-func (c *Children) start(ctx context.Context, pool model.ObjectRef, is told) {
+func (c *Children) startChild(ctx context.Context, pool model.ObjectRef, is pickerFiles) {
 	running, stop := context.WithCancel(ctx)
-	child := &child{dir: filepath.Join(c.config.Dir, folder(pool)), told: is, stop: stop}
+	child := &child{dir: filepath.Join(c.config.Dir, folderName(pool)), files: is, stop: stop}
 	run, err := process.New(process.Config{
-		Name: "picker " + pool.NamespacedName(), Command: child.command(c.config.Program, pool), Level: level, Grace: grace,
+		Name: "picker " + pool.NamespacedName(), Command: child.newCommand(c.config.Program, pool), Level: logLevel,
+		Grace:    stopTimeout,
 		Log:      c.config.Log,
-		OnChange: func(s process.State) { c.changed(running, pool, child, s) },
+		OnChange: func(s process.State) { c.onChange(running, pool, child, s) },
 	})
 	if err != nil {
 		panic(err) // it has a name and a command
@@ -97,22 +98,22 @@ func (c *Children) start(ctx context.Context, pool model.ObjectRef, is told) {
 	c.list[pool] = child
 	c.running.Go(func() {
 		_ = run.Run(running)
-		child.remove(c.config.Log)
+		child.removeFolder(c.config.Log)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.list, pool)
 		if child.next != nil {
-			c.start(ctx, pool, *child.next)
+			c.startChild(ctx, pool, *child.next)
 		}
 	})
 }
 
-// changed is called when a child was started or has ended.
-func (c *Children) changed(ctx context.Context, pool model.ObjectRef, child *child, s process.State) {
+// onChange is called when a child was started or has ended.
+func (c *Children) onChange(ctx context.Context, pool model.ObjectRef, child *child, s process.State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if child.unwatch != nil {
-		child.unwatch()
+	if child.stopWait != nil {
+		child.stopWait()
 	}
 	child.admin = ""
 	if ctx.Err() != nil {
@@ -123,23 +124,23 @@ func (c *Children) changed(ctx context.Context, pool model.ObjectRef, child *chi
 		if n := len(s.Output); n > 0 {
 			problem += "; its last line of output: " + s.Output[n-1]
 		}
-		c.report(pool, &model.Picker{Problem: problem})
+		c.reportState(pool, &model.PickerState{Problem: problem})
 		return
 	}
-	ctx, child.unwatch = context.WithCancel(ctx)
+	ctx, child.stopWait = context.WithCancel(ctx)
 	c.running.Go(func() {
-		at, admin, serves := child.serves(ctx, c.client)
+		at, admin, serves := child.waitServing(ctx, c.client)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if serves && ctx.Err() == nil {
 			child.admin = admin
-			c.report(pool, &model.Picker{Address: at})
+			c.reportState(pool, &model.PickerState{Address: at})
 		}
 	})
 }
 
-// report says how far the picker of a pool got; nil: it is not wanted.
-func (c *Children) report(pool model.ObjectRef, is *model.Picker) {
+// reportState says how far the picker of a pool got; nil: it is not wanted.
+func (c *Children) reportState(pool model.ObjectRef, is *model.PickerState) {
 	c.config.Graph.Apply("picker", func(b *flow.Batch) {
 		if is == nil {
 			c.config.Sources.Pickers.Delete(b, pool)
@@ -149,8 +150,8 @@ func (c *Children) report(pool model.ObjectRef, is *model.Picker) {
 	})
 }
 
-// Admin is the base URL of the admin API of a pool's picker, such as http://127.0.0.1:9090; false if none serves.
-func (c *Children) Admin(pool model.ObjectRef) (string, bool) {
+// AdminURL is the base URL of the admin API of a pool's picker, such as http://127.0.0.1:9090; false if none serves.
+func (c *Children) AdminURL(pool model.ObjectRef) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	child := c.list[pool]
@@ -175,10 +176,10 @@ func (c *Children) States() map[model.ObjectRef]process.State {
 
 // Metrics are the metrics of a pool's picker, as text for Prometheus; false if none serves.
 func (c *Children) Metrics(ctx context.Context, pool model.ObjectRef) ([]byte, bool, error) {
-	admin, serves := c.Admin(pool)
+	admin, serves := c.AdminURL(pool)
 	if !serves {
 		return nil, false, nil
 	}
-	text, err := process.Page(ctx, c.client, admin+"/metrics")
+	text, err := process.FetchPage(ctx, c.client, admin+"/metrics")
 	return text, true, err
 }

@@ -81,7 +81,7 @@ func TestTokenOfASecret(t *testing.T) {
 	token := func(pool model.ObjectRef, want string) {
 		t.Helper()
 		r.eventually(func() error {
-			text, err := os.ReadFile(filepath.Join(r.config.Dir, folder(pool), "token"))
+			text, err := os.ReadFile(filepath.Join(r.config.Dir, folderName(pool), "token"))
 			if err != nil && !os.IsNotExist(err) || string(text) != want {
 				return fmt.Errorf("%s has %q, want %q (%v)", pool.Name(), text, want, err)
 			}
@@ -91,7 +91,7 @@ func TestTokenOfASecret(t *testing.T) {
 	secret("key", "value", "one")
 	secret("others", "value", "another")
 	secret("empty", "password", "none")
-	r.apply(func(b *flow.Batch) { r.pickers.Set(b, llama, plan.Picker{Token: "key"}) })
+	r.apply(func(b *flow.Batch) { r.pickers.Set(b, llama, plan.PickerSpec{Token: "key"}) })
 	r.want(other)
 	r.run()
 	r.serves(llama, 0)
@@ -100,7 +100,7 @@ func TestTokenOfASecret(t *testing.T) {
 	token(other, "")
 	secret("key", "value", "two")
 	token(llama, "two")
-	r.apply(func(b *flow.Batch) { r.pickers.Set(b, llama, plan.Picker{Token: "empty"}) })
+	r.apply(func(b *flow.Batch) { r.pickers.Set(b, llama, plan.PickerSpec{Token: "empty"}) })
 	token(llama, "")
 	secret("empty", "value", "three")
 	token(llama, "three")

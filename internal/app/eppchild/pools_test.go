@@ -21,8 +21,8 @@ func TestWhoIsTold(t *testing.T) {
 	r.want(b)
 	r.endpoints(a, 1)
 	batch, alias := ref(model.KindInferenceObjective, "batch"), ref(model.KindModelRewrite, "alias")
-	p := follow(r.config)
-	defer p.stop()
+	p := newPools(r.config)
+	defer p.stopFollowing()
 	for _, step := range []struct {
 		what string
 		edit func()
@@ -32,9 +32,9 @@ func TestWhoIsTold(t *testing.T) {
 		{"all is new", func() {}, "a b", `{"endpoints":[{"address":"10.0.0.1:1"}]}`},
 		{"others change", func() {
 			r.endpoints(ref(model.KindService, "web"), 80)
-			r.report(b, &model.Picker{Problem: "it has none"})
+			r.reportState(b, &model.PickerState{Problem: "it has none"})
 			r.apply(func(batch *flow.Batch) {
-				key := plan.BackendKey{Gateway: ref(model.KindGateway, "web"), Backend: model.PickerOf(a)}
+				key := plan.BackendKey{Gateway: ref(model.KindGateway, "web"), Backend: model.PickerKey(a)}
 				r.backends.Set(batch, key, model.Backend{})
 			})
 		}, "", `{"endpoints":[{"address":"10.0.0.1:1"}]}`},
@@ -61,7 +61,7 @@ func TestWhoIsTold(t *testing.T) {
 		step.edit()
 		r.config.Graph.Settle()
 		var changed map[model.ObjectRef]bool
-		r.config.Graph.View(func(v flow.View) { changed = p.read(v) })
+		r.config.Graph.View(func(v flow.View) { changed = p.readChanges(v) })
 		var told []string
 		for pool := range changed {
 			told = append(told, pool.Name())
@@ -70,7 +70,7 @@ func TestWhoIsTold(t *testing.T) {
 		if got := strings.Join(told, " "); got != step.told {
 			t.Errorf("%s: %q are told, want %q", step.what, got, step.told)
 		}
-		if got := strings.TrimSpace(p.text(a)); got != step.a {
+		if got := strings.TrimSpace(p.membersJSON(a)); got != step.a {
 			t.Errorf("%s: a reads %s, want %s", step.what, got, step.a)
 		}
 	}

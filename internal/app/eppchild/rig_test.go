@@ -77,7 +77,7 @@ func picker(args []string) error {
 type rig struct {
 	*Children
 	t          *testing.T
-	pickers    *flow.Source[model.ObjectRef, plan.Picker]
+	pickers    *flow.Source[model.ObjectRef, plan.PickerSpec]
 	backends   *flow.Source[plan.BackendKey, model.Backend]
 	objectives *input.Source[v1alpha2.InferenceObjectiveSpec]
 	rewrites   *input.Source[v1alpha2.InferenceModelRewriteSpec]
@@ -90,21 +90,21 @@ func open(t *testing.T) *rig {
 	g := flow.New(flow.Config{Name: t.Name()})
 	sources := kinds.NewSources(g).Sources
 	r := &rig{
-		t: t, pickers: flow.NewSource[model.ObjectRef, plan.Picker](g, "plan/picker"),
+		t: t, pickers: flow.NewSource[model.ObjectRef, plan.PickerSpec](g, "plan/picker"),
 		backends:   flow.NewSource[plan.BackendKey, model.Backend](g, "plan/backend"),
-		objectives: input.Of[v1alpha2.InferenceObjectiveSpec](sources, model.KindInferenceObjective),
-		rewrites:   input.Of[v1alpha2.InferenceModelRewriteSpec](sources, model.KindModelRewrite),
-		secrets:    input.Of[input.SecretSpec](sources, model.KindSecret),
+		objectives: input.SourceOf[v1alpha2.InferenceObjectiveSpec](sources, model.KindInferenceObjective),
+		rewrites:   input.SourceOf[v1alpha2.InferenceModelRewriteSpec](sources, model.KindModelRewrite),
+		secrets:    input.SourceOf[input.SecretSpec](sources, model.KindSecret),
 	}
 	r.Children = New(Config{
 		Graph: g, Sources: sources, Program: os.Args[0], Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
 		Plan: &plan.Plan{Pickers: r.pickers.Collection(), Backends: r.backends.Collection()},
 	})
 	g.Apply("load", func(b *flow.Batch) {
-		r.pickers.Synced(b)
-		r.backends.Synced(b)
-		sources.Synced(b)
-		sources.Environment.Synced(b)
+		r.pickers.MarkSynced(b)
+		r.backends.MarkSynced(b)
+		sources.MarkSynced(b)
+		sources.Environment.MarkSynced(b)
 	})
 	return r
 }
@@ -137,7 +137,7 @@ func (r *rig) mayEnd() {
 func (r *rig) apply(edit func(b *flow.Batch)) { r.config.Graph.Apply("test", edit) }
 
 func (r *rig) want(pool model.ObjectRef) {
-	r.apply(func(b *flow.Batch) { r.pickers.Set(b, pool, plan.Picker{}) })
+	r.apply(func(b *flow.Batch) { r.pickers.Set(b, pool, plan.PickerSpec{}) })
 }
 
 func (r *rig) letGo(pool model.ObjectRef) {
@@ -202,7 +202,7 @@ func (r *rig) leaves(pool model.ObjectRef) {
 func (r *rig) told(pool model.ObjectRef, want string) {
 	r.t.Helper()
 	r.eventually(func() error {
-		text, err := os.ReadFile(filepath.Join(r.config.Dir, folder(pool), "members.json"))
+		text, err := os.ReadFile(filepath.Join(r.config.Dir, folderName(pool), "members.json"))
 		if err != nil {
 			return err
 		}

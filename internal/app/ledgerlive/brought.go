@@ -15,16 +15,17 @@ import (
 // that as a finding on the other object. An error is attributed to a change if it came between two looks while the
 // graph took only this change and answers of proxies. If it took more, the error is attributed to none.
 
-// looked is the point up to which errors were looked at, and the changes that they are attributed to. Only look uses
-// it.
-type looked struct {
+// errorTracker is the point up to which errors were looked at, and the changes that they are attributed to. Only look
+// uses it.
+type errorTracker struct {
 	errors  *world.FindingFollower
 	until   flow.Rev
 	brought map[int64][]model.Finding // by change, as long as one of them stands
 }
 
-// news are the errors that came since the last look. The first look has none: nobody knows which changes brought them.
-func (l *looked) news(v flow.View) (list []model.Finding, from flow.Rev) {
+// newErrors are the errors that came since the last look. The first look has none: nobody knows which changes brought
+// them.
+func (l *errorTracker) newErrors(v flow.View) (list []model.Finding, from flow.Rev) {
 	from, l.until = l.until, v.Rev()
 	come, _ := l.errors.Changes(v)
 	if from == 0 {
@@ -33,8 +34,8 @@ func (l *looked) news(v flow.View) (list []model.Finding, from flow.Rev) {
 	return slices.DeleteFunc(come, func(f model.Finding) bool { return !isWrong(f) }), from
 }
 
-// attribute finds the change that brought errors. It must not be called in a View.
-func (l *looked) attribute(g *flow.Graph, news []model.Finding, from flow.Rev) {
+// attributeErrors finds the change that brought errors. It must not be called in a View.
+func (l *errorTracker) attributeErrors(g *flow.Graph, news []model.Finding, from flow.Rev) {
 	number, others := int64(0), false
 	for rev := from + 1; rev <= l.until; rev++ {
 		turn, known := g.TurnOf(rev)
@@ -71,27 +72,28 @@ func isWrong(f model.Finding) bool {
 	return f.Severity == model.Error && !strings.HasSuffix(f.Reason, "Pending")
 }
 
-// forget drops the changes that have no error left.
-func (l *look) forget() {
+// forgetFixed drops the changes that have no error left.
+func (l *snapshot) forgetFixed() {
 	for number, list := range l.brought {
-		if !slices.ContainsFunc(list, l.stands) {
+		if !slices.ContainsFunc(list, l.stillStands) {
 			delete(l.brought, number)
 		}
 	}
 }
 
-func (l *look) stands(f model.Finding) bool {
-	return slices.ContainsFunc(l.World.Reported(l.View, f.Object), func(now model.Finding) bool {
+func (l *snapshot) stillStands(f model.Finding) bool {
+	return slices.ContainsFunc(l.World.ReportedFindings(l.View, f.Object), func(now model.Finding) bool {
 		return isWrong(now) && now.Message == f.Message
 	})
 }
 
-// broke is what an object's change broke of others, in words. A change that edited these is refused by their own.
-func (l *look) broke(o ledger.Object) string {
+// describeBroken is what an object's change broke of others, in words. A change that edited these is refused by their
+// own.
+func (l *snapshot) describeBroken(o ledger.Object) string {
 	var words []string
 	for _, f := range l.brought[o.Change] {
-		if edited, is := l.objects[f.Object]; !(is && edited.Change == o.Change) && l.stands(f) {
-			words = append(words, f.Object.String()+": "+f.Says())
+		if edited, is := l.objects[f.Object]; !(is && edited.Change == o.Change) && l.stillStands(f) {
+			words = append(words, f.Object.String()+": "+f.Describe())
 		}
 	}
 	return strings.Join(words, "; ")

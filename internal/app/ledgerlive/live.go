@@ -32,8 +32,8 @@ import (
 
 // Proxies is what knows how far proxies are: xds.Server.
 type Proxies interface {
-	Seen() flow.Rev
-	Unanswered() map[model.ObjectRef]int
+	SeenRevision() flow.Rev
+	CountUnanswered() map[model.ObjectRef]int
 }
 
 // Config of a Tracker.
@@ -43,9 +43,9 @@ type Config struct {
 	Target  string // which this Cardea reads
 	Cluster string // the name that it reports under
 	Proxies Proxies
-	// Untaken says why an object's newest version did not go into the graph; "" if it did, or is about to.
-	Untaken func(model.ObjectRef) string
-	Log     *slog.Logger
+	// WhyNotTaken says why an object's newest version did not go into the graph; "" if it did, or is about to.
+	WhyNotTaken func(model.ObjectRef) string
+	Log         *slog.Logger
 }
 
 // Tracker follows what is pending.
@@ -54,32 +54,34 @@ type Tracker struct {
 
 	mu      sync.Mutex
 	pending map[model.ObjectRef]ledger.Object
-	held    map[model.ObjectRef]holdUp // are looked at again in each turn: what was in their way may be gone
-	fresh   chan struct{}              // capacity 1: something is pending that was not
-	began   time.Time                  // when Run did
+	held    map[model.ObjectRef]heldObject // are looked at again in each turn: what was in their way may be gone
+	fresh   chan struct{}                  // capacity 1: something is pending that was not
+	began   time.Time                      // when Run did
 
-	looked
+	errorTracker
 }
 
-// holdUp is an object that was refused, perhaps in part, or that waits for proxies, and what the ledger was told of it.
-type holdUp struct {
+// heldObject is an object that was refused, perhaps in part, or that waits for proxies, and what the ledger was told of
+// it.
+type heldObject struct {
 	ledger.Object
 	rows []ledger.Live
 }
 
-// waits tells whether it waits for proxies that are not there.
-func (h holdUp) waits() bool {
+// isWaiting tells whether it waits for proxies that are not there.
+func (h heldObject) isWaiting() bool {
 	return slices.ContainsFunc(h.rows, func(l ledger.Live) bool { return l.Waits != "" })
 }
 
 // New makes a Tracker.
 func New(c Config) *Tracker {
-	return &Tracker{Config: c, pending: map[model.ObjectRef]ledger.Object{}, held: map[model.ObjectRef]holdUp{},
-		fresh: make(chan struct{}, 1), looked: looked{errors: c.World.FollowFindings(), brought: map[int64][]model.Finding{}}}
+	return &Tracker{Config: c, pending: map[model.ObjectRef]ledger.Object{}, held: map[model.ObjectRef]heldObject{},
+		fresh: make(chan struct{}, 1), errorTracker: errorTracker{errors: c.World.FollowFindings(),
+			brought: map[int64][]model.Finding{}}}
 }
 
-// Fed takes that objects went into the graph.
-func (t *Tracker) Fed(list []ledger.Object) {
+// AddPending takes that objects went into the graph.
+func (t *Tracker) AddPending(list []ledger.Object) {
 	t.mu.Lock()
 	for _, o := range list {
 		ref := model.Ref(model.KindOf(o.Group, o.Kind), o.Namespace, o.Name)
@@ -94,20 +96,20 @@ func (t *Tracker) Fed(list []ledger.Object) {
 }
 
 const (
-	// settling is how soon a look is repeated while something is pending and the graph has no turn: proxies that
+	// lookInterval is how soon a look is repeated while something is pending and the graph has no turn: proxies that
 	// acknowledge what changes nothing in the graph make none.
-	settling = 20 * time.Millisecond
-	// many are pending after a start. Then looks have a pause between them, however many turns the graph has.
-	many = 100
-	// reported is how many rows are reported at once: others write, too.
-	reported = 1000
-	// arriving is how long after a start it is not told that proxies are missing: they are about to connect.
-	arriving = 3 * time.Second
+	lookInterval = 20 * time.Millisecond
+	// manyPending are pending after a start. Then looks have a pause between them, however many turns the graph has.
+	manyPending = 100
+	// maxReported is how many rows are reported at once: others write, too.
+	maxReported = 1000
+	// connectGrace is how long after a start it is not told that proxies are missing: they are about to connect.
+	connectGrace = 3 * time.Second
 )
 
 // Run looks after each turn until ctx is done. The error says that another Cardea has its name.
 func (t *Tracker) Run(ctx context.Context) error {
-	end, err := t.read(ctx)
+	end, err := t.claimName(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -131,18 +133,18 @@ func (t *Tracker) Run(ctx context.Context) error {
 			continue
 		}
 		again = nil
-		left, all := t.round(ctx)
-		pause := min(settling*time.Duration(all/many), time.Second)
+		left, all := t.reportRound(ctx)
+		pause := min(lookInterval*time.Duration(all/manyPending), time.Second)
 		next = time.Now().Add(pause)
 		if left > 0 {
-			again = time.After(max(pause, settling))
+			again = time.After(max(pause, lookInterval))
 		}
 	}
 }
 
-// round looks at what is pending, and at what is held up, and reports what is news. It returns how many objects are
-// pending then, and how many it looked at.
-func (t *Tracker) round(ctx context.Context) (left, all int) {
+// reportRound looks at what is pending, and at what is held up, and reports what is news. It returns how many objects
+// are pending then, and how many it looked at.
+func (t *Tracker) reportRound(ctx context.Context) (left, all int) {
 	t.mu.Lock()
 	asked := maps.Clone(t.pending)
 	for ref, h := range t.held {
@@ -150,7 +152,7 @@ func (t *Tracker) round(ctx context.Context) (left, all int) {
 	}
 	told := maps.Clone(t.held)
 	t.mu.Unlock()
-	decided := t.look(asked)
+	decided := t.decideObjects(asked)
 	if len(asked) == 0 {
 		return 0, 0
 	}
@@ -160,39 +162,41 @@ func (t *Tracker) round(ctx context.Context) (left, all int) {
 			continue
 		}
 		// All rows of an object are reported at once: a later report of it counts instead.
-		if len(list)+len(rows) > reported && !t.tell(ctx, list) {
+		if len(list)+len(rows) > maxReported && !t.reportRows(ctx, list) {
 			return len(asked), len(asked)
-		} else if len(list)+len(rows) > reported {
+		} else if len(list)+len(rows) > maxReported {
 			list = nil
 		}
 		list = append(list, rows...)
 	}
 	for ref, h := range told {
-		if _, is := decided[ref]; !is && h.waits() {
+		if _, is := decided[ref]; !is && h.isWaiting() {
 			list = append(list, ledger.Live{Key: h.Key, Cluster: t.Cluster, Generation: h.Generation,
 				Waits: "proxies have not answered"})
 		}
 	}
-	if !t.tell(ctx, list) {
+	if !t.reportRows(ctx, list) {
 		return len(asked), len(asked)
 	}
-	return t.note(asked, decided), len(asked)
+	return t.recordDecided(asked, decided), len(asked)
 }
 
-// tell tells the ledger. false: it does not answer.
-func (t *Tracker) tell(ctx context.Context, list []ledger.Live) bool {
+// reportRows tells the ledger. false: it does not answer.
+func (t *Tracker) reportRows(ctx context.Context, list []ledger.Live) bool {
 	if len(list) == 0 {
 		return true
 	}
-	err := t.Ledger.Report(ctx, list)
+	err := t.Ledger.ReportAnswers(ctx, list)
 	if err != nil && ctx.Err() == nil {
-		t.Log.Warn("what is live can't be told the ledger; it is tried again", "error", err)
+		t.Log.Warn("what is live can't be reported to the ledger; retrying", "error", err)
 	}
 	return err == nil
 }
 
-// note takes what was decided, and reported.
-func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[model.ObjectRef][]ledger.Live) (left int) {
+// recordDecided takes what was decided, and reported.
+func (t *Tracker) recordDecided(
+	asked map[model.ObjectRef]ledger.Object, decided map[model.ObjectRef][]ledger.Live,
+) (left int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for ref, rows := range decided {
@@ -202,8 +206,8 @@ func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[mode
 		}
 		delete(t.pending, ref)
 		delete(t.held, ref)
-		h := holdUp{o, rows}
-		if h.waits() || slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Refused != "" }) {
+		h := heldObject{o, rows}
+		if h.isWaiting() || slices.ContainsFunc(rows, func(l ledger.Live) bool { return l.Refused != "" }) {
 			t.held[ref] = h
 		}
 	}
@@ -213,38 +217,39 @@ func (t *Tracker) note(asked map[model.ObjectRef]ledger.Object, decided map[mode
 			t.pending[ref] = h.Object // proxies are about to answer, which need not make a turn
 		}
 	}
-	if len(decided) > many {
+	if len(decided) > manyPending {
 		t.pending = maps.Collect(maps.All(t.pending)) // a map that was large stays so, and each round copies it
 	}
 	return len(t.pending)
 }
 
-// look decides about objects in one View: the rows to report of objects that are live, refused or waiting for proxies.
-func (t *Tracker) look(asked map[model.ObjectRef]ledger.Object) map[model.ObjectRef][]ledger.Live {
+// decideObjects decides about objects in one View: the rows to report of objects that are live, refused or waiting for
+// proxies.
+func (t *Tracker) decideObjects(asked map[model.ObjectRef]ledger.Object) map[model.ObjectRef][]ledger.Live {
 	for {
 		decided := map[model.ObjectRef][]ledger.Live{}
 		var news []model.Finding
 		var from flow.Rev
 		t.World.Graph.View(func(v flow.View) {
-			if news, from = t.news(v); len(news) == 0 && len(asked) > 0 {
-				t.decide(v, asked, decided)
+			if news, from = t.newErrors(v); len(news) == 0 && len(asked) > 0 {
+				t.decideInView(v, asked, decided)
 			}
 		})
 		if len(news) == 0 {
 			return decided
 		}
-		t.attribute(t.World.Graph, news, from)
+		t.attributeErrors(t.World.Graph, news, from)
 	}
 }
 
-func (t *Tracker) decide(v flow.View, asked map[model.ObjectRef]ledger.Object,
+func (t *Tracker) decideInView(v flow.View, asked map[model.ObjectRef]ledger.Object,
 	decided map[model.ObjectRef][]ledger.Live) {
-	l := &look{Tracker: t, View: v, objects: asked}
-	l.gather()
-	l.forget()
+	l := &snapshot{Tracker: t, View: v, objects: asked}
+	l.collectGateways()
+	l.forgetFixed()
 	for ref, o := range asked {
-		rows, done := l.of(ref, o)
-		if !done || (holdUp{o, rows}).waits() && time.Since(t.began) < arriving {
+		rows, done := l.rowsOf(ref, o)
+		if !done || (heldObject{o, rows}).isWaiting() && time.Since(t.began) < connectGrace {
 			continue
 		}
 		for i := range rows {

@@ -20,6 +20,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/source/ledgerfeed"
 	"cardea.dev/cardea/internal/test/testcert"
@@ -38,8 +39,8 @@ type rig struct {
 // played is what the server of the proxies would tell.
 type played struct{ unanswered map[model.ObjectRef]int }
 
-func (p *played) Seen() flow.Rev                      { return 1 << 62 }
-func (p *played) Unanswered() map[model.ObjectRef]int { return p.unanswered }
+func (p *played) SeenRevision() flow.Rev                   { return 1 << 62 }
+func (p *played) CountUnanswered() map[model.ObjectRef]int { return p.unanswered }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, fed: make(chan int64, 100)}
@@ -50,15 +51,15 @@ func newRig(t *testing.T) *rig {
 	r.must(err)
 	log := slog.New(slog.DiscardHandler)
 	f := ledgerfeed.New(ledgerfeed.Config{Ledger: r.store, Target: ledger.DefaultTarget, Sources: r.world.Sources.Sources,
-		Graph: r.world.Graph, Schema: schema.New(r.world.Sources.Catalog), Log: log, Fed: func(list []ledger.Object) {
-			r.tracker.Fed(list)
+		Graph: r.world.Graph, Schema: schema.New(r.world.Sources.Catalog), Log: log, OnApplied: func(list []ledger.Object) {
+			r.tracker.AddPending(list)
 			for _, o := range list {
 				r.fed <- o.Change
 			}
 		}})
 	r.tracker = New(Config{World: r.world, Ledger: r.store, Target: ledger.DefaultTarget, Cluster: "here",
-		Proxies: &r.proxies, Untaken: f.Untaken, Log: log})
-	r.world.Graph.Apply("start", func(b *flow.Batch) { r.world.Sources.Fetched.Synced(b) })
+		Proxies: &r.proxies, WhyNotTaken: f.WhyNotTaken, Log: log})
+	r.world.Graph.Apply("start", func(b *flow.Batch) { r.world.Sources.Fetched.MarkSynced(b) })
 	var running sync.WaitGroup
 	running.Go(func() { _ = f.Run(t.Context()) })
 	t.Cleanup(func() { r.must(r.store.Close()) })
@@ -102,7 +103,7 @@ func (r *rig) commit(objects ...string) {
 // connect has a proxy of a Gateway connect.
 func (r *rig) connect(gateway model.ObjectRef) {
 	r.world.Graph.Apply("proxies", func(b *flow.Batch) {
-		r.world.Feedback.Proxies.Set(b, gateway, resource.Proxies{Connected: 1, Acknowledged: 1})
+		r.world.Feedback.Proxies.Set(b, gateway, resource.ProxySummary{Connected: 1, Acknowledged: 1})
 	})
 	r.world.Graph.Settle()
 }
@@ -110,8 +111,8 @@ func (r *rig) connect(gateway model.ObjectRef) {
 // acknowledge has the proxies acknowledge all that there is, but what a test leaves out.
 func (r *rig) acknowledge(but ...resource.Origin) {
 	r.eachFragment(func(b *flow.Batch, key resource.Key, f resource.Fragment) {
-		if key.Type == resource.Routes {
-			r.world.Feedback.Acked.Set(b, resource.Arrived(key), 0)
+		if key.Type == xdstypes.Routes {
+			r.world.Feedback.Acked.Set(b, resource.TableAckKey(key), 0)
 		}
 		if !slices.Contains(but, f.Origin) {
 			r.world.Feedback.Acked.Set(b, resource.AckKey{Resource: key, Origin: f.Origin, Variant: f.Variant}, f.Hash)
@@ -157,7 +158,7 @@ func (r *rig) eachFragment(do func(*flow.Batch, resource.Key, resource.Fragment)
 // is looks, as after a turn, and wants an object's newest generation to be so far in the ledger.
 func (r *rig) is(kind, name string, want ledger.Stage, words ...string) {
 	r.t.Helper()
-	r.tracker.round(r.t.Context())
+	r.tracker.reportRound(r.t.Context())
 	list, err := r.store.Status(r.t.Context(), ledger.StatusQuery{})
 	r.must(err)
 	list = slices.DeleteFunc(list, func(s ledger.Status) bool { return s.Kind != kind || s.Name != name })
@@ -170,7 +171,7 @@ func (r *rig) is(kind, name string, want ledger.Stage, words ...string) {
 // changeIs wants it of the object of a kind that a change edited.
 func (r *rig) changeIs(number int64, kind string, want ledger.Stage, words ...string) {
 	r.t.Helper()
-	r.tracker.round(r.t.Context())
+	r.tracker.reportRound(r.t.Context())
 	list, err := r.store.Status(r.t.Context(), ledger.StatusQuery{Change: number})
 	r.must(err)
 	list = slices.DeleteFunc(list, func(s ledger.Status) bool { return s.Kind != kind })
@@ -182,7 +183,7 @@ func (r *rig) changeIs(number int64, kind string, want ledger.Stage, words ...st
 
 func (r *rig) compare(s ledger.Status, want ledger.Stage, words []string) {
 	r.t.Helper()
-	p := s.Progress(s.Generation)
+	p := s.ProgressAt(s.Generation)
 	got := strings.Join(slices.Concat(p.Words, p.Waits), "; ")
 	if p.Stage != want || len(words) == 0 && got != "" && want != ledger.Committed {
 		r.t.Fatalf("%s is %s (%s), want %s", s.Key, p.Stage, got, want)
@@ -249,7 +250,7 @@ func TestLive(t *testing.T) {
 		},
 		"a rule is refused, and mended": func(r *rig) {
 			r.commit(route("a", "b"))
-			r.refuse(resource.Routes, resource.Origin{Object: web, Section: "rb"}, "no such path")
+			r.refuse(xdstypes.Routes, resource.Origin{Object: web, Section: "rb"}, "no such path")
 			r.acknowledge()
 			r.is("HTTPRoute", "web", ledger.IsRefused, "here: Gateway shop/edge: no such path")
 			r.is("Service", "app", ledger.IsLive)
@@ -260,7 +261,7 @@ func TestLive(t *testing.T) {
 		"a listener is refused; what is no route needs the answer only": func(r *rig) {
 			r.commit(gateway("edge", 81))
 			r.acknowledge()
-			r.refuse(resource.Listener, resource.Origin{Object: edge, Section: "http"}, "the address is in use")
+			r.refuse(xdstypes.Listener, resource.Origin{Object: edge, Section: "http"}, "the address is in use")
 			r.is("Gateway", "edge", ledger.IsRefused, "here: Gateway shop/edge: the address is in use")
 			r.proxies.unanswered = map[model.ObjectRef]int{edge: 1}
 			other := strings.Replace(service, "name: app", "name: other", 1)
@@ -296,7 +297,7 @@ func TestLive(t *testing.T) {
 			r.changeIs(4, "Service", ledger.IsLive)
 		},
 		"a Secret without which a listener is closed": func(r *rig) {
-			pair := testcert.Self("shop.example")
+			pair := testcert.SelfSigned("shop.example")
 			secret := func(key []byte) string {
 				return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: tls, namespace: shop}, "+
 					"type: kubernetes.io/tls, stringData: {tls.crt: %q, tls.key: %q}}", pair.Certificate, key)
@@ -316,7 +317,7 @@ func TestLive(t *testing.T) {
 		"an object that is deleted": func(r *rig) {
 			r.proxies.unanswered = map[model.ObjectRef]int{edge: 1}
 			r.commit("-"+route("a"), gateway("edge", 80))
-			r.tracker.round(r.t.Context())
+			r.tracker.reportRound(r.t.Context())
 			if n := r.pending(); n != 1 {
 				r.t.Fatalf("%d objects are pending", n)
 			}
@@ -328,7 +329,7 @@ func TestLive(t *testing.T) {
 			r.commit(namespace)
 			r.is("Namespace", "shop", ledger.IsLive)
 			r.commit("-" + namespace)
-			r.tracker.round(r.t.Context())
+			r.tracker.reportRound(r.t.Context())
 			if n := r.pending(); n != 0 {
 				r.t.Fatalf("%d objects are pending", n)
 			}
@@ -384,7 +385,7 @@ func TestNameIsOneCardeas(t *testing.T) {
 	other := ledger.Reading{Target: ledger.DefaultTarget, Name: "here", Instance: "other"}
 	reads := func(want string) {
 		t.Helper()
-		if holder, err := r.store.Reads(t.Context(), other); err != nil || holder.Instance != want {
+		if holder, err := r.store.RecordReader(t.Context(), other); err != nil || holder.Instance != want {
 			t.Fatalf("the name is of %+v, %v", holder, err)
 		}
 	}
@@ -403,7 +404,7 @@ func TestNameIsOneCardeas(t *testing.T) {
 	if e, is := errors.AsType[*ledger.Error](err); !is || e.Code != ledger.Conflict || e.Field != "--ledger-name" {
 		t.Fatalf("the error is %v", err)
 	}
-	r.must(r.store.Leaves(t.Context(), other))
+	r.must(r.store.RemoveReader(t.Context(), other))
 	ctx, stop := context.WithCancel(t.Context())
 	again := New(r.tracker.Config)
 	go func() { ended <- again.Run(ctx) }()
@@ -412,7 +413,7 @@ func TestNameIsOneCardeas(t *testing.T) {
 		r.must(err)
 		read = len(list[0].Readers) == 1
 	}
-	if holder, err := r.store.Reads(t.Context(), other); err != nil || holder.Instance == "other" {
+	if holder, err := r.store.RecordReader(t.Context(), other); err != nil || holder.Instance == "other" {
 		t.Fatalf("the name is of %+v, %v", holder, err)
 	}
 	stop()

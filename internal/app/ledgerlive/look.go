@@ -11,53 +11,53 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// look is one View, and what is asked of it once.
-type look struct {
+// snapshot is one View, and what is asked of it once.
+type snapshot struct {
 	*Tracker
 	flow.View
 	objects  map[model.ObjectRef]ledger.Object // that are asked for
 	gateways []model.ObjectRef
 	sections map[model.ObjectRef][]model.ListenerKey // of Gateways; nil until somebody asks
 	taken    bool                                    // the proxies' server has taken all that the View shows
-	at       map[model.ObjectRef]atGateway           // nil until somebody asks
+	at       map[model.ObjectRef]gatewayState        // nil until somebody asks
 }
 
-// atGateway is how far the proxies of a Gateway are with all that there is for them.
-type atGateway struct {
+// gatewayState is how far the proxies of a Gateway are with all that there is for them.
+type gatewayState struct {
 	proxies int  // that are connected
 	settled bool // they have acknowledged all of it, or refused it
 }
 
-func (l *look) gather() {
+func (l *snapshot) collectGateways() {
 	for gateway := range flow.All(l.View, l.World.Plan.Gateways) {
 		l.gateways = append(l.gateways, gateway)
 	}
 }
 
-// everywhere looks at all that the proxies of each Gateway have, so only objects that are no routes ask for it, once a
-// look. Proxies that read files acknowledge nothing, and are not waited for.
-func (l *look) everywhere() map[model.ObjectRef]atGateway {
+// gatewayStates looks at all that the proxies of each Gateway have, so only objects that are no routes ask for it, once
+// a look. Proxies that read files acknowledge nothing, and are not waited for.
+func (l *snapshot) gatewayStates() map[model.ObjectRef]gatewayState {
 	if l.at != nil {
 		return l.at
 	}
-	l.at = map[model.ObjectRef]atGateway{}
-	l.taken = l.Proxies.Seen() >= l.Rev() // else what is unanswered is of an earlier turn
-	unanswered := l.Proxies.Unanswered()
+	l.at = map[model.ObjectRef]gatewayState{}
+	l.taken = l.Proxies.SeenRevision() >= l.Rev() // else what is unanswered is of an earlier turn
+	unanswered := l.Proxies.CountUnanswered()
 	for gateway, g := range flow.All(l.View, l.World.Plan.Gateways) {
-		if g.DataPlane.ReadsFiles() {
+		if g.DataPlane.ReadsFiles {
 			continue
 		}
 		p, _ := flow.Get(l.View, l.World.Feedback.Proxies.Collection(), gateway)
-		l.at[gateway] = atGateway{p.Connected, l.taken && p.Acknowledged == p.Connected && unanswered[gateway] == 0}
+		l.at[gateway] = gatewayState{p.Connected, l.taken && p.Acknowledged == p.Connected && unanswered[gateway] == 0}
 	}
 	return l.at
 }
 
-// everything is what all proxies said of all that there is: done if they acknowledged or refused it. For a Gateway,
+// allProxyRows is what all proxies said of all that there is: done if they acknowledged or refused it. For a Gateway,
 // only its own proxies count. The rows also say where an object waits for proxies to connect.
-func (l *look) everything(ref model.ObjectRef) (rows []ledger.Live, done bool) {
+func (l *snapshot) allProxyRows(ref model.ObjectRef) (rows []ledger.Live, done bool) {
 	proxies, waits := 0, []string(nil)
-	for gateway, at := range l.everywhere() {
+	for gateway, at := range l.gatewayStates() {
 		if ref.Kind() == model.KindGateway && gateway != ref {
 			continue
 		}
@@ -83,56 +83,56 @@ func noProxy(gateway model.ObjectRef) string {
 	return "Gateway " + gateway.NamespacedName() + " has no connected proxy"
 }
 
-// of tells what became of an object; done is false if that is not known yet.
-func (l *look) of(ref model.ObjectRef, o ledger.Object) (rows []ledger.Live, done bool) {
-	source := l.World.Sources.Of(ref.Kind())
+// rowsOf tells what became of an object; done is false if that is not known yet.
+func (l *snapshot) rowsOf(ref model.ObjectRef, o ledger.Object) (rows []ledger.Live, done bool) {
+	source := l.World.Sources.KindSource(ref.Kind())
 	if source == nil {
-		return []ledger.Live{{Refused: "not taken: its kind is not read"}}, true
+		return []ledger.Live{{Refused: "not read: Cardea does not read its kind"}}, true
 	}
 	value, there := source.Get(l.View, ref)
 	there = there && value.Meta.UID == o.ID // else it is there by itself, as a Namespace with objects is
 	if there == o.IsDeleted() || there && value.Meta.Generation < o.Generation {
-		if why := l.Untaken(ref); why != "" {
+		if why := l.WhyNotTaken(ref); why != "" {
 			return []ledger.Live{{Refused: "not taken: " + why}}, true
 		}
 		return nil, false // the graph is about to have it
 	}
-	if why := l.wrong(ref, "Accepted", nil); why != "" {
+	if why := l.describeErrors(ref, "Accepted", nil); why != "" {
 		return []ledger.Live{{Refused: "not accepted: " + why}}, true
 	}
-	if rows, done = l.answers(ref); !done {
+	if rows, done = l.proxyRows(ref); !done {
 		return nil, false
 	}
-	if why := cmp.Or(l.wrong(ref, "", rows), l.broke(o)); why != "" {
+	if why := cmp.Or(l.describeErrors(ref, "", rows), l.describeBroken(o)); why != "" {
 		rows = slices.DeleteFunc(rows, func(l ledger.Live) bool { return l.Gateway == "" && l.Refused == "" })
 		rows = append(rows, ledger.Live{Refused: why})
 	}
 	return rows, true
 }
 
-// answers is what the proxies said of an object.
-func (l *look) answers(ref model.ObjectRef) (rows []ledger.Live, done bool) {
-	if route, is := flow.Get(l.View, l.World.Plan.Routes, ref); is && len(route.Places) > 0 {
-		return l.route(ref, route)
+// proxyRows is what the proxies said of an object.
+func (l *snapshot) proxyRows(ref model.ObjectRef) (rows []ledger.Live, done bool) {
+	if route, is := flow.Get(l.View, l.World.Plan.Routes, ref); is && len(route.Listeners) > 0 {
+		return l.routeRows(ref, route)
 	}
-	if rows := l.refused(ref); len(rows) > 0 {
+	if rows := l.refusalRows(ref); len(rows) > 0 {
 		return rows, true
 	}
-	return l.everything(ref)
+	return l.allProxyRows(ref)
 }
 
-// refused are the Gateways with proxies that refused the present version of an object that is no route, with their
+// refusalRows are the Gateways with proxies that refused the present version of an object that is no route, with their
 // words.
-func (l *look) refused(ref model.ObjectRef) (rows []ledger.Live) {
+func (l *snapshot) refusalRows(ref model.ObjectRef) (rows []ledger.Live) {
 	out := l.World.Outputs
 	for _, gateway := range l.gateways {
-		key := resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: ref}}
+		key := resource.AckStateKey{Gateway: gateway, Origin: resource.Origin{Object: ref}}
 		settings, _ := flow.Get(l.View, out.Settings, key)
 		policies, _ := flow.Get(l.View, out.Policies, key)
 		backends, _ := flow.Get(l.View, out.RefusedBackends, key)
 		words := cmp.Or(settings.Refused, policies.Refused, backends.Message)
 		if ref == gateway {
-			words = cmp.Or(words, l.listeners(gateway, ref))
+			words = cmp.Or(words, l.listenerRefusals(gateway, ref))
 		}
 		if words != "" {
 			rows = append(rows, ledger.Live{Gateway: gateway.NamespacedName(), Refused: words})
@@ -141,8 +141,8 @@ func (l *look) refused(ref model.ObjectRef) (rows []ledger.Live) {
 	return rows
 }
 
-// listeners is what the proxies of a Gateway said of listeners that they refused.
-func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
+// listenerRefusals is what the proxies of a Gateway said of listeners that they refused.
+func (l *snapshot) listenerRefusals(gateway, parent model.ObjectRef) (words string) {
 	if l.sections == nil {
 		l.sections = map[model.ObjectRef][]model.ListenerKey{}
 		for key := range flow.All(l.View, l.World.Plan.Listeners) {
@@ -150,7 +150,7 @@ func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
 		}
 	}
 	for _, key := range l.sections[parent] {
-		standing, _ := flow.Get(l.View, l.World.Outputs.Listeners, resource.StandingKey{
+		standing, _ := flow.Get(l.View, l.World.Outputs.Listeners, resource.AckStateKey{
 			Gateway: gateway, Origin: resource.Origin{Object: parent, Section: key.Section},
 		})
 		words = cmp.Or(words, standing.Refused)
@@ -158,24 +158,24 @@ func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
 	return words
 }
 
-// wrong says what is wrong with an object, as Cardea found it: why it is not accepted, or any error that keeps it from
-// doing what it states though proxies have it. It does not repeat what rows tell in a proxy's words.
-func (l *look) wrong(ref model.ObjectRef, condition string, rows []ledger.Live) string {
+// describeErrors says what is wrong with an object, as Cardea found it: why it is not accepted, or any error that keeps
+// it from doing what it states though proxies have it. It does not repeat what rows tell in a proxy's words.
+func (l *snapshot) describeErrors(ref model.ObjectRef, condition string, rows []ledger.Live) string {
 	var why []string
-	for _, f := range l.World.Reported(l.View, ref) {
+	for _, f := range l.World.ReportedFindings(l.View, ref) {
 		told := func(l ledger.Live) bool { return l.Refused != "" && strings.Contains(f.Message, l.Refused) }
 		if f.Object == ref && isWrong(f) && (condition == "" || f.Condition == condition) &&
 			!slices.ContainsFunc(rows, told) {
-			why = append(why, f.Says())
+			why = append(why, f.Describe())
 		}
 	}
 	return strings.Join(why, "; ")
 }
 
-// route tells of a route, by Gateways.
-func (l *look) route(ref model.ObjectRef, route model.Route) (rows []ledger.Live, done bool) {
+// routeRows tells of a route, by Gateways.
+func (l *snapshot) routeRows(ref model.ObjectRef, route model.Route) (rows []ledger.Live, done bool) {
 	gateways := map[model.ObjectRef]bool{}
-	for _, place := range route.Places {
+	for _, place := range route.Listeners {
 		if listener, found := flow.Get(l.View, l.World.Plan.Listeners, place.Listener); found {
 			gateways[listener.Gateway] = true
 		}
@@ -184,7 +184,7 @@ func (l *look) route(ref model.ObjectRef, route model.Route) (rows []ledger.Live
 		standing, found := flow.Get(l.View, l.World.Outputs.Routes, resource.RouteKey{Gateway: gateway, Route: ref})
 		p, _ := flow.Get(l.View, l.World.Feedback.Proxies.Collection(), gateway)
 		row, waits := ledger.Live{Gateway: gateway.NamespacedName(), Proxies: p.Connected}, false
-		for _, place := range standing.Places {
+		for _, place := range standing.Listeners {
 			for _, rule := range place.Rules {
 				if rule.Refused != "" {
 					row.Refused = rule.Refused
@@ -220,7 +220,7 @@ func oneWait(rows []ledger.Live) []ledger.Live {
 	return rows
 }
 
-func (l *look) readsFiles(gateway model.ObjectRef) bool {
+func (l *snapshot) readsFiles(gateway model.ObjectRef) bool {
 	g, _ := flow.Get(l.View, l.World.Plan.Gateways, gateway)
-	return g.DataPlane.ReadsFiles()
+	return g.DataPlane.ReadsFiles
 }

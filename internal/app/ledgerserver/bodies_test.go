@@ -20,8 +20,8 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	o := Options{Catalog: world.Catalog(), Addr: DefaultAddr}
-	if err := o.check(); err != nil {
+	o := Options{Catalog: world.NewCatalog(), Addr: DefaultAddr}
+	if err := o.checkOptions(); err != nil {
 		t.Fatal(err)
 	}
 	m := newMetrics()
@@ -36,7 +36,7 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 	server := newServer(t.Context(), Options{Log: slog.New(slog.DiscardHandler)}, api)
 	for _, path := range []string{"/ledger/v1/changes", "/ledger/v1/nothing", "/api/v1/resources", "/nothing"} {
 		for body, want := range map[string]int{"{}": 1, "": 0} {
-			seen := bodytest.NewAnswer()
+			seen := bodytest.NewDeadlineRecorder()
 			server.Handler.ServeHTTP(seen, httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body)))
 			if seen.Code/100 != 4 || len(seen.Deadlines) != want || want > 0 && seen.Deadlines[0].IsZero() {
 				t.Errorf("%s with body %q: %d, deadlines %v", path, body, seen.Code, seen.Deadlines)

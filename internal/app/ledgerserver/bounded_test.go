@@ -13,24 +13,24 @@ import (
 // those of another caller do not.
 func TestDryRunsOfACaller(t *testing.T) {
 	asked, goOn := make(chan string), make(chan struct{})
-	check := bounded(rest.NewLimits(0), func(ctx context.Context, _ ledger.Target, _ map[string]any) error {
-		asked <- rest.Subject(ctx)
+	check := limitDryRuns(rest.NewLimits(0), func(ctx context.Context, _ ledger.Target, _ map[string]any) error {
+		asked <- rest.SubjectOf(ctx)
 		<-goOn
 		return nil
 	})
 	var all sync.WaitGroup
 	start := func(who string) {
-		ctx := rest.As(t.Context(), ledger.Caller{Subject: who}, "POST /")
+		ctx := rest.WithCaller(t.Context(), ledger.Caller{Subject: who}, "POST /")
 		all.Go(func() {
 			if err := check(ctx, ledger.Target{}, nil); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	for range rest.DryRuns.Each + 1 {
+	for range rest.DryRuns.PerCaller + 1 {
 		start("alice")
 	}
-	for range rest.DryRuns.Each {
+	for range rest.DryRuns.PerCaller {
 		<-asked
 	}
 	start("bob")

@@ -20,12 +20,12 @@ import (
 	"cardea.dev/cardea/internal/ledger/auth"
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = time.Minute
+// waitTimeout is how long a test waits for what must happen.
+const waitTimeout = time.Minute
 
 // steps are where a server ends itself by SIGKILL: while it commits, or while its worker applies or deletes.
 var steps = []struct {
@@ -44,8 +44,8 @@ var steps = []struct {
 // kept, what it did not is there as a whole or not at all, and a repeated request is one change. Numbers have no gap.
 // In the end the cluster has what the ledger has, and each object was written once.
 func TestKilled(t *testing.T) {
-	cluster.Require(t)
-	cluster := cluster.Start(t, cluster.Options{})
+	kubetest.Require(t)
+	cluster := kubetest.Start(t, kubetest.Options{})
 	program := build(t)
 	for name, url := range map[string]func() string{
 		"file":     func() string { return filepath.Join(t.TempDir(), "ledger.db") },
@@ -65,7 +65,7 @@ func TestKilled(t *testing.T) {
 type killed struct {
 	*store.Store
 	t         *testing.T
-	cluster   *cluster.Cluster
+	cluster   *kubetest.Cluster
 	namespace string
 	servers   *servers
 	token     string
@@ -77,7 +77,7 @@ type killed struct {
 	watching sync.WaitGroup
 }
 
-func newKilled(t *testing.T, cluster *cluster.Cluster, url, program, name string) *killed {
+func newKilled(t *testing.T, cluster *kubetest.Cluster, url, program, name string) *killed {
 	t.Helper()
 	k := &killed{t: t, cluster: cluster, namespace: "killed-" + name, made: map[string]ledger.Change{},
 		drafts: map[string]ledger.Draft{}, written: map[string][]watch.EventType{}}
@@ -87,7 +87,7 @@ func newKilled(t *testing.T, cluster *cluster.Cluster, url, program, name string
 	t.Cleanup(func() { _ = k.Close() })
 	k.must(k.SetCluster(t.Context(), ledger.Cluster{Name: "east", Kubeconfig: cluster.Kubeconfig}, "test"))
 	k.must(k.SetTarget(t.Context(), ledger.Target{Name: ledger.DefaultTarget, Server: ledger.Clusters}, "test"))
-	token, hash := auth.Mint()
+	token, hash := auth.MintToken()
 	k.token = token
 	k.must(k.SetToken(t.Context(), ledger.Token{Name: "a", Subject: "alice", Hash: hash}, "test"))
 	k.must(k.SetGrant(t.Context(), ledger.Grant{Name: "all", Subjects: []string{"alice"},
@@ -187,7 +187,7 @@ func (k *killed) edit(name string) ledger.Edit {
 // commit sends a draft until a server acknowledges it.
 func (k *killed) commit(d ledger.Draft) (made ledger.Change) {
 	err := errors.New("no server listened")
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		address := k.servers.address()
 		if address == "" {
 			continue
@@ -213,7 +213,7 @@ func (k *killed) commit(d ledger.Draft) (made ledger.Change) {
 func (k *killed) applied() {
 	k.t.Helper()
 	var left []ledger.Status
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
 		left, err = k.Status(k.t.Context(), ledger.StatusQuery{Cluster: "east", Pending: true})
 		k.must(err)

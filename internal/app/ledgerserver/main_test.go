@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 	"cardea.dev/cardea/internal/test/postgrestest"
 )
 
-func TestMain(m *testing.M) { cluster.Main(withDatabase{m}) }
+func TestMain(m *testing.M) { kubetest.Main(withDatabase{m}) }
 
 // withDatabase ends the database that tests began.
 type withDatabase struct{ *testing.M }

@@ -51,8 +51,8 @@ type Options struct {
 	OnListen func(addr string) // is called with the API's address; nil: not called
 }
 
-// check returns an error for options that can't be used.
-func (o *Options) check() error {
+// checkOptions returns an error for options that can't be used.
+func (o *Options) checkOptions() error {
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
 		return fmt.Errorf("--listen %q: want host:port, such as %s", o.Addr, DefaultAddr)

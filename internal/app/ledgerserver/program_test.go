@@ -98,7 +98,7 @@ func (s *servers) start(failpoint string, worker bool) *server {
 		if failpoint == "" {
 			s.t.Fatalf("the server ended: %v", one.err)
 		}
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.t.Fatal("the server does not listen")
 	}
 	return one
@@ -109,7 +109,7 @@ func (s *server) killed(failpoint string) {
 	s.t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.t.Fatalf("the server did not come to %s", failpoint)
 	}
 	exit, is := errors.AsType[*exec.ExitError](s.err)

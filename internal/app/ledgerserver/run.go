@@ -32,7 +32,7 @@ import (
 
 // Run serves a ledger until ctx is done. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
-	if err := o.check(); err != nil {
+	if err := o.checkOptions(); err != nil {
 		return err
 	}
 	if o.Log == nil {
@@ -53,26 +53,28 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serve(ctx, o, o.Addr, "--listen", api, o.OnListen) })
+	group.Go(func() error { return serveAddress(ctx, o, o.Addr, "--listen", api, o.OnListen) })
 	if o.Probes != "" {
-		group.Go(func() error { return serve(ctx, Options{Log: o.Log}, o.Probes, "--probes", probes(db, metrics), nil) })
+		group.Go(func() error {
+			return serveAddress(ctx, Options{Log: o.Log}, o.Probes, "--probes", newProbes(db, metrics), nil)
+		})
 	}
-	group.Go(func() error { return db.Run(ctx, store.Keep{}) })
-	group.Go(func() error { return workers.run(ctx) })
+	group.Go(func() error { return db.Run(ctx, store.Retention{}) })
+	group.Go(func() error { return workers.runWorkers(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
 }
 
-// metrics are the metrics of the server.
-type metrics struct {
+// serverMetrics are the metrics of the server.
+type serverMetrics struct {
 	*prometheus.Registry
 	unknown prometheus.Counter
 }
 
-func newMetrics() *metrics {
-	m := &metrics{assembly.NewMetrics(), prometheus.NewCounter(prometheus.CounterOpts{
+func newMetrics() *serverMetrics {
+	m := &serverMetrics{assembly.NewMetrics(), prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cardea_ledger_unknown_callers_total",
 		Help: "Requests whose caller was not known: no token, or a wrong one.",
 	})}
@@ -81,21 +83,21 @@ func newMetrics() *metrics {
 }
 
 // newAPI makes what answers requests: the ledger's own API, and Kontrol's routes.
-func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, error) {
+func newAPI(o Options, db *store.Store, w *workers, m *serverMetrics) (http.Handler, error) {
 	callers, err := newCallers(o, db)
 	if err != nil {
 		return nil, err
 	}
 	limits := rest.NewLimits(o.Bodies)
-	admission := admission.New(admission.Config{Ledger: db, Catalog: o.Catalog, Foreign: bounded(limits, w.dryRun)})
-	previewer := &ledgerpreview.Previewer{Ledger: db, Of: ledgerpreview.Of(db, ""), Log: o.Log,
-		Reads: func(k ledger.Key) bool {
-			return o.Catalog.Of(model.KindOf(k.Group, k.Kind)) != nil
+	admission := admission.New(admission.Config{Ledger: db, Catalog: o.Catalog, Foreign: limitDryRuns(limits, w.dryRun)})
+	previewer := &ledgerpreview.Previewer{Ledger: db, CardeasOf: ledgerpreview.FindCardeas(db, ""), Log: o.Log,
+		IsRead: func(k ledger.Key) bool {
+			return o.Catalog.FindKind(model.KindOf(k.Group, k.Kind)) != nil
 		}}
 	own, err := rest.New(rest.Config{
 		Ledger: db, Callers: callers, Admit: admission, Preview: previewer, Proposer: previewer,
 		Kind: func(word string) (group, kind string, known bool) {
-			if k, ok := o.Catalog.Named(word); ok {
+			if k, ok := o.Catalog.FindByName(word); ok {
 				return k.Group(), k.Kind.String(), true
 			}
 			return "", "", false
@@ -120,13 +122,13 @@ func newAPI(o Options, db *store.Store, w *workers, m *metrics) (http.Handler, e
 	}), nil
 }
 
-// foreign checks an object by the API servers of a target.
-type foreign = func(ctx context.Context, target ledger.Target, object map[string]any) error
+// objectCheck checks an object by the API servers of a target.
+type objectCheck = func(ctx context.Context, target ledger.Target, object map[string]any) error
 
-// bounded has each caller's objects checked a few at a time.
-func bounded(limits *rest.Limits, check foreign) foreign {
+// limitDryRuns has each caller's objects checked a few at a time.
+func limitDryRuns(limits *rest.Limits, check objectCheck) objectCheck {
 	return func(ctx context.Context, target ledger.Target, object map[string]any) error {
-		end, err := limits.Begin(ctx, rest.Subject(ctx), rest.DryRuns)
+		end, err := limits.AcquireSlot(ctx, rest.SubjectOf(ctx), rest.DryRuns)
 		if err != nil {
 			return err
 		}
@@ -139,7 +141,7 @@ func bounded(limits *rest.Limits, check foreign) foreign {
 func newCallers(o Options, db *store.Store) (*auth.Callers, error) {
 	c := auth.Config{Access: db, OIDC: o.OIDC, Groups: auth.GroupsOf(o.Catalog)}
 	if o.Kubernetes {
-		config, _, err := kubeclient.Kubeconfig(o.Kubeconfig, o.Context)
+		config, _, err := kubeclient.LoadKubeconfig(o.Kubeconfig, o.Context)
 		if err != nil {
 			return nil, fmt.Errorf("find the cluster of callers: %w", err)
 		}
@@ -149,7 +151,7 @@ func newCallers(o Options, db *store.Store) (*auth.Callers, error) {
 		}
 		reviewer.Audience, reviewer.Targets, reviewer.Admins = o.Audience, o.KubernetesTargets, o.KubernetesAdmins
 		reviewer.Plural = func(group, kind string) string {
-			if k := o.Catalog.Of(model.KindOf(group, kind)); k != nil {
+			if k := o.Catalog.FindKind(model.KindOf(group, kind)); k != nil {
 				return k.Plural
 			}
 			return ""
@@ -159,8 +161,8 @@ func newCallers(o Options, db *store.Store) (*auth.Callers, error) {
 	return auth.New(c), nil
 }
 
-// probes are health, readiness and metrics.
-func probes(db *store.Store, m *metrics) http.Handler {
+// newProbes are health, readiness and metrics.
+func newProbes(db *store.Store, m *serverMetrics) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(m, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -174,8 +176,8 @@ func probes(db *store.Store, m *metrics) http.Handler {
 	return mux
 }
 
-// serve answers at an address until ctx is done: with TLS if the options have a certificate.
-func serve(ctx context.Context, o Options, address, flag string, handler http.Handler, on func(string)) error {
+// serveAddress answers at an address until ctx is done: with TLS if the options have a certificate.
+func serveAddress(ctx context.Context, o Options, address, flag string, handler http.Handler, on func(string)) error {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("the address %s is in use: set another one with %s HOST:PORT", address, flag)

@@ -25,7 +25,7 @@ func start(t *testing.T) (url, authority, file string) {
 	t.Helper()
 	dir := t.TempDir()
 	file = filepath.Join(dir, "ledger.db")
-	pair := testcert.Self("localhost")
+	pair := testcert.SelfSigned("localhost")
 	paths := map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.PrivateKey}
 	for name, text := range paths {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
@@ -36,7 +36,7 @@ func start(t *testing.T) (url, authority, file string) {
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Options{
-			Catalog: world.Catalog(), URL: file, Addr: "127.0.0.1:0", TLSCert: filepath.Join(dir, "tls.crt"),
+			Catalog: world.NewCatalog(), URL: file, Addr: "127.0.0.1:0", TLSCert: filepath.Join(dir, "tls.crt"),
 			TLSKey: filepath.Join(dir, "tls.key"), OnListen: func(a string) { listening <- a },
 		})
 	}()
@@ -64,7 +64,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	token, hash := auth.Mint()
+	token, hash := auth.MintToken()
 	if err := db.SetToken(t.Context(), ledger.Token{Name: "a", Subject: "alice", Hash: hash}, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestReplacedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	token, hash := auth.Mint()
+	token, hash := auth.MintToken()
 	backup := file + ".backup"
 	err = errors.Join(db.SetToken(t.Context(), ledger.Token{Name: "a", Subject: "alice", Hash: hash}, "test"),
 		db.SetGrant(t.Context(), ledger.Grant{Name: "all", Subjects: []string{"alice"},
@@ -166,7 +166,7 @@ func TestReplacedFile(t *testing.T) {
 		}
 	}
 	answer := httptest.NewRecorder()
-	probes(db, newMetrics()).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	newProbes(db, newMetrics()).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "was replaced") {
 		t.Errorf("it is ready: %d %s", answer.Code, answer.Body)
 	}
@@ -183,7 +183,7 @@ func TestOptions(t *testing.T) {
 		{Options{Addr: "localhost:1"}, ""}, {Options{Addr: "[::1]:1"}, ""},
 		{Options{Addr: "0.0.0.0:1", Plain: true}, ""}, {Options{Addr: "0.0.0.0:1", TLSCert: "a", TLSKey: "b"}, ""},
 	} {
-		err := c.o.check()
+		err := c.o.checkOptions()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
@@ -194,7 +194,7 @@ func TestOptions(t *testing.T) {
 func TestCertificateThatIsNotThere(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{TLSCert: filepath.Join(dir, "crt"), TLSKey: filepath.Join(dir, "key"), Log: slog.New(slog.DiscardHandler)}
-	err := serve(t.Context(), o, "127.0.0.1:0", "--listen", http.NotFoundHandler(), nil)
+	err := serveAddress(t.Context(), o, "127.0.0.1:0", "--listen", http.NotFoundHandler(), nil)
 	if err == nil || !strings.Contains(err.Error(), "--tls-cert") {
 		t.Errorf("serve = %v", err)
 	}

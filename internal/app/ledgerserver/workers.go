@@ -18,8 +18,8 @@ import (
 // InCluster, in the place of a kubeconfig, is the cluster that this program runs in.
 const InCluster = "in-cluster"
 
-// look is how often the list of clusters is read.
-const look = 5 * time.Second
+// pollInterval is how often the list of clusters is read.
+const pollInterval = 5 * time.Second
 
 // workers applies to the clusters that the ledger has a kubeconfig of: one worker each.
 type workers struct {
@@ -27,44 +27,44 @@ type workers struct {
 	db      *store.Store
 	metrics *apply.Metrics
 
-	running map[string]*running // by cluster; only in run
+	running map[string]*runningWorker // by cluster; only in run
 }
 
-// running is the worker of a cluster.
-type running struct {
+// runningWorker is the worker of a cluster.
+type runningWorker struct {
 	of   ledger.Cluster
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-func newWorkers(o Options, db *store.Store, m *metrics) (*workers, error) {
+func newWorkers(o Options, db *store.Store, m *serverMetrics) (*workers, error) {
 	counts, err := apply.NewMetrics(m.Registry)
-	return &workers{options: o, db: db, metrics: counts, running: map[string]*running{}}, err
+	return &workers{options: o, db: db, metrics: counts, running: map[string]*runningWorker{}}, err
 }
 
-// run follows the list of clusters until ctx is done.
-func (w *workers) run(ctx context.Context) error {
-	defer w.end()
+// runWorkers follows the list of clusters until ctx is done.
+func (w *workers) runWorkers(ctx context.Context) error {
+	defer w.stopAll()
 	if w.options.Worker == "" {
 		return nil
 	}
 	for ctx.Err() == nil {
 		clusters, err := w.db.Clusters(ctx)
 		if err == nil {
-			w.follow(ctx, clusters)
+			w.followClusters(ctx, clusters)
 		} else if ctx.Err() == nil {
 			w.options.Log.Warn("the list of clusters can't be read; workers go on with those that are known", "error", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(look):
+		case <-time.After(pollInterval):
 		}
 	}
 	return nil
 }
 
-// follow starts the workers of new clusters, and ends those of clusters that are gone or are reached otherwise.
-func (w *workers) follow(ctx context.Context, clusters []ledger.Cluster) {
+// followClusters starts the workers of new clusters, and ends those of clusters that are gone or are reached otherwise.
+func (w *workers) followClusters(ctx context.Context, clusters []ledger.Cluster) {
 	wanted := map[string]ledger.Cluster{}
 	for _, c := range clusters {
 		if c.Kubeconfig != "" {
@@ -80,41 +80,41 @@ func (w *workers) follow(ctx context.Context, clusters []ledger.Cluster) {
 	}
 	for name, c := range wanted {
 		if w.running[name] == nil {
-			w.running[name] = w.start(ctx, c)
+			w.running[name] = w.startWorker(ctx, c)
 		}
 	}
 }
 
-// start works on a cluster. One that can't be reached is tried again and again, and hinders nobody else.
-func (w *workers) start(ctx context.Context, c ledger.Cluster) *running {
+// startWorker works on a cluster. One that can't be reached is tried again and again, and hinders nobody else.
+func (w *workers) startWorker(ctx context.Context, c ledger.Cluster) *runningWorker {
 	ctx, stop := context.WithCancel(ctx)
-	r := &running{of: c, stop: stop, done: make(chan struct{})}
+	r := &runningWorker{of: c, stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
 		for ctx.Err() == nil {
-			err := w.work(ctx, c)
+			err := w.runWorker(ctx, c)
 			if ctx.Err() != nil {
 				return
 			}
 			w.options.Log.Error("the worker of a cluster ended; it starts again", "cluster", c.Name, "error", err)
 			select {
 			case <-ctx.Done():
-			case <-time.After(look):
+			case <-time.After(pollInterval):
 			}
 		}
 	}()
 	return r
 }
 
-func (w *workers) work(ctx context.Context, c ledger.Cluster) error {
+func (w *workers) runWorker(ctx context.Context, c ledger.Cluster) error {
 	config, err := configOf(c)
 	if err != nil {
 		return err
 	}
 	log := w.options.Log.With("cluster", c.Name)
-	config.Wrap(kubeclient.New(kubeclient.Tell(log, w.metrics.Restores(c.Name).Inc)).Wrap)
+	config.Wrap(kubeclient.NewGuard(kubeclient.LogRestoration(log, w.metrics.RestoreCounter(c.Name).Inc)).Wrap)
 	worker, err := apply.New(apply.Config{
-		Work: w.db, Targets: w.db.Targets, Changes: w.db, REST: kubeclient.Once(config), Cluster: c.Name,
+		Work: w.db, Targets: w.db.Targets, Changes: w.db, REST: kubeclient.NoRetryConfig(config), Cluster: c.Name,
 		Worker: w.options.Worker, Metrics: w.metrics,
 		Log: log, Catalog: w.options.Catalog,
 		Adopt: func(ctx context.Context, d ledger.Draft) error {
@@ -138,15 +138,15 @@ func configOf(c ledger.Cluster) (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	config, _, err := kubeclient.Kubeconfig(c.Kubeconfig, c.Context)
+	config, _, err := kubeclient.LoadKubeconfig(c.Kubeconfig, c.Context)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
 	}
 	return config, nil
 }
 
-// end ends all workers.
-func (w *workers) end() {
+// stopAll ends all workers.
+func (w *workers) stopAll() {
 	for _, r := range w.running {
 		r.stop()
 	}
@@ -173,7 +173,7 @@ func (w *workers) dryRun(ctx context.Context, target ledger.Target, object map[s
 		group.Go(func() {
 			config, err := configOf(c)
 			if err == nil {
-				err = apply.DryRun(ctx, kubeclient.Once(config), c.Name, object)
+				err = apply.DryRun(ctx, kubeclient.NoRetryConfig(config), c.Name, object)
 			}
 			mu.Lock()
 			defer mu.Unlock()

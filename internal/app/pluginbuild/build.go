@@ -22,7 +22,7 @@ type Options struct {
 
 // Run builds the program. An error says what the Go command said.
 func Run(ctx context.Context, o Options) error {
-	if err := check(o); err != nil {
+	if err := checkOptions(o); err != nil {
 		return err
 	}
 	folder, err := os.MkdirTemp("", "cardea-build-")
@@ -43,21 +43,21 @@ func Run(ctx context.Context, o Options) error {
 		if m.Version == "" {
 			continue
 		}
-		if said, err := g.run(ctx, "get", m.Package+"@"+m.Version); err != nil {
+		if said, err := g.runGo(ctx, "get", m.Package+"@"+m.Version); err != nil {
 			return fmt.Errorf("%s@%s can't be fetched: %s", m.Package, m.Version, said)
 		}
 	}
 	made := filepath.Join(folder, "cardea")
-	if said, err := g.run(ctx, "build", "-mod=mod", "-o", made, "."); err != nil {
-		return explained(said, o.With)
+	if said, err := g.runGo(ctx, "build", "-mod=mod", "-o", made, "."); err != nil {
+		return explainFailure(said, o.With)
 	}
-	if err := g.try(ctx, made); err != nil {
+	if err := g.tryProgram(ctx, made); err != nil {
 		return err
 	}
-	return move(made, o.Output)
+	return moveFile(made, o.Output)
 }
 
-func check(o Options) error {
+func checkOptions(o Options) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("the Go command is needed, and there is no \"go\" in the PATH; install Go: https://go.dev/dl")
 	}
@@ -74,10 +74,10 @@ func check(o Options) error {
 	return nil
 }
 
-// explained are the compiler's words, or what to do about them.
-func explained(said string, with []Module) error {
+// explainFailure are the compiler's words, or what to do about them.
+func explainFailure(said string, with []Module) error {
 	for i, m := range with {
-		call := name(i) + ".Plugins"
+		call := importName(i) + ".Plugins"
 		if strings.Contains(said, "undefined: "+call) || strings.Contains(said, call+"()") {
 			return fmt.Errorf("%s can't be plugged in: it must have the function\n\n"+
 				"\tfunc Plugins() []extend.Plugin { return []extend.Plugin{Feature.Plug()} }\n\nThe compiler says:\n%s",
@@ -93,8 +93,8 @@ type goCommand struct {
 	log    io.Writer
 }
 
-// run returns what the command said, without empty lines at its end.
-func (g *goCommand) run(ctx context.Context, arguments ...string) (said string, err error) {
+// runGo returns what the command said, without empty lines at its end.
+func (g *goCommand) runGo(ctx context.Context, arguments ...string) (said string, err error) {
 	var all bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir, cmd.Env = g.folder, append(os.Environ(), "GOWORK=off")
@@ -104,10 +104,10 @@ func (g *goCommand) run(ctx context.Context, arguments ...string) (said string, 
 	return strings.TrimSpace(all.String()), err
 }
 
-// try starts the program: features that don't fit together are found when one starts. One for another machine is not
-// tried.
-func (g *goCommand) try(ctx context.Context, program string) error {
-	said, err := g.run(ctx, "env", "GOOS", "GOHOSTOS", "GOARCH", "GOHOSTARCH")
+// tryProgram starts the program: features that don't fit together are found when one starts. One for another machine is
+// not tried.
+func (g *goCommand) tryProgram(ctx context.Context, program string) error {
+	said, err := g.runGo(ctx, "env", "GOOS", "GOHOSTOS", "GOARCH", "GOHOSTARCH")
 	if err != nil {
 		return fmt.Errorf("go env: %s", said)
 	}
@@ -120,8 +120,8 @@ func (g *goCommand) try(ctx context.Context, program string) error {
 	return nil
 }
 
-// move puts a file in its place at once, also of another file system.
-func move(from, to string) error {
+// moveFile puts a file in its place at once, also of another file system.
+func moveFile(from, to string) error {
 	if os.Rename(from, to) == nil {
 		return nil
 	}

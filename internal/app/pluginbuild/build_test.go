@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		{"@v1", "has no version", Module{}},
 		{Cardea + "@v1.0.0", "--cardea", Module{}},
 	} {
-		got, err := Parse(c.text)
+		got, err := ParseModule(c.text)
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) || got != c.want {
 			t.Errorf("%s: %+v, %v, want %+v, %q", c.text, got, err, c.want, c.wrong)
 		}

@@ -20,8 +20,8 @@ type Module struct {
 	Path    string // the module's, which may be shorter than the package's; "" if it is not known before it is fetched
 }
 
-// Parse reads PACKAGE@VERSION or PACKAGE=FOLDER.
-func Parse(text string) (Module, error) {
+// ParseModule reads PACKAGE@VERSION or PACKAGE=FOLDER.
+func ParseModule(text string) (Module, error) {
 	name, folder, isFolder := strings.Cut(text, "=")
 	if isFolder {
 		return inFolder(name, folder)
@@ -31,7 +31,7 @@ func Parse(text string) (Module, error) {
 		return Module{}, fmt.Errorf("%q has no version; write MODULE@VERSION, MODULE@latest or MODULE=FOLDER", text)
 	}
 	if name == Cardea {
-		return Module{}, errors.New("Cardea itself is named by --cardea VERSION or --cardea =FOLDER")
+		return Module{}, errors.New("name Cardea itself with --cardea VERSION or --cardea =FOLDER")
 	}
 	return Module{Package: name, Version: version}, nil
 }

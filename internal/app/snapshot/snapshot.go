@@ -25,8 +25,8 @@ import (
 	"cardea.dev/cardea/internal/source/kube"
 )
 
-// patience is how long one request to the API server may take.
-const patience = time.Minute
+// requestTimeout is how long one request to the API server may take.
+const requestTimeout = time.Minute
 
 // Options say which cluster is read.
 type Options struct {
@@ -45,19 +45,19 @@ type Cluster struct {
 	namespace string
 
 	world    *world.World
-	edge     *kube.Edge
+	edge     *kube.Watcher
 	differ   *diff.Differ
-	unread   []kube.Unread
+	unread   []kube.UnreadKind
 	lookedUp map[model.ObjectRef]bool
 }
 
 // Open reads a cluster. Unread lists what the user may not read; an error says why nothing could be read.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
-	config, namespace, err := kubeclient.Kubeconfig(o.Kubeconfig, o.Context)
+	config, namespace, err := kubeclient.LoadKubeconfig(o.Kubeconfig, o.Context)
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
-	config.Timeout = patience
+	config.Timeout = requestTimeout
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -83,24 +83,24 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	w.Graph.Settle()
 	c.Explainer = explain.New(explain.Config{World: w, Unasked: true})
-	c.differ = diff.New(diff.Config{World: w, Applied: c.applied, Doubtful: c.doubtful})
+	c.differ = diff.New(diff.Config{World: w, Applied: c.readApplied, Doubtful: c.isDoubtful})
 	return c, nil
 }
 
 // Namespace is the namespace of the kubeconfig's context.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// Unread says what could not be read, a sentence for each kind.
-func (c *Cluster) Unread() (list []string) {
+// ListUnread says what could not be read, a sentence for each kind.
+func (c *Cluster) ListUnread() (list []string) {
 	for _, u := range c.unread {
 		list = append(list, u.String())
 	}
 	return list
 }
 
-// doubtful tells whether an error may be none: it names an object, or a whole kind, that could not be read.
-func (c *Cluster) doubtful(f model.Finding) bool {
-	return slices.ContainsFunc(c.unread, func(u kube.Unread) bool {
+// isDoubtful tells whether an error may be none: it names an object, or a whole kind, that could not be read.
+func (c *Cluster) isDoubtful(f model.Finding) bool {
+	return slices.ContainsFunc(c.unread, func(u kube.UnreadKind) bool {
 		if u.Objects == nil {
 			return regexp.MustCompile(`(?i)\b` + u.Kind.String() + `\b`).MatchString(f.Message)
 		}
@@ -110,10 +110,12 @@ func (c *Cluster) doubtful(f model.Finding) bool {
 	})
 }
 
-// applied is what would be read of objects that are applied. Objects that were looked up are known, whether they exist
-// or not.
-func (c *Cluster) applied(v flow.View, objects []input.Content) (read []input.Content, unknown []model.ObjectRef) {
-	read, unknown = c.edge.Applied(v, objects)
+// readApplied is what would be read of objects that are applied. Objects that were looked up are known, whether they
+// exist or not.
+func (c *Cluster) readApplied(
+	v flow.View, objects []input.ObjectContent,
+) (read []input.ObjectContent, unknown []model.ObjectRef) {
+	read, unknown = c.edge.SimulateApply(v, objects)
 	return read, slices.DeleteFunc(unknown, func(ref model.ObjectRef) bool { return c.lookedUp[ref] })
 }
 
@@ -124,7 +126,10 @@ func (c *Cluster) lookUp(ctx context.Context, refs []model.ObjectRef) error {
 		return fmt.Errorf("the cluster can't be read: %w", err)
 	}
 	for _, ref := range refs {
-		c.lookedUp[ref] = !slices.ContainsFunc(unread, func(u kube.Unread) bool { return slices.Contains(u.Objects, ref) })
+		c.lookedUp[ref] = !slices.ContainsFunc(unread, func(u kube.UnreadKind) bool {
+			return slices.Contains(u.Objects,
+				ref)
+		})
 	}
 	c.unread = append(c.unread, unread...)
 	c.world.Graph.Settle()
@@ -133,7 +138,7 @@ func (c *Cluster) lookUp(ctx context.Context, refs []model.ObjectRef) error {
 
 // Diff tells what an edit would change in the proxies.
 func (c *Cluster) Diff(ctx context.Context, e diff.Edit) (diff.Report, error) {
-	unknown, err := c.differ.Unknown(e)
+	unknown, err := c.differ.FindUnknown(e)
 	if err == nil {
 		err = c.lookUp(ctx, unknown)
 	}
@@ -143,35 +148,35 @@ func (c *Cluster) Diff(ctx context.Context, e diff.Edit) (diff.Report, error) {
 	return c.differ.Diff(e)
 }
 
-// Beside applies objects to the snapshot, and tells what is wrong with them, and what is wrong with others because of
-// them. It is called last: the snapshot is the cluster's no more.
-func (c *Cluster) Beside(ctx context.Context, objects []input.Content) ([]model.Finding, error) {
+// CheckBeside applies objects to the snapshot, and tells what is wrong with them, and what is wrong with others because
+// of them. It is called last: the snapshot is the cluster's no more.
+func (c *Cluster) CheckBeside(ctx context.Context, objects []input.ObjectContent) ([]model.Finding, error) {
 	before := map[model.Finding]bool{}
 	for _, f := range c.world.FindingsAt(time.Now()) {
 		before[f] = true
 	}
 	var unknown []model.ObjectRef
-	c.world.Graph.View(func(v flow.View) { _, unknown = c.applied(v, slices.Clone(objects)) })
+	c.world.Graph.View(func(v flow.View) { _, unknown = c.readApplied(v, slices.Clone(objects)) })
 	if err := c.lookUp(ctx, unknown); err != nil {
 		return nil, err
 	}
-	c.apply(objects)
+	c.applyObjects(objects)
 	own := map[model.ObjectRef]bool{}
 	for _, o := range objects {
 		own[o.Ref] = true
 	}
 	findings := slices.DeleteFunc(c.world.FindingsAt(time.Now()),
 		func(f model.Finding) bool { return !own[f.Object] && before[f] })
-	return c.doubted(findings), nil
+	return c.downgradeDoubtful(findings), nil
 }
 
-// apply makes the snapshot what the cluster would be with the objects.
-func (c *Cluster) apply(objects []input.Content) {
-	var read []input.Content
-	c.world.Graph.View(func(v flow.View) { read, _ = c.applied(v, objects) })
+// applyObjects makes the snapshot what the cluster would be with the objects.
+func (c *Cluster) applyObjects(objects []input.ObjectContent) {
+	var read []input.ObjectContent
+	c.world.Graph.View(func(v flow.View) { read, _ = c.readApplied(v, objects) })
 	c.world.Graph.Apply("files", func(b *flow.Batch) {
 		for _, o := range read {
-			c.world.Sources.Of(o.Ref.Kind()).Update(b, o.Ref, func(meta model.Meta, was any) (model.Meta, any) {
+			c.world.Sources.KindSource(o.Ref.Kind()).Update(b, o.Ref, func(meta model.Meta, was any) (model.Meta, any) {
 				if meta.Labels = o.Labels; was == nil {
 					meta.Generation = 1
 				}
@@ -182,10 +187,10 @@ func (c *Cluster) apply(objects []input.Content) {
 	c.world.Graph.Settle()
 }
 
-// doubted makes warnings of errors that may be none.
-func (c *Cluster) doubted(list []model.Finding) []model.Finding {
+// downgradeDoubtful makes warnings of errors that may be none.
+func (c *Cluster) downgradeDoubtful(list []model.Finding) []model.Finding {
 	for i := range list {
-		if list[i].Severity == model.Error && c.doubtful(list[i]) {
+		if list[i].Severity == model.Error && c.isDoubtful(list[i]) {
 			list[i].Severity = model.Warning
 			if !strings.Contains(list[i].Message, "can't be read") {
 				list[i].Message += " (or it could not be read)"
@@ -197,7 +202,7 @@ func (c *Cluster) doubted(list []model.Finding) []model.Finding {
 
 // Findings are what is wrong with the cluster's objects, as far as they could be read.
 func (c *Cluster) Findings() (list []admin.Finding) {
-	for _, f := range c.doubted(c.world.FindingsAt(time.Now())) {
+	for _, f := range c.downgradeDoubtful(c.world.FindingsAt(time.Now())) {
 		list = append(list, admin.FindingOf(f))
 	}
 	return list

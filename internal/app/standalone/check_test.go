@@ -40,7 +40,7 @@ func TestCheckWritesALineForEachFinding(t *testing.T) {
 	}
 	for _, want := range []string{
 		`error: "a\nerror: b.yaml":1: must be an object`,
-		`error: "x\xff.yaml":1: ConfigMap default/twice: is declared in "red\x1b[31m.yaml", too`,
+		`error: "x\xff.yaml":1: ConfigMap default/twice: is also declared in "red\x1b[31m.yaml"`,
 		`error: plain name.yaml:3: ConfigMap default/a\nb\x1b[0m: metadata.name: `,
 	} {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, want) }) {

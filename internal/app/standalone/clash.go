@@ -14,8 +14,9 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// bind is an address that a Gateway's proxy binds for some listeners. All proxies share this machine's addresses.
-type bind struct {
+// boundAddress is an address that a Gateway's proxy binds for some listeners. All proxies share this machine's
+// addresses.
+type boundAddress struct {
 	key       model.PortKey
 	address   netip.Addr
 	port      int32
@@ -23,50 +24,52 @@ type bind struct {
 }
 
 // String is "127.0.0.1:80".
-func (b bind) String() string { return net.JoinHostPort(b.address.String(), strconv.Itoa(int(b.port))) }
+func (b boundAddress) String() string {
+	return net.JoinHostPort(b.address.String(), strconv.Itoa(int(b.port)))
+}
 
-// clashes reports whether only one of two addresses can be bound: they are equal, or one of them means every address of
-// the other's family.
-func (b bind) clashes(o bind) bool {
-	if b.port != o.port || b.address.Is4() != o.address.Is4() {
+// conflictsWith reports whether only one of two addresses can be bound: they are equal, or one of them means every
+// address of the other's family.
+func (b boundAddress) conflictsWith(o boundAddress) bool {
+	if b.port != o.port || b.key.Transport != o.key.Transport || b.address.Is4() != o.address.Is4() {
 		return false
 	}
 	return b.address == o.address || b.address.IsUnspecified() || o.address.IsUnspecified()
 }
 
-// bindsOf lists what the served Gateways bind, in the order in which their proxies are started.
-func bindsOf(v flow.View, w *world.World) []bind {
-	var list []bind
+// bindsOf lists what the served ListGateways bind, in the order in which their proxies are started.
+func bindsOf(v flow.View, w *world.World) []boundAddress {
+	var list []boundAddress
 	for key, port := range flow.All(v, w.Plan.Ports) {
 		if _, served := flow.Get(v, w.Plan.Gateways, key.Gateway); !served {
 			continue
 		}
 		for _, text := range port.Addresses {
 			if address, err := netip.ParseAddr(text); err == nil { // it was parsed before, so it is valid
-				list = append(list, bind{key, address.Unmap(), port.BindPort, port.Listeners})
+				list = append(list, boundAddress{key, address.Unmap(), port.BindPort, port.Listeners})
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b bind) int {
+	slices.SortFunc(list, func(a, b boundAddress) int {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), a.address.Compare(b.address), cmp.Compare(a.port, b.port))
 	})
 	return list
 }
 
-// clashes predicts what the proxies will report: if listeners want the same address and port, those of the first
+// findConflicts predicts what the proxies will report: if listeners want the same address and port, those of the first
 // Gateway get it. The findings are those that status would have.
-func clashes(w *world.World) (list []model.Finding) {
-	w.Graph.View(func(v flow.View) { list = clashesOf(v, w, bindsOf(v, w)) })
+func findConflicts(w *world.World) (list []model.Finding) {
+	w.Graph.View(func(v flow.View) { list = conflictsOf(v, w, bindsOf(v, w)) })
 	return list
 }
 
-// newClashes predicts what the proxies would report after the edits of a Try; v is its View. Addresses that are bound
-// already stay with their Gateways.
-func newClashes(w *world.World) func(v flow.View) []model.Finding {
+// newConflicts predicts what the proxies would report after the edits of a Try; v is its View. Addresses that are bound
+// already stay with their ListGateways.
+func newConflicts(w *world.World) func(v flow.View) []model.Finding {
 	return func(v flow.View) []model.Finding {
 		edited := map[model.PortKey]bool{}
-		for change := range flow.Staged(v, w.Plan.Ports) {
-			before, existed := flow.Before(v, w.Plan.Ports, change.Key)
+		for change := range flow.StagedChanges(v, w.Plan.Ports) {
+			before, existed := flow.ValueBefore(v, w.Plan.Ports, change.Key)
 			if !existed || before.BindPort != change.Value.BindPort || !slices.Equal(before.Addresses, change.Value.Addresses) {
 				edited[change.Key] = true
 			}
@@ -74,7 +77,7 @@ func newClashes(w *world.World) func(v flow.View) []model.Finding {
 		if len(edited) == 0 {
 			return nil
 		}
-		old, late := []bind{}, []bind{}
+		old, late := []boundAddress{}, []boundAddress{}
 		for _, b := range bindsOf(v, w) {
 			if edited[b.key] {
 				late = append(late, b)
@@ -82,17 +85,17 @@ func newClashes(w *world.World) func(v flow.View) []model.Finding {
 				old = append(old, b)
 			}
 		}
-		return slices.DeleteFunc(clashesOf(v, w, append(old, late...)), func(f model.Finding) bool {
-			return !slices.ContainsFunc(late, func(b bind) bool { return b.key.Gateway == f.Object })
+		return slices.DeleteFunc(conflictsOf(v, w, append(old, late...)), func(f model.Finding) bool {
+			return !slices.ContainsFunc(late, func(b boundAddress) bool { return b.key.Gateway == f.Object })
 		})
 	}
 }
 
-// clashesOf predicts it for Gateways that bind in this order.
-func clashesOf(v flow.View, w *world.World, binds []bind) (list []model.Finding) {
-	var bound []bind
+// conflictsOf predicts it for ListGateways that bind in this order.
+func conflictsOf(v flow.View, w *world.World, binds []boundAddress) (list []model.Finding) {
+	var bound []boundAddress
 	for _, late := range binds {
-		first := slices.IndexFunc(bound, late.clashes)
+		first := slices.IndexFunc(bound, late.conflictsWith)
 		if first < 0 {
 			bound = append(bound, late)
 			continue

@@ -31,13 +31,16 @@ func TestClashes(t *testing.T) {
 				"default/a binds 0.0.0.0:1080; "}},
 		"every address of the other family": {[]string{gateway("a", at("::"), http80), gateway("b", "", http80)}, nil},
 		"within a Gateway": {[]string{gateway("a", at("0.0.0.0")+", "+at("127.0.0.1"), http80)},
-			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: 127.0.0.1 can't be bound beside 0.0.0.0 " +
+			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: 127.0.0.1 can't be bound together with " +
+				"0.0.0.0 " +
 				"(spec.addresses[0]); "}},
 		"within a Gateway, the other way round": {[]string{gateway("a", at("127.0.0.1")+", "+at("0.0.0.0"), http80)},
-			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: 0.0.0.0 can't be bound beside 127.0.0.1 " +
+			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: 0.0.0.0 can't be bound together with " +
+				"127.0.0.1 " +
 				"(spec.addresses[0]); "}},
 		"within a Gateway, written in two ways": {[]string{gateway("a", at("127.0.0.1")+", "+at("::ffff:127.0.0.1"), http80)},
-			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: ::ffff:127.0.0.1 can't be bound beside " +
+			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: ::ffff:127.0.0.1 can't be bound " +
+				"together with " +
 				"127.0.0.1 (spec.addresses[0]); "}},
 		"within a Gateway, beside every one of the other family": {[]string{gateway("a", at("127.0.0.1")+", "+at("::"),
 			http80)}, nil},

@@ -15,28 +15,28 @@ import (
 	"cardea.dev/cardea/internal/source/files"
 )
 
-// Objects are the objects that a folder declares, as Kubernetes objects without status. If the folder has mistakes, the
-// error lists all of them.
-func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
-	w, folder, err := load(o)
+// ListObjects are the objects that a folder declares, as Kubernetes objects without status. If the folder has mistakes,
+// the error lists all of them.
+func ListObjects(_ context.Context, o Options) (list []map[string]any, err error) {
+	w, folder, err := loadFolder(o)
 	if err != nil {
 		return nil, err
 	}
 	var wrong []string
-	for _, p := range unread(folder) {
+	for _, p := range unreadProblems(folder) {
 		wrong = append(wrong, p.String())
 	}
 	if len(wrong) > 0 {
 		return nil, fmt.Errorf("the folder has errors:\n%s", strings.Join(wrong, "\n"))
 	}
-	shown, locator := objects.New(w, nil), folder.Locator()
+	shown, locator := objects.New(w, nil), folder.NewLocator()
 	for _, k := range w.Sources.Catalog.All() {
 		texts, err := shown.List(k.Kind, "")
 		if err != nil {
 			return nil, err
 		}
 		for _, text := range texts {
-			object, err := declared(locator, k, text)
+			object, err := parseDeclared(locator, k, text)
 			if err != nil {
 				return nil, err
 			}
@@ -48,8 +48,8 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 	return list, nil
 }
 
-// declared is an object as a file states it; nil if no file does.
-func declared(locator *files.Locator, k *kind.Kind, text []byte) (map[string]any, error) {
+// parseDeclared is an object as a file states it; nil if no file does.
+func parseDeclared(locator *files.Locator, k *kind.Kind, text []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil { // integers stay integers
 		return nil, fmt.Errorf("read %s: %w", k.Kind, err)
@@ -57,7 +57,7 @@ func declared(locator *files.Locator, k *kind.Kind, text []byte) (map[string]any
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	name, _ := meta["name"].(string)
-	if locator.Where(model.Ref(k.Kind, namespace, name), "").File == "" {
+	if locator.PositionOf(model.Ref(k.Kind, namespace, name), "").File == "" {
 		return nil, nil
 	}
 	for _, field := range []string{"uid", "generation"} {

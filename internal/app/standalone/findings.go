@@ -6,19 +6,19 @@ import (
 	"cardea.dev/cardea/internal/source/files"
 )
 
-// where finds an object's field in the folder, or which change of the ledger made the object as it is.
-type where func(object model.ObjectRef, field string) files.Place
+// locateFunc finds an object's field in the folder, or which change of the ledger made the object as it is.
+type locateFunc func(object model.ObjectRef, field string) files.Position
 
-// nowhere does not search, since that would read files.
-func nowhere(model.ObjectRef, string) files.Place { return files.Place{} }
+// locateNothing does not search, since that would read files.
+func locateNothing(model.ObjectRef, string) files.Position { return files.Position{} }
 
 // allFindings are all findings: about where the objects come from, and about the objects.
-func allFindings(problems []files.Problem, objects []model.Finding, place where) []admin.Finding {
+func allFindings(problems []files.Problem, objects []model.Finding, place locateFunc) []admin.Finding {
 	var list []admin.Finding
 	for _, p := range problems {
 		list = append(list, admin.Finding{
-			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(),
-			Field: p.Field, Message: said(p),
+			Severity: p.Severity.String(), Object: p.Object, Where: files.Position{File: p.File, Line: p.Line}.String(),
+			Field: p.Field, Message: problemMessage(p),
 		})
 	}
 	for _, f := range objects {
@@ -29,10 +29,10 @@ func allFindings(problems []files.Problem, objects []model.Finding, place where)
 	return list
 }
 
-// said is the message of a problem, with what happens to the object.
-func said(p files.Problem) string {
+// problemMessage is the message of a problem, with what happens to the object.
+func problemMessage(p files.Problem) string {
 	if p.Stale {
-		return p.Message + "; its last good version keeps serving"
+		return p.Message + "; its last good version stays in use"
 	}
 	return p.Message
 }

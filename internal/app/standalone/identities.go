@@ -18,14 +18,14 @@ func newIdentities(o Options, metrics *assembly.Metrics) (run func(context.Conte
 		return func(context.Context) error { return nil }, nil
 	}
 	times := certs.DefaultTimes
-	times.Step = identity.MaxLife * 3 / 2 // when an authority is dropped, no certificate is in use that it has signed
-	authority, err := certs.New(certs.Config{Purpose: "identity", Times: times, Log: o.logger(), Metrics: metrics})
+	times.Step = identity.MaxLifetime * 3 / 2 // when an authority is dropped, no certificate is in use that it has signed
+	authority, err := certs.New(certs.Config{Purpose: "identity", Times: times, Log: o.logOrDiscard(), Metrics: metrics})
 	if err != nil {
 		return nil, err
 	}
 	server, err := workload.New(workload.Config{
 		Identities: o.Identities, TrustDomain: cmp.Or(o.TrustDomain, model.DefaultTrustDomain), Authority: authority,
-		BundleFile: o.IdentityBundle, Log: o.logger(),
+		BundleFile: o.IdentityBundle, Log: o.logOrDiscard(),
 	})
 	if err != nil {
 		return nil, err

@@ -13,12 +13,12 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// journal logs what findings about objects come and go, and where Gateways serve. Package files logs what is wrong with
-// the folder itself.
+// journal logs what findings about objects come and go, and where ListGateways serve. Package files logs what is wrong
+// with the folder itself.
 type journal struct {
 	world *world.World
 	// locate makes what finds an object in the folder, for one turn.
-	locate func() where
+	locate func() locateFunc
 	log    *slog.Logger
 }
 
@@ -26,26 +26,26 @@ type journal struct {
 // them and their number are enough.
 const manyLines = 20
 
-// run logs until ctx is done.
-func (j *journal) run(ctx context.Context) error {
-	findings, serving := j.world.FollowFindings(), newServing(j.world)
+// runLog logs until ctx is done.
+func (j *journal) runLog(ctx context.Context) error {
+	findings, serving := j.world.FollowFindings(), newServingFollower(j.world)
 	defer findings.Stop()
-	defer serving.stop()
+	defer serving.stopFollowing()
 	for range j.world.Graph.Watch(ctx) {
 		var come, gone []model.Finding
-		var changes []served
+		var changes []servingChange
 		j.world.Graph.View(func(v flow.View) {
 			come, gone = findings.Changes(v)
-			changes = serving.changes(v)
+			changes = serving.takeChanges(v)
 		})
-		j.tellCome(come)
-		j.tellGone(gone)
-		j.tellServing(changes)
+		j.logNew(come)
+		j.logGone(gone)
+		j.logServing(changes)
 	}
 	return nil
 }
 
-func (j *journal) tellCome(list []model.Finding) {
+func (j *journal) logNew(list []model.Finding) {
 	if len(list) == 0 {
 		return
 	}
@@ -57,36 +57,38 @@ func (j *journal) tellCome(list []model.Finding) {
 	for _, f := range list {
 		level := map[model.Severity]slog.Level{model.Error: slog.LevelError, model.Warning: slog.LevelWarn}[f.Severity]
 		at := place(f.Object, f.Field).String()
-		j.log.Log(context.Background(), level, "finding", "finding", strings.TrimPrefix(at+": ", ": ")+line(f))
+		j.log.Log(context.Background(), level, "finding", "finding", strings.TrimPrefix(at+": ", ": ")+findingLine(f))
 	}
 	if more > 0 {
 		j.log.Warn("more findings: see cardea get findings", "more", more)
 	}
 }
 
-func (j *journal) tellGone(list []model.Finding) {
+func (j *journal) logGone(list []model.Finding) {
 	for _, f := range list[:min(len(list), manyLines)] {
-		j.log.Info("finding gone", "finding", line(f))
+		j.log.Info("finding gone", "finding", findingLine(f))
 	}
 	if more := len(list) - manyLines; more > 0 {
 		j.log.Info("more findings gone", "more", more)
 	}
 }
 
-// line is a finding without its place in the folder, as check prints it.
-func line(f model.Finding) string { return model.Plain(fmt.Sprintf("%s: %s", f.Object, f.Says())) }
+// findingLine is a finding without its place in the folder, as check prints it.
+func findingLine(f model.Finding) string {
+	return model.EscapeUnprintable(fmt.Sprintf("%s: %s", f.Object, f.Describe()))
+}
 
-func (j *journal) tellServing(list []served) {
+func (j *journal) logServing(list []servingChange) {
 	for _, s := range list[:min(len(list), manyLines)] {
-		gateway, at := s.gateway.NamespacedName(), strings.Join(s.addresses, ", ")
+		gateway, at := s.ref.NamespacedName(), strings.Join(s.addresses, ", ")
 		switch s.what {
-		case begins:
+		case gatewayBegins:
 			j.log.Info(fmt.Sprintf("serving %s at %s", gateway, at), "gateway", gateway)
-		case ends:
+		case gatewayEnds:
 			j.log.Info("gateway stopped", "gateway", gateway, "freed", at)
-		case binds:
+		case addressBound:
 			j.log.Info("port bound", "gateway", gateway, "address", at)
-		case frees:
+		case addressFreed:
 			j.log.Info("port freed", "gateway", gateway, "address", at)
 		}
 	}

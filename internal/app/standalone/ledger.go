@@ -24,13 +24,13 @@ import (
 )
 
 // newSource opens what the objects are read from. The caller calls end when nothing of it runs any more.
-func newSource(ctx context.Context, o Options, w *world.World) (objects source, end func() error, err error) {
+func newSource(ctx context.Context, o Options, w *world.World) (objects objectSource, end func() error, err error) {
 	if o.Ledger.URL == "" {
 		folder, err := newFolder(o, w, nil)
 		return folderSource{folder}, func() error { return nil }, err
 	}
 	if o.Dir != "" {
-		return nil, nil, errors.New("name a folder, or a ledger with --ledger, and not both: one of them says what is wanted")
+		return nil, nil, errors.New("name either a folder, or a ledger with --ledger, not both")
 	}
 	l, err := openLedger(ctx, o, w)
 	if err != nil {
@@ -51,7 +51,7 @@ func openLedger(ctx context.Context, o Options, w *world.World) (*ledgerSource, 
 		return nil, errors.New("--ledger: proxies are served from the database itself: a file, or " +
 			"postgres://USER@HOST/DATABASE")
 	}
-	db, err := store.Open(ctx, store.Config{URL: o.Ledger.URL, KeyFile: o.Ledger.KeyFile, Log: o.logger()})
+	db, err := store.Open(ctx, store.Config{URL: o.Ledger.URL, KeyFile: o.Ledger.KeyFile, Log: o.logOrDiscard()})
 	if err != nil {
 		return nil, err
 	}
@@ -70,16 +70,17 @@ func openLedger(ctx context.Context, o Options, w *world.World) (*ledgerSource, 
 	rules := schema.New(w.Sources.Catalog)
 	s.Feed = ledgerfeed.New(ledgerfeed.Config{
 		Ledger: db, Target: target, Sources: w.Sources.Sources, Graph: w.Graph, Schema: rules,
-		Memory: validcache.New(o.CacheDir, "ledger "+place(o.Ledger.URL)+" "+target, rules),
-		Log:    o.logger(), Fed: func(list []ledger.Object) { s.tracker.Fed(list) },
+		Cache: validcache.New(o.CacheDir, "ledger "+publicURL(o.Ledger.URL)+" "+target, rules),
+		Log:   o.logOrDiscard(), OnApplied: func(list []ledger.Object) { s.tracker.AddPending(list) },
 	})
-	s.tracker = ledgerlive.New(ledgerlive.Config{World: w, Ledger: db, Target: target, Cluster: name, Untaken: s.Untaken,
-		Log: o.logger()})
+	s.tracker = ledgerlive.New(ledgerlive.Config{World: w, Ledger: db, Target: target, Cluster: name,
+		WhyNotTaken: s.WhyNotTaken,
+		Log:         o.logOrDiscard()})
 	return s, nil
 }
 
-// place is a ledger's URL without a password.
-func place(address string) string {
+// publicURL is a ledger's URL without a password.
+func publicURL(address string) string {
 	if u, err := url.Parse(address); err == nil && u.User != nil {
 		u.User = url.User(u.User.Username())
 		return u.String()
@@ -112,46 +113,48 @@ func servedByProxies(ctx context.Context, l ledger.Registry, name string) error 
 // place of its file.
 func (s *ledgerSource) Problems() (list []files.Problem) {
 	for _, p := range s.Feed.Problems() {
-		list = append(list, files.Problem{File: changed(p.Change), Object: p.Object, Ref: p.Ref, Field: p.Field,
+		list = append(list, files.Problem{File: changeName(p.Change), Object: p.Object, Ref: p.Ref, Field: p.Field,
 			Message: p.Message, Severity: p.Severity, Stale: p.Stale})
 		for _, closed := range p.Closes {
 			list = append(list, files.Problem{
-				File: changed(p.Change), Object: p.Object, Ref: p.Ref, Message: closed, Closes: true,
+				File: changeName(p.Change), Object: p.Object, Ref: p.Ref, Message: closed, Closes: true,
 			})
 		}
 	}
 	return list
 }
 
-// Older are the objects that serve in an older version than the one in the ledger, with why.
-func (s *ledgerSource) Older() map[model.ObjectRef]string {
+// OutdatedObjects are the objects that serve in an older version than the one in the ledger, with why.
+func (s *ledgerSource) OutdatedObjects() map[model.ObjectRef]string {
 	older := map[model.ObjectRef]string{}
 	for _, p := range s.Feed.Problems() {
 		if p.Stale {
-			older[p.Ref] = "the newest version is not taken: " + p.Message
+			older[p.Ref] = "the newest version is not used: " + p.Message
 		}
 	}
 	return older
 }
 
-func (s *ledgerSource) locate() where {
-	return func(ref model.ObjectRef, _ string) files.Place { return files.Place{File: changed(s.Change(ref))} }
+func (s *ledgerSource) newLocator() locateFunc {
+	return func(ref model.ObjectRef, _ string) files.Position {
+		return files.Position{File: changeName(s.ChangeOf(ref))}
+	}
 }
 
-func changed(number int64) string {
+func changeName(number int64) string {
 	if number == 0 {
 		return ""
 	}
 	return fmt.Sprintf("change %d", number)
 }
 
-// track tells the ledger what is live, and removes what is old from it, until ctx is done.
-func (s *ledgerSource) track(proxies ledgerlive.Proxies) func(context.Context) error {
+// trackObjects tells the ledger what is live, and removes what is old from it, until ctx is done.
+func (s *ledgerSource) trackObjects(proxies ledgerlive.Proxies) func(context.Context) error {
 	s.tracker.Proxies = proxies
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return s.tracker.Run(ctx) })
-		group.Go(func() error { return s.store.Run(ctx, store.Keep{}) })
+		group.Go(func() error { return s.store.Run(ctx, store.Retention{}) })
 		return group.Wait()
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // childMetrics reads the state of child processes at each collection.
 type childMetrics struct {
-	proxies, pickers func() map[model.ObjectRef]process.State
+	proxyStates, pickerStates func() map[model.ObjectRef]process.State
 }
 
 var (
@@ -22,16 +22,18 @@ var (
 		"Starts of the picker that Cardea runs for the InferencePool.", []string{"pool"}, nil)
 )
 
-// Describe describes nothing in advance: the Gateways and pools are known only at a collection.
+// Describe describes nothing in advance: the ListGateways and pools are known only at a collection.
 func (m *childMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads all values.
 func (m *childMetrics) Collect(to chan<- prometheus.Metric) {
-	collect(to, m.proxies(), proxyUp, proxyStarts)
-	collect(to, m.pickers(), pickerUp, pickerStarts)
+	collectStates(to, m.proxyStates(), proxyUp, proxyStarts)
+	collectStates(to, m.pickerStates(), pickerUp, pickerStarts)
 }
 
-func collect(to chan<- prometheus.Metric, states map[model.ObjectRef]process.State, isUp, starts *prometheus.Desc) {
+func collectStates(
+	to chan<- prometheus.Metric, states map[model.ObjectRef]process.State, isUp, starts *prometheus.Desc,
+) {
 	for ref, s := range states {
 		up := 0.0
 		if s.PID != 0 {

@@ -13,31 +13,31 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	w, folder, err := load(Options{Dialects: dialects, Dir: "../../../docs/testdata/mistakes",
+	w, folder, err := loadFolder(Options{Dialects: dialects, Dir: "../../../docs/testdata/mistakes",
 		Bind: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewPedanticRegistry()
 	findings := admin.FindingMetrics(func() []admin.Finding {
-		return allFindings(folder.Problems(), w.Findings(), nowhere)
+		return allFindings(folder.Problems(), w.Findings(), locateNothing)
 	})
-	behind := func() map[model.ObjectRef]map[resource.Proxy]int { return nil }
+	behind := func() map[model.ObjectRef]map[resource.ConnectedProxy]int { return nil }
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback, behind), findings)
 	registry.MustRegister(&childMetrics{
-		proxies: func() map[model.ObjectRef]process.State {
+		proxyStates: func() map[model.ObjectRef]process.State {
 			return map[model.ObjectRef]process.State{
 				model.Ref(model.KindGateway, "shop", "up"):   {PID: 1, Starts: 1},
 				model.Ref(model.KindGateway, "shop", "down"): {Starts: 3},
 			}
 		},
-		pickers: func() map[model.ObjectRef]process.State {
+		pickerStates: func() map[model.ObjectRef]process.State {
 			return map[model.ObjectRef]process.State{model.Ref(model.KindInferencePool, "shop", "llama"): {PID: 2, Starts: 2}}
 		},
 	})
 	web := model.Ref(model.KindGateway, "shop", "up")
 	w.Graph.Apply("test", func(b *flow.Batch) {
-		w.Feedback.Proxies.Set(b, web, resource.Proxies{Connected: 3, Acknowledged: 2, Version: "1.40.0"})
+		w.Feedback.Proxies.Set(b, web, resource.ProxySummary{Connected: 3, Acknowledged: 2, Version: "1.40.0"})
 		refused := resource.RefusalKey{Gateway: web,
 			Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "shop", "a")}, Hash: 1}
 		w.Feedback.Refused.Set(b, refused, resource.Refusal{Message: "no"})

@@ -24,10 +24,11 @@ type Options struct {
 	Dir        string              // the folder of objects; "": they are in a ledger
 	Ledger     LedgerOptions       // for Run only
 	Namespace  string              // of objects that state none; "": "default"
-	Envoy      string              // path of the proxy's program to run; "" looks for one, see process.Find
-	Memory     int64               // that each proxy may take, in bytes; 0: no bound
-	PortOffset int                 // added to every listener's port to get the port to bind
-	Bind       []string            // IP addresses that Gateways bind where they state none
+	// ProxyProgram is the path of the proxy's program to run; "" looks for one, see process.Find.
+	ProxyProgram string
+	Memory       int64    // that each proxy may take, in bytes; 0: no bound
+	PortOffset   int      // added to every listener's port to get the port to bind
+	Bind         []string // IP addresses that ListGateways bind where they state none
 	// Pickers: a picker runs for each InferencePool that names none, as `PickerProgram picker`. "" is this executable.
 	Pickers       bool
 	PickerProgram string
@@ -48,9 +49,10 @@ type Options struct {
 	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
 	Log           *slog.Logger
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
-	// Beside, if not nil, tells Check what is wrong with the folder's objects beside other objects: those of a cluster.
-	Beside    func(context.Context, []input.Content) ([]model.Finding, error)
-	Unchecked bool // for tests: see gateway.Options
+	// CheckBeside, if not nil, tells Check what is wrong with the folder's objects beside other objects: those of a
+	// cluster.
+	CheckBeside func(context.Context, []input.ObjectContent) ([]model.Finding, error)
+	Unchecked   bool // for tests: see gateway.Options
 	// machine: the proxies run on this machine, or would.
 	machine bool
 	Budgets model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
@@ -64,16 +66,16 @@ type LedgerOptions struct {
 	Name    string // this Cardea's name in the ledger; "": the host's name
 }
 
-// logger is the logger of the options; nil discards.
-func (o Options) logger() *slog.Logger {
+// logOrDiscard is the logger of the options; nil discards.
+func (o Options) logOrDiscard() *slog.Logger {
 	if o.Log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return o.Log
 }
 
-// remembering is the folder in which Run keeps data between runs; "" if this user has no cache folder.
-func (o Options) remembering() string {
+// cacheFolder is the folder in which Run keeps data between runs; "" if this user has no cache folder.
+func (o Options) cacheFolder() string {
 	if o.CacheDir != "" {
 		return o.CacheDir
 	}
@@ -84,7 +86,7 @@ func (o Options) remembering() string {
 	return filepath.Join(dir, "cardea")
 }
 
-// newWorld makes a world for proxies of a version; "" means the Envoy version that Cardea is made for. See
+// newWorld makes a world for proxies of a version; "" means the version that Cardea is made for. See
 // world.Config.NoPods.
 func newWorld(o Options, version string, noPods bool) *world.World {
 	environment := model.Environment{
@@ -92,7 +94,8 @@ func newWorld(o Options, version string, noPods bool) *world.World {
 		AccessLog: o.AccessLog, TrustDomain: o.TrustDomain, Pickers: o.Pickers, Machine: o.machine,
 	}
 	return world.New(world.Config{
-		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,
-		Budgets: o.Budgets, NoPods: noPods,
+		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logOrDiscard(), Unchecked: o.Unchecked,
+		Environment: environment,
+		Budgets:     o.Budgets, NoPods: noPods,
 	})
 }

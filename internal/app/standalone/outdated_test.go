@@ -41,7 +41,7 @@ func TestCertificatesThatAreNotValidNow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pair := testcert.New(x509.Certificate{DNSNames: []string{"a.example"}, NotBefore: c.from, NotAfter: c.to}, nil)
-			good := testcert.Self("a.example")
+			good := testcert.SelfSigned("a.example")
 			dir := t.TempDir()
 			text := `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -110,7 +110,7 @@ spec:
   parentRefs: [{name: web}]
   hostnames: ` + c.hostnames + `
   rules: [{filters: [{type: RequestRedirect, requestRedirect: {hostname: x.example}}]}]
-` + secretYAML("cert", testcert.Self(c.names...))
+` + secretYAML("cert", testcert.SelfSigned(c.names...))
 			if err := os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -118,8 +118,8 @@ spec:
 			errors, err := Check(t.Context(), Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}}, &out)
 			want := "no findings\n"
 			if c.want != "" {
-				want = "warning: web.yaml:7: Gateway default/web: spec.listeners[0].tls.certificateRefs[0]: no certificate is " +
-					"for a host of the routes here " + c.want + ", so clients refuse them (names here: " + c.names[0] + ")"
+				want = "warning: web.yaml:7: Gateway default/web: spec.listeners[0].tls.certificateRefs[0]: no certificate " +
+					"here covers a host of its routes " + c.want + ", so clients reject the certificates (names: " + c.names[0] + ")"
 			}
 			if err != nil || errors > 0 || !strings.HasPrefix(out.String(), want) {
 				t.Errorf("%d errors, %v: %swant %q", errors, err, &out, want)

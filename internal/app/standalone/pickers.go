@@ -18,6 +18,6 @@ func newPickers(o Options, w *world.World, dir string) (*eppchild.Children, erro
 		}
 	}
 	return eppchild.New(eppchild.Config{
-		Graph: w.Graph, Plan: &w.Plan, Sources: w.Sources.Sources, Program: program, Dir: dir, Log: o.logger(),
+		Graph: w.Graph, Plan: &w.Plan, Sources: w.Sources.Sources, Program: program, Dir: dir, Log: o.logOrDiscard(),
 	}), nil
 }

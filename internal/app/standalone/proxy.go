@@ -20,7 +20,7 @@ import (
 func findPrograms(ctx context.Context, o Options) (map[model.DataPlane]process.Executable, error) {
 	found := map[model.DataPlane]process.Executable{}
 	for _, d := range o.Dialects {
-		program, err := process.Find(ctx, d.Child.Program, o.Envoy, o.logger())
+		program, err := process.Find(ctx, d.Child.Program, o.ProxyProgram, o.logOrDiscard())
 		if err != nil {
 			return nil, err
 		}
@@ -29,8 +29,8 @@ func findPrograms(ctx context.Context, o Options) (map[model.DataPlane]process.E
 	return found, nil
 }
 
-// command writes the files that a proxy starts with, and makes its command.
-func (p *proxies) command(ref model.ObjectRef, how dataplane.Child, program string) (*exec.Cmd, error) {
+// proxyCommand writes the files that a proxy starts with, and makes its command.
+func (p *proxyRunner) proxyCommand(ref model.ObjectRef, how dataplane.ChildProcess, program string) (*exec.Cmd, error) {
 	if err := p.reachable(); err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ func (p *proxies) command(ref model.ObjectRef, how dataplane.Child, program stri
 		return nil, fmt.Errorf("folder of the proxy: %w", err)
 	}
 	admin := adminSocket(dir)
-	files, err := how.Files(dataplane.ChildStart{
-		Node: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin, Files: p.files.Start(ref),
+	files, err := how.Files(dataplane.ChildOptions{
+		Node: nodeID(ref), XDSSocket: p.socketPath, AdminSocket: admin, Files: p.folders.Folders(ref),
 		Memory: p.memory,
 	})
 	if err != nil {
@@ -51,13 +51,13 @@ func (p *proxies) command(ref model.ObjectRef, how dataplane.Child, program stri
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return nil, fmt.Errorf("what the proxy starts with: %w", err)
+			return nil, fmt.Errorf("bootstrap of the proxy: %w", err)
 		}
 	}
 	return exec.Command(program, how.Arguments(dir, runtime.NumCPU())...), nil
 }
 
-// proxyDir is the folder of a proxy. Paths of Unix sockets must be short, and names of Gateways may be long.
+// proxyDir is the folder of a proxy. Paths of Unix sockets must be short, and names of ListGateways may be long.
 func proxyDir(dir string, ref model.ObjectRef) string {
 	return filepath.Join(dir, gateway.ProxyName(ref))
 }
@@ -67,11 +67,11 @@ func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin
 // nodeID says which Gateway a proxy serves.
 func nodeID(ref model.ObjectRef) string { return ref.NamespacedName() }
 
-// identify: only this user can open the server's socket, so the node id is trusted.
-func identify(context.Context) (xds.Claim, error) { return claim, nil }
+// identifyProxy: only this user can open the server's socket, so the node id is trusted.
+func identifyProxy(context.Context) (xds.GatewayResolver, error) { return claimGateway, nil }
 
-// claim finds the Gateway of a proxy.
-func claim(node xds.Node) (model.ObjectRef, error) {
+// claimGateway finds the Gateway of a proxy.
+func claimGateway(node xds.Node) (model.ObjectRef, error) {
 	namespace, name, ok := strings.Cut(node.ID, "/")
 	if !ok || namespace == "" || name == "" {
 		return model.ObjectRef{}, fmt.Errorf("node id %q is not NAMESPACE/NAME of a Gateway", node.ID)

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	quietPatience = 5 * time.Second       // for a proxy's last requests
+	quietTimeout  = 5 * time.Second       // for a proxy's last requests
 	quietInterval = 20 * time.Millisecond // between checks
 )
 
-// quiet waits until the proxy of a Gateway that is gone has given up its listeners, as its server tells it to, and has
-// answered every request: the connections that clients still hold are idle. It also returns if the proxy does not
+// waitQuiet waits until the proxy of a Gateway that is gone has given up its listeners, as its server tells it to, and
+// has answered every request: the connections that clients still hold are idle. It also returns if the proxy does not
 // answer (nothing can be in flight then), if that takes too long, or if ctx is done.
-func quiet(ctx context.Context, how dataplane.Child, adminSocket string) {
-	ctx, cancel := context.WithTimeout(ctx, quietPatience)
+func waitQuiet(ctx context.Context, how dataplane.ChildProcess, adminSocket string) {
+	ctx, cancel := context.WithTimeout(ctx, quietTimeout)
 	defer cancel()
 	client := adminClient(adminSocket)
 	for {
@@ -35,10 +35,10 @@ func quiet(ctx context.Context, how dataplane.Child, adminSocket string) {
 }
 
 // isReady waits until a proxy's first configuration is whole; false if ctx is done before.
-func isReady(ctx context.Context, how dataplane.Child, adminSocket string) bool {
+func isReady(ctx context.Context, how dataplane.ChildProcess, adminSocket string) bool {
 	client := adminClient(adminSocket)
 	for {
-		if _, err := process.Page(ctx, client, adminURL+how.ReadyPath); err == nil {
+		if _, err := process.FetchPage(ctx, client, adminURL+how.ReadyPath); err == nil {
 			return true
 		}
 		select {
@@ -63,7 +63,7 @@ func adminClient(socket string) *http.Client {
 }
 
 // isBusy asks a proxy's admin interface whether it still serves.
-func isBusy(ctx context.Context, client *http.Client, how dataplane.Child) (bool, error) {
-	answer, err := process.Page(ctx, client, adminURL+how.BusyPath)
+func isBusy(ctx context.Context, client *http.Client, how dataplane.ChildProcess) (bool, error) {
+	answer, err := process.FetchPage(ctx, client, adminURL+how.BusyPath)
 	return how.IsBusy(answer), err
 }

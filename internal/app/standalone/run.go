@@ -19,12 +19,12 @@ import (
 // When it returns, every process that it started has ended. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Strict {
-		if err := readable(o); err != nil {
+		if err := checkReadable(o); err != nil {
 			return err
 		}
 	}
 	if o.AccessLog != "" {
-		if wrong := machine.Writable(o.AccessLog); wrong != "" {
+		if wrong := machine.WriteProblem(o.AccessLog); wrong != "" {
 			return fmt.Errorf("log requests: %s", wrong)
 		}
 	}
@@ -41,53 +41,54 @@ func Run(ctx context.Context, o Options) (err error) {
 	metrics := assembly.NewMetrics()
 	o.machine = true
 	w := newWorld(o, programs[o.Dialects[0].Name].Version, true)
-	o.CacheDir = o.remembering()
+	o.CacheDir = o.cacheFolder()
 	objects, closeSource, err := newSource(ctx, o, w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSource()) }()
 	files := filesync.Folder{Of: func(ref model.ObjectRef) string { return proxyDir(dir, ref) }}
-	children := &proxies{
-		world: w, programs: programs, socket: filepath.Join(dir, "xds"), dir: dir, files: files, log: o.logger(),
+	children := &proxyRunner{
+		world: w, programs: programs, socketPath: filepath.Join(dir, "xds"), dir: dir, folders: files, log: o.logOrDiscard(),
 		memory: o.Memory,
 	}
 	pickers, err := newPickers(o, w, dir)
 	if err != nil {
 		return err
 	}
-	metrics.MustRegister(&childMetrics{proxies: children.states, pickers: pickers.States})
-	ready := &readiness{world: w, objects: objects, live: children.live}
-	findings := func(place where) []admin.Finding {
-		return append(children.findings(place), allFindings(objects.Problems(), w.FindingsAt(time.Now()), place)...)
+	metrics.MustRegister(&childMetrics{proxyStates: children.processStates, pickerStates: pickers.States})
+	ready := &readiness{world: w, source: objects, liveGateways: children.liveGateways}
+	findings := func(place locateFunc) []admin.Finding {
+		return append(children.proxyFindings(place), allFindings(objects.Problems(), w.FindingsAt(time.Now()), place)...)
 	}
-	explains := explained(objects)
-	explains.Connections, explains.Picker = children.connections, pickers.Admin
+	explains := explainConfig(objects)
+	explains.Connections, explains.Picker = children.connectionCounts, pickers.AdminURL
 	parts, err := assembly.New(assembly.Config{
-		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
-		Older:   objects.Older,
-		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: o.Ledger.URL == ""},
+		World: w, Log: o.logOrDiscard(), Metrics: metrics, Identify: identifyProxy, Files: files, Sync: o.ConfigMapSync,
+		Older:   objects.OutdatedObjects,
+		Explain: explains, Diff: diff.Config{ExtraFindings: newConflicts(w), Waits: o.Ledger.URL == ""},
 		Admin: admin.Config{
-			Addr: o.Admin, Access: o.AdminAccess, Probes: o.Probes, Ready: ready.state, OnListen: o.OnAdmin,
-			Proxy:    children.metrics,
+			Addr: o.Admin, Access: o.AdminAccess, Probes: o.Probes, Ready: ready.checkReady, OnListen: o.OnAdmin,
+			Proxy:    children.proxyMetrics,
 			Picker:   pickers.Metrics,
-			Findings: func() []admin.Finding { return findings(objects.locate()) },
+			Findings: func() []admin.Finding { return findings(objects.newLocator()) },
 		},
-		Counted: func() []admin.Finding { return findings(nowhere) },
+		MetricFindings: func() []admin.Finding { return findings(locateNothing) },
 	})
 	if err != nil {
 		return err
 	}
-	socket, err := newSocket(children.socket, parts.XDS)
+	socket, err := newSocket(children.socketPath, parts.XDS)
 	if err != nil {
 		return err
 	}
-	children.reachable = socket.mend
+	children.reachable = socket.listenAgain
 	identities, err := newIdentities(o, metrics)
 	if err != nil {
 		return err
 	}
-	journal := &journal{world: w, locate: objects.locate, log: o.logger()}
-	return parts.Run(ctx, objects.Run, objects.track(parts.XDS), socket.run, ready.follow, children.run,
-		pickers.Run, journal.run, identities, newLooker(w).Run)
+	journal := &journal{world: w, locate: objects.newLocator, log: o.logOrDiscard()}
+	return parts.Run(ctx, objects.Run, objects.trackObjects(parts.XDS), socket.serveSocket, ready.watchReady,
+		children.runAll,
+		pickers.Run, journal.runLog, identities, newLooker(w).Run)
 }

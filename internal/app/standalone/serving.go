@@ -12,51 +12,51 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// serving follows which addresses the proxies of each Gateway have bound. An address is bound when a listener of its
-// port was acknowledged and none was refused for an address that can't be bound. It stays so while an edit of it is on
-// its way: until no listener serves there any more.
-type serving struct {
+// servingFollower follows which addresses the proxies of each Gateway have bound. An address is bound when a listener
+// of its port was acknowledged and none was refused for an address that can't be bound. It stays so while an edit of it
+// is on its way: until no listener serves there any more.
+type servingFollower struct {
 	world     *world.World
 	gateways  *flow.Follower[model.ObjectRef, model.Gateway]
 	ports     *flow.Follower[model.PortKey, model.Port]
-	listeners *flow.Follower[resource.StandingKey, resource.Standing]
+	listeners *flow.Follower[resource.AckStateKey, resource.AckState]
 
 	byGateway map[model.ObjectRef]map[model.PortKey]model.Port
 	bound     map[model.ObjectRef][]string // of those that began to serve; sorted
 }
 
-// served is what became of a Gateway or one of its addresses.
-type served struct {
-	what      event
-	gateway   model.ObjectRef
+// servingChange is what became of a Gateway or one of its addresses.
+type servingChange struct {
+	what      changeKind
+	ref       model.ObjectRef
 	addresses []string
 }
 
-type event int
+type changeKind int
 
 const (
-	begins event = iota // the Gateway serves at these addresses
-	ends                // it does not any more
-	binds               // it serves at this one, too
-	frees               // it does not serve there any more
+	gatewayBegins changeKind = iota // the Gateway serves at these addresses
+	gatewayEnds                     // it does not any more
+	addressBound                    // it serves at this one, too
+	addressFreed                    // it does not serve there any more
 )
 
-func newServing(w *world.World) *serving {
-	return &serving{
+func newServingFollower(w *world.World) *servingFollower {
+	return &servingFollower{
 		world: w, gateways: flow.Follow(w.Plan.Gateways), ports: flow.Follow(w.Plan.Ports),
 		listeners: flow.Follow(w.Outputs.Listeners),
 		byGateway: map[model.ObjectRef]map[model.PortKey]model.Port{}, bound: map[model.ObjectRef][]string{},
 	}
 }
 
-func (s *serving) stop() {
+func (s *servingFollower) stopFollowing() {
 	s.gateways.Stop()
 	s.ports.Stop()
 	s.listeners.Stop()
 }
 
-// changes are those from the View of the last call up to v.
-func (s *serving) changes(v flow.View) (list []served) {
+// takeChanges are those from the View of the last call up to v.
+func (s *servingFollower) takeChanges(v flow.View) (list []servingChange) {
 	changed := map[model.ObjectRef]struct{}{}
 	for change := range s.gateways.Changes(v) {
 		changed[change.Key] = struct{}{}
@@ -79,26 +79,26 @@ func (s *serving) changes(v flow.View) (list []served) {
 		changed[change.Key.Gateway] = struct{}{}
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(changed), model.ObjectRef.Compare) {
-		list = append(list, s.compare(ref, s.addresses(v, ref))...)
+		list = append(list, s.compareAddresses(ref, s.addressStates(v, ref))...)
 	}
 	return list
 }
 
-// state is how far an address got.
-type state struct {
+// addressState is how far an address got.
+type addressState struct {
 	bound, refused bool
 	undecided      bool // the proxy has not said anything of a listener there
 }
 
-// addresses are those that a Gateway is to serve at; nil if it is not served.
-func (s *serving) addresses(v flow.View, ref model.ObjectRef) map[string]state {
+// addressStates are those that a Gateway is to serve at; nil if it is not served.
+func (s *servingFollower) addressStates(v flow.View, ref model.ObjectRef) map[string]addressState {
 	if _, is := flow.Get(v, s.world.Plan.Gateways, ref); !is {
 		return nil
 	}
-	all := map[string]state{}
+	all := map[string]addressState{}
 	for _, port := range s.byGateway[ref] {
 		for _, ip := range port.Addresses {
-			at, is := net.JoinHostPort(ip, strconv.Itoa(int(port.BindPort))), s.state(v, port)
+			at, is := net.JoinHostPort(ip, strconv.Itoa(int(port.BindPort))), s.portState(v, port)
 			is.bound = is.bound && !is.refused || slices.Contains(s.bound[ref], at)
 			all[at] = is
 		}
@@ -106,13 +106,13 @@ func (s *serving) addresses(v flow.View, ref model.ObjectRef) map[string]state {
 	return all
 }
 
-// state is what the proxies said of a port.
-func (s *serving) state(v flow.View, port model.Port) (is state) {
+// portState is what the proxies said of a port.
+func (s *servingFollower) portState(v flow.View, port model.Port) (is addressState) {
 	for _, l := range port.Listeners {
 		if !l.Serves {
 			continue
 		}
-		standing, _ := flow.Get(v, s.world.Outputs.Listeners, resource.StandingKey{
+		standing, _ := flow.Get(v, s.world.Outputs.Listeners, resource.AckStateKey{
 			Gateway: port.Key.Gateway, Origin: resource.Origin{Object: l.Key.Parent, Section: l.Key.Section},
 		})
 		is.bound = is.bound || standing.Acknowledged
@@ -122,9 +122,9 @@ func (s *serving) state(v flow.View, port model.Port) (is state) {
 	return is
 }
 
-// compare says what changed for a Gateway. It begins to serve when it is known of all its addresses whether they can be
-// bound.
-func (s *serving) compare(ref model.ObjectRef, now map[string]state) (list []served) {
+// compareAddresses says what changed for a Gateway. It begins to serve when it is known of all its addresses whether
+// they can be bound.
+func (s *servingFollower) compareAddresses(ref model.ObjectRef, now map[string]addressState) (list []servingChange) {
 	var bound []string
 	undecided := false
 	for at, is := range now {
@@ -138,19 +138,19 @@ func (s *serving) compare(ref model.ObjectRef, now map[string]state) (list []ser
 	case !began && (undecided || len(bound) == 0):
 		return nil
 	case !began:
-		list = append(list, served{begins, ref, bound})
+		list = append(list, servingChange{gatewayBegins, ref, bound})
 	case now == nil:
 		delete(s.bound, ref)
-		return append(list, served{ends, ref, before})
+		return append(list, servingChange{gatewayEnds, ref, before})
 	default:
 		for _, at := range bound {
 			if !slices.Contains(before, at) {
-				list = append(list, served{binds, ref, []string{at}})
+				list = append(list, servingChange{addressBound, ref, []string{at}})
 			}
 		}
 		for _, at := range before {
 			if !slices.Contains(bound, at) {
-				list = append(list, served{frees, ref, []string{at}})
+				list = append(list, servingChange{addressFreed, ref, []string{at}})
 			}
 		}
 	}

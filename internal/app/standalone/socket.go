@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/deliver/xds"
 )
 
-// socket is the Unix socket where proxies reach the xDS server. Only this user may enter its folder.
-type socket struct {
+// xdsSocket is the Unix socket where proxies reach the xDS server. Only this user may enter its folder.
+type xdsSocket struct {
 	path  string
 	rpc   *grpc.Server
 	first net.Listener
@@ -24,19 +24,19 @@ type socket struct {
 }
 
 // newSocket listens; run serves.
-func newSocket(path string, server *xds.Server) (*socket, error) {
+func newSocket(path string, server *xds.Server) (*xdsSocket, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
 		return nil, fmt.Errorf("another cardea uses the work folder %s; set another one with --work-dir", filepath.Dir(path))
 	}
-	s := &socket{path: path, rpc: grpc.NewServer(append(xds.GRPCOptions(0), grpc.WaitForHandlers(true))...)}
+	s := &xdsSocket{path: path, rpc: grpc.NewServer(append(xds.GRPCOptions(0), grpc.WaitForHandlers(true))...)}
 	server.Register(s.rpc)
 	var err error
-	s.first, err = s.listen()
+	s.first, err = s.listenSocket()
 	return s, err
 }
 
-func (s *socket) listen() (net.Listener, error) {
+func (s *xdsSocket) listenSocket() (net.Listener, error) {
 	if err := os.Remove(s.path); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("xds socket: %w", err)
 	}
@@ -47,8 +47,8 @@ func (s *socket) listen() (net.Listener, error) {
 	return l, nil
 }
 
-// run serves until ctx is done.
-func (s *socket) run(ctx context.Context) error {
+// serveSocket serves until ctx is done.
+func (s *xdsSocket) serveSocket(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.rpc.Stop)
 	defer stop()
 	if err := s.rpc.Serve(s.first); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -57,9 +57,9 @@ func (s *socket) run(ctx context.Context) error {
 	return nil
 }
 
-// mend listens again if the socket file is gone: a program that cleans up temporary folders may have removed it, and
-// then a new proxy could not reach the server.
-func (s *socket) mend() error {
+// listenAgain listens again if the socket file is gone: a program that cleans up temporary folders may have removed it,
+// and then a new proxy could not reach the server.
+func (s *xdsSocket) listenAgain() error {
 	s.mending.Lock()
 	defer s.mending.Unlock()
 	if _, err := os.Lstat(s.path); !os.IsNotExist(err) {
@@ -68,7 +68,7 @@ func (s *socket) mend() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
-	again, err := s.listen()
+	again, err := s.listenSocket()
 	if err != nil {
 		return err
 	}

@@ -9,20 +9,20 @@ import (
 	"cardea.dev/cardea/internal/source/files"
 )
 
-// source is where the objects come from: a folder, or a ledger.
-type source interface {
+// objectSource is where the objects come from: a folder, or a ledger.
+type objectSource interface {
 	// Run reads and follows until ctx is done.
 	Run(ctx context.Context) error
 	// Loaded says whether everything was read once.
-	Loaded() bool
+	HasLoaded() bool
 	// Problems are what is wrong now, the weightiest first if nothing is loaded.
 	Problems() []files.Problem
 	// Older returns the objects that serve in an older version, and why.
-	Older() map[model.ObjectRef]string
-	// locate makes what finds objects, for one question.
-	locate() where
-	// track tells the source what becomes of its objects in the proxies, until ctx is done.
-	track(proxies ledgerlive.Proxies) func(ctx context.Context) error
+	OutdatedObjects() map[model.ObjectRef]string
+	// newLocator makes what finds objects, for one question.
+	newLocator() locateFunc
+	// trackObjects tells the source what becomes of its objects in the proxies, until ctx is done.
+	trackObjects(proxies ledgerlive.Proxies) func(ctx context.Context) error
 	// leftOut says that n objects are left out of an answer.
 	leftOut(n int) string
 }
@@ -30,9 +30,9 @@ type source interface {
 // folderSource is a folder as a source.
 type folderSource struct{ *files.Folder }
 
-func (s folderSource) locate() where { return s.Locator().Where }
+func (s folderSource) newLocator() locateFunc { return s.NewLocator().PositionOf }
 
-func (s folderSource) track(ledgerlive.Proxies) func(context.Context) error {
+func (s folderSource) trackObjects(ledgerlive.Proxies) func(context.Context) error {
 	return func(context.Context) error { return nil } // a folder does not remember
 }
 

@@ -18,7 +18,7 @@ func TestStrict(t *testing.T) {
 		}
 		// without a program of that name it ends after the folder was read
 		err := Run(t.Context(), Options{
-			Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, Envoy: filepath.Join(dir, "none"), Strict: true,
+			Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, ProxyProgram: filepath.Join(dir, "none"), Strict: true,
 		})
 		if err == nil {
 			t.Fatal("it ran")
@@ -56,7 +56,7 @@ func TestAnAccessLogThatCannotBeWritten(t *testing.T) {
 	} {
 		// without a program of that name it ends after it has looked at the log
 		err := Run(t.Context(), Options{
-			Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, Envoy: none, AccessLog: log,
+			Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, ProxyProgram: none, AccessLog: log,
 		})
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "log requests") != (want != none) {

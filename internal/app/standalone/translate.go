@@ -20,31 +20,28 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// translation is a Gateway's configuration for printing: its proxies' resources, by type and name.
+// translation is a Gateway's configuration for printing: its name, and its proxies' resources by type and name.
 type translation struct {
-	Gateway   string            `json:"gateway"`
-	Listeners []json.RawMessage `json:"listeners"`
-	Routes    []json.RawMessage `json:"routes"`
-	Clusters  []json.RawMessage `json:"clusters"`
-	Endpoints []json.RawMessage `json:"endpoints"`
-	Secrets   []json.RawMessage `json:"secrets"`
-	// Extensions configure filters of the listeners.
-	Extensions []json.RawMessage `json:"extensions,omitempty"`
+	gateway string
+	fields  map[string]any
 }
 
 // Translate prints the configuration of the proxies of the Gateway ("namespace/name", "" is all) that a folder means,
 // as "yaml" or "json". Private keys are left out. The same folder prints the same bytes.
 func Translate(_ context.Context, o Options, gateway, format string, out io.Writer) error {
-	w, _, err := load(o)
+	w, folder, err := loadFolder(o)
 	if err != nil {
 		return err
 	}
-	list, err := translations(w, gateway)
+	if err := requireObjects(o, w, folder); err != nil {
+		return err
+	}
+	list, err := translateAll(w, gateway)
 	if err != nil {
 		return err
 	}
 	for i, t := range list {
-		b, err := json.Marshal(t)
+		b, err := json.Marshal(t.fields)
 		if err == nil && format == "yaml" {
 			b, err = yaml.JSONToYAML(b)
 		} else if err == nil {
@@ -53,7 +50,7 @@ func Translate(_ context.Context, o Options, gateway, format string, out io.Writ
 			b = append(indented.Bytes(), '\n')
 		}
 		if err != nil {
-			return fmt.Errorf("print %s: %w", t.Gateway, err)
+			return fmt.Errorf("print %s: %w", t.gateway, err)
 		}
 		if i > 0 && format == "yaml" {
 			b = append([]byte("---\n"), b...)
@@ -65,9 +62,9 @@ func Translate(_ context.Context, o Options, gateway, format string, out io.Writ
 	return nil
 }
 
-// Gateways lists the Gateways that can be given to Translate, by name ("namespace/name").
-func Gateways(_ context.Context, o Options) (names []string, err error) {
-	w, _, err := load(o)
+// ListGateways lists the ListGateways that can be given to Translate, by name ("namespace/name").
+func ListGateways(_ context.Context, o Options) (names []string, err error) {
+	w, _, err := loadFolder(o)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +77,8 @@ func Gateways(_ context.Context, o Options) (names []string, err error) {
 	return names, nil
 }
 
-// translations are the translations of the served Gateways, by name.
-func translations(w *world.World, gateway string) ([]translation, error) {
+// translateAll are the translations of the served ListGateways, by name.
+func translateAll(w *world.World, gateway string) ([]translation, error) {
 	byGateway := map[model.ObjectRef]map[resource.Key]resource.Resource{}
 	dialects := map[model.ObjectRef]dataplane.Dialect{}
 	w.Graph.View(func(v flow.View) {
@@ -99,7 +96,7 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 	var list []translation
 	for _, ref := range slices.SortedFunc(maps.Keys(byGateway), model.ObjectRef.Compare) {
 		if name := ref.NamespacedName(); gateway == "" || gateway == name {
-			t, err := translate(name, dialects[ref], byGateway[ref])
+			t, err := translateGateway(name, dialects[ref], byGateway[ref])
 			if err != nil {
 				return nil, err
 			}
@@ -114,26 +111,29 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 	return list, nil
 }
 
-func translate(
+func translateGateway(
 	gateway string, d dataplane.Dialect, resources map[resource.Key]resource.Resource,
 ) (translation, error) {
-	t := translation{Gateway: gateway}
-	lists := map[resource.Type]*[]json.RawMessage{
-		resource.Listener: &t.Listeners, resource.Routes: &t.Routes, resource.Cluster: &t.Clusters,
-		resource.Endpoints: &t.Endpoints, resource.Secret: &t.Secrets, resource.Extension: &t.Extensions,
-	}
-	for _, list := range lists {
-		*list = []json.RawMessage{}
-	}
+	types := d.Protocol.Types
+	t := translation{gateway, map[string]any{"gateway": gateway}}
+	lists := make([][]json.RawMessage, len(types))
 	keys := slices.SortedFunc(maps.Keys(resources), func(a, b resource.Key) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
 	})
 	for _, key := range keys {
 		b, err := d.Describe(key.Type, resources[key])
 		if err != nil {
-			return t, fmt.Errorf("%s %s of Gateway %s: %w", key.Type, key.Name, gateway, err)
+			return t, fmt.Errorf("%s %s of Gateway %s: %w", types.Name(key.Type), key.Name, gateway, err)
 		}
-		*lists[key.Type] = append(*lists[key.Type], b)
+		lists[key.Type] = append(lists[key.Type], b)
+	}
+	for i, spec := range types {
+		switch {
+		case lists[i] != nil:
+			t.fields[spec.List] = lists[i]
+		case spec.Role != resource.Entries:
+			t.fields[spec.List] = []json.RawMessage{}
+		}
 	}
 	return t, nil
 }

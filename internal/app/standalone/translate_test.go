@@ -13,7 +13,7 @@ func TestGateways(t *testing.T) {
 		"../../examples/demo/not/there":   nil,
 	} {
 		o := Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}}
-		names, err := Gateways(t.Context(), o)
+		names, err := ListGateways(t.Context(), o)
 		if !slices.Equal(names, want) || (err != nil) != (want == nil) {
 			t.Errorf("%s: %v, %v", dir, names, err)
 		}

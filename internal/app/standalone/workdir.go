@@ -67,7 +67,7 @@ func checkPrivate(dir string) error {
 
 // temporaryDir makes a folder that this process locks while it lives.
 func temporaryDir() (dir string, remove func() error, err error) {
-	sweep(os.TempDir())
+	removeStale(os.TempDir())
 	if err := checkLength(filepath.Join(os.TempDir(), workPrefix+"0123456789")); err != nil {
 		return "", nil, err
 	}
@@ -92,9 +92,9 @@ func temporaryDir() (dir string, remove func() error, err error) {
 	}, nil
 }
 
-// sweep removes this user's work folders once their program has ended. Folders that can't be removed stay; they do no
-// harm.
-func sweep(parent string) {
+// removeStale removes this user's work folders once their program has ended. Folders that can't be removed stay; they
+// do no harm.
+func removeStale(parent string) {
 	locks, _ := filepath.Glob(filepath.Join(parent, workPrefix+"*", lockName))
 	for _, path := range locks {
 		info, err := os.Lstat(filepath.Dir(path))

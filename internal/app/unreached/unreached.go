@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	interval = 5 * time.Second // from the end of a round of questions to the next one
-	patience = 2 * time.Second // for an answer
-	atOnce   = 8               // questions
+	interval      = 5 * time.Second // from the end of a round of questions to the next one
+	answerTimeout = 2 * time.Second // for an answer
+	maxConcurrent = 8               // questions
 )
 
 // Config is what a Watcher needs. All but Interval must be set.
 type Config struct {
 	Graph   *flow.Graph
-	Pickers *flow.Collection[model.ObjectRef, plan.Picker]
-	States  *flow.Source[model.ObjectRef, model.Unreached] // is filled
+	Pickers *flow.Collection[model.ObjectRef, plan.PickerSpec]
+	States  *flow.Source[model.ObjectRef, model.UnreachedEndpoints] // is filled
 	// Admin tells where a pool's picker is asked, such as http://127.0.0.1:9090; false if it does not serve. It is not
 	// called in a View.
 	Admin    func(pool model.ObjectRef) (base string, ok bool)
@@ -39,7 +39,7 @@ type Config struct {
 type Watcher struct {
 	config Config
 	client *http.Client // no proxy of the environment stands between
-	known  map[model.ObjectRef]model.Unreached
+	known  map[model.ObjectRef]model.UnreachedEndpoints
 	missed map[model.ObjectRef]bool // pickers that did not answer the last question
 }
 
@@ -49,8 +49,8 @@ func New(c Config) *Watcher {
 		c.Interval = interval
 	}
 	return &Watcher{
-		config: c, client: &http.Client{Transport: &http.Transport{}, Timeout: patience},
-		known: map[model.ObjectRef]model.Unreached{}, missed: map[model.ObjectRef]bool{},
+		config: c, client: &http.Client{Transport: &http.Transport{}, Timeout: answerTimeout},
+		known: map[model.ObjectRef]model.UnreachedEndpoints{}, missed: map[model.ObjectRef]bool{},
 	}
 }
 
@@ -65,15 +65,15 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return nil
 		case <-next.C:
 		}
-		if answers := w.round(ctx); ctx.Err() == nil {
-			w.take(answers)
+		if answers := w.askAll(ctx); ctx.Err() == nil {
+			w.writeAnswers(answers)
 		}
 		next.Reset(w.config.Interval)
 	}
 }
 
-// round asks each picker once. One that misses a question is known by its last answer, until it misses another one.
-func (w *Watcher) round(ctx context.Context) map[model.ObjectRef]model.Unreached {
+// askAll asks each picker once. One that misses a question is known by its last answer, until it misses another one.
+func (w *Watcher) askAll(ctx context.Context) map[model.ObjectRef]model.UnreachedEndpoints {
 	var pools []model.ObjectRef
 	w.config.Graph.View(func(v flow.View) {
 		for pool := range flow.All(v, w.config.Pickers) {
@@ -81,12 +81,12 @@ func (w *Watcher) round(ctx context.Context) map[model.ObjectRef]model.Unreached
 		}
 	})
 	var mu sync.Mutex
-	answers := map[model.ObjectRef]model.Unreached{}
+	answers := map[model.ObjectRef]model.UnreachedEndpoints{}
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for _, pool := range pools {
 		group.Go(func() error {
-			if answer, ok := w.ask(ctx, pool); ok {
+			if answer, ok := w.askPicker(ctx, pool); ok {
 				mu.Lock()
 				defer mu.Unlock()
 				answers[pool] = answer
@@ -109,34 +109,35 @@ func (w *Watcher) round(ctx context.Context) map[model.ObjectRef]model.Unreached
 	return answers
 }
 
-// ask asks one picker; false if it does not answer. The program that runs the picker reports the reason.
-func (w *Watcher) ask(ctx context.Context, pool model.ObjectRef) (model.Unreached, bool) {
+// askPicker asks one picker; false if it does not answer. The program that runs the picker reports the reason.
+func (w *Watcher) askPicker(ctx context.Context, pool model.ObjectRef) (model.UnreachedEndpoints, bool) {
 	base, serves := w.config.Admin(pool)
 	if !serves {
-		return model.Unreached{}, false
+		return model.UnreachedEndpoints{}, false
 	}
-	text, err := process.Page(ctx, w.client, base+"/unreached")
-	var told epp.Unreached
+	text, err := process.FetchPage(ctx, w.client, base+"/unreached")
+	var told epp.UnreachedEndpoints
 	if err != nil || json.Unmarshal(text, &told) != nil {
-		return model.Unreached{}, false
+		return model.UnreachedEndpoints{}, false
 	}
-	return read(told), true
+	return toUnreached(told), true
 }
 
-func read(told epp.Unreached) model.Unreached {
+func toUnreached(told epp.UnreachedEndpoints) model.UnreachedEndpoints {
 	var first []string
 	for _, e := range told.First {
 		first = append(first, fmt.Sprintf("%s (%s)", e.Endpoint, e.Why))
 	}
-	u := model.Unreached{Count: told.Count, Of: told.Endpoints, First: strings.Join(first, ", "), NoToken: told.NoToken}
+	u := model.UnreachedEndpoints{Count: told.Count, Total: told.Endpoints, First: strings.Join(first, ", "),
+		NoToken: told.NoToken}
 	if more := told.Count - len(told.First); more > 0 {
 		u.First += fmt.Sprintf(" and %d more", more)
 	}
 	return u
 }
 
-// take writes the answers that changed. If nothing changed, there is no turn.
-func (w *Watcher) take(answers map[model.ObjectRef]model.Unreached) {
+// writeAnswers writes the answers that changed. If nothing changed, there is no turn.
+func (w *Watcher) writeAnswers(answers map[model.ObjectRef]model.UnreachedEndpoints) {
 	same := len(answers) == len(w.known)
 	for pool, answer := range answers {
 		was, known := w.known[pool]

@@ -84,16 +84,16 @@ func TestWatcher(t *testing.T) {
 	all := start(t, address(dead))
 
 	g := flow.New(flow.Config{Name: t.Name()})
-	pickers := flow.NewSource[model.ObjectRef, plan.Picker](g, "plan/picker")
-	states := flow.NewSource[model.ObjectRef, model.Unreached](g, "input/unreached")
+	pickers := flow.NewSource[model.ObjectRef, plan.PickerSpec](g, "plan/picker")
+	states := flow.NewSource[model.ObjectRef, model.UnreachedEndpoints](g, "input/unreached")
 	ref := func(name string) model.ObjectRef { return model.Ref(model.KindInferencePool, "shop", name) }
 	bases := map[model.ObjectRef]string{ref("some"): some, ref("all"): all}
 	g.Apply("load", func(b *flow.Batch) {
 		for _, name := range []string{"some", "all", "starting"} {
-			pickers.Set(b, ref(name), plan.Picker{})
+			pickers.Set(b, ref(name), plan.PickerSpec{})
 		}
-		pickers.Synced(b)
-		states.Synced(b)
+		pickers.MarkSynced(b)
+		states.MarkSynced(b)
 	})
 	w := New(Config{
 		Graph: g, Pickers: pickers.Collection(), States: states, Interval: time.Millisecond,
@@ -115,7 +115,7 @@ func TestWatcher(t *testing.T) {
 		text := "unknown"
 		g.View(func(v flow.View) {
 			if u, known := flow.Get(v, states.Collection(), ref(name)); known {
-				text = u.Words()
+				text = u.Describe()
 			}
 		})
 		return text
@@ -132,8 +132,8 @@ func TestWatcher(t *testing.T) {
 	wait("all", "")
 	dead.Close()
 	why := address(dead) + " (dial: connect: connection refused)"
-	wait("some", "1 of 3 endpoints doesn't answer Cardea's picker, which sends it nothing: "+why)
-	wait("all", "none of its endpoints (1) answers Cardea's picker, which sends requests to all of them: "+why)
+	wait("some", "1 of 3 endpoints doesn't answer Cardea's picker, so it gets no requests: "+why)
+	wait("all", "none of its endpoints (1) answers Cardea's picker, so all of them get requests: "+why)
 	l, err := net.Listen("tcp", address(dead))
 	if err != nil {
 		t.Fatal(err)
@@ -150,11 +150,11 @@ func TestWatcher(t *testing.T) {
 
 // TestManyUnreached: the first are named, and the others counted.
 func TestManyUnreached(t *testing.T) {
-	told := epp.Unreached{Endpoints: 9, Count: 5}
+	told := epp.UnreachedEndpoints{Endpoints: 9, Count: 5}
 	for i := range 3 {
-		told.First = append(told.First, epp.Unanswering{Endpoint: fmt.Sprintf("10.0.0.%d:1", i), Why: "EOF"})
+		told.First = append(told.First, epp.FailedEndpoint{Endpoint: fmt.Sprintf("10.0.0.%d:1", i), Why: "EOF"})
 	}
-	words := read(told).Words()
+	words := toUnreached(told).Describe()
 	if !strings.HasPrefix(words, "5 of 9 endpoints don't answer") ||
 		!strings.HasSuffix(words, "10.0.0.2:1 (EOF) and 2 more") {
 		t.Error(words)
@@ -164,11 +164,11 @@ func TestManyUnreached(t *testing.T) {
 // TestMissedQuestion: a picker that misses one question is known by its last answer, and not after another one.
 func TestMissedQuestion(t *testing.T) {
 	g := flow.New(flow.Config{Name: t.Name()})
-	pickers := flow.NewSource[model.ObjectRef, plan.Picker](g, "plan/picker")
+	pickers := flow.NewSource[model.ObjectRef, plan.PickerSpec](g, "plan/picker")
 	pool := model.Ref(model.KindInferencePool, "shop", "llama")
 	g.Apply("load", func(b *flow.Batch) {
-		pickers.Set(b, pool, plan.Picker{})
-		pickers.Synced(b)
+		pickers.Set(b, pool, plan.PickerSpec{})
+		pickers.MarkSynced(b)
 	})
 	g.Settle()
 	serves, base := true, start(t)
@@ -177,7 +177,7 @@ func TestMissedQuestion(t *testing.T) {
 	for i, c := range []struct{ serves, known bool }{{true, true}, {false, true}, {false, false}, {false, false},
 		{true, true}, {false, true}} {
 		serves = c.serves
-		answers := w.round(t.Context())
+		answers := w.askAll(t.Context())
 		w.known = answers
 		if _, known := answers[pool]; known != c.known {
 			t.Errorf("round %d: known is %v", i, known)

@@ -13,11 +13,13 @@ import (
 	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 const objects = `
@@ -52,43 +54,43 @@ spec:
   rules: [{filters: [{type: RequestRedirect, requestRedirect: {hostname: c.example}}]}]
 `
 
-const otherDataPlane model.DataPlane = "Other"
+var otherDataPlane = model.DataPlane{Name: "Other"}
 
 // other is a data plane that renders a listener for each of its Gateways, and says of each route that it was refused.
 func other() dataplane.Dialect {
-	const name = otherDataPlane
-	return dataplane.Dialect{Name: name, Proxy: "Other", Render: func(
+	name := otherDataPlane
+	return dataplane.Dialect{Name: name, Proxy: "Other", Protocol: envoy.Protocol(), Render: func(
 		_ *flow.Graph, p plan.Plan, _ *resource.Feedback,
 	) (out resource.Outputs) {
-		for _, t := range resource.Types() {
+		for _, t := range xdstypes.All() {
 			key := func(ref model.ObjectRef) resource.Key { return resource.Key{Gateway: ref, Type: t, Name: "other"} }
-			out.Resources = append(out.Resources, flow.Rename(p.Gateways, "other/"+t.String(), key,
+			out.Resources = append(out.Resources, flow.Rename(p.Gateways, "other/"+xdstypes.Name(t), key,
 				func(_ *flow.Ctx, _ model.ObjectRef, g model.Gateway) (resource.Resource, bool) {
-					return resource.Resource{Version: "1"}, g.DataPlane == name && t == resource.Listener
+					return resource.Resource{Version: "1"}, g.DataPlane == name && t == xdstypes.Listener
 				}))
 		}
 		out.Routes = flow.Derive(p.Routes, "other/routes", func(
-			_ *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(resource.RouteKey, resource.RouteStanding),
+			_ *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(resource.RouteKey, resource.RouteAckState),
 		) {
 			for _, g := range r.Gateways {
 				if g.DataPlane == name {
 					problem := model.Finding{Object: ref, Message: "no"}
 					key := resource.RouteKey{Gateway: g.Ref, Route: ref}
-					emit(key, resource.RouteStanding{Unsupported: []model.Finding{problem}})
+					emit(key, resource.RouteAckState{Unsupported: []model.Finding{problem}})
 				}
 			}
 		})
-		standing := func(ref model.ObjectRef) resource.StandingKey { return resource.StandingKey{Gateway: ref} }
+		standing := func(ref model.ObjectRef) resource.AckStateKey { return resource.AckStateKey{Gateway: ref} }
 		out.Listeners = flow.Rename(p.Gateways, "other/listeners", standing,
-			func(*flow.Ctx, model.ObjectRef, model.Gateway) (s resource.Standing, ok bool) { return s, false })
+			func(*flow.Ctx, model.ObjectRef, model.Gateway) (s resource.AckState, ok bool) { return s, false })
 		out.Settings = flow.Rename(p.Gateways, "other/settings", standing,
-			func(*flow.Ctx, model.ObjectRef, model.Gateway) (resource.Standing, bool) {
-				return resource.Standing{}, false
+			func(*flow.Ctx, model.ObjectRef, model.Gateway) (resource.AckState, bool) {
+				return resource.AckState{}, false
 			})
 		out.RefusedBackends = flow.Rename(p.Gateways, "other/refused", standing,
 			func(*flow.Ctx, model.ObjectRef, model.Gateway) (r resource.Refusal, ok bool) { return r, false })
 		out.Policies = flow.Rename(p.Gateways, "other/policies", standing,
-			func(*flow.Ctx, model.ObjectRef, model.Gateway) (s resource.Standing, ok bool) { return s, false })
+			func(*flow.Ctx, model.ObjectRef, model.Gateway) (s resource.AckState, ok bool) { return s, false })
 		out.RuleChanged = func(flow.View, model.RuleKey) flow.Rev { return 0 }
 		return out
 	}}
@@ -101,13 +103,13 @@ func TestDialectsAreJoined(t *testing.T) {
 		Dialects: append(dataplanes.All(), other()), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
-	w.Graph.Apply("start", w.Sources.Synced)
+	w.Graph.Apply("start", w.Sources.MarkSynced)
 	apply(t, w, objects)
 	a, b := model.Ref(model.KindGateway, "default", "a"), model.Ref(model.KindGateway, "default", "b")
 	route := model.Ref(model.KindHTTPRoute, "default", "both")
 	w.Graph.View(func(v flow.View) {
 		var listeners []string
-		for key := range flow.All(v, w.Outputs.Of(resource.Listener)) {
+		for key := range flow.All(v, w.Outputs.ResourcesOf(xdstypes.Listener)) {
 			listeners = append(listeners, key.Gateway.Name()+" "+key.Name)
 		}
 		slices.Sort(listeners)
@@ -115,7 +117,7 @@ func TestDialectsAreJoined(t *testing.T) {
 			t.Errorf("listeners %q, want %q", listeners, want)
 		}
 		for ref, want := range map[model.ObjectRef]model.DataPlane{
-			a: model.DataPlaneEnvoy, b: otherDataPlane, {}: model.DataPlaneEnvoy,
+			a: naming.DataPlane, b: otherDataPlane, {}: naming.DataPlane,
 		} {
 			if got := w.DialectOf(v, ref).Name; got != want {
 				t.Errorf("the data plane of %s is %s, want %s", ref, got, want)
@@ -135,7 +137,17 @@ func TestDialectsAreJoined(t *testing.T) {
 
 func apply(t *testing.T, w *world.World, text string) {
 	t.Helper()
-	s := schema.New(kinds.Catalog())
+	applyTo(t, w, text, func(o *schema.Object) {
+		if spec, ok := o.Spec.(*v1alpha1.DataPlaneSpec); ok {
+			spec.Proxy = v1alpha1.ProxyKind(otherDataPlane.Name) // which the schema does not know
+		}
+	})
+}
+
+// applyTo puts objects into a world; each edit is made to an object that the schema has taken.
+func applyTo(t *testing.T, w *world.World, text string, edits ...func(*schema.Object)) {
+	t.Helper()
+	s := schema.New(w.Sources.Catalog)
 	var list []*schema.Object
 	for part := range strings.SplitSeq(text, "---\n") {
 		b, err := yaml.YAMLToJSON([]byte(part))
@@ -150,14 +162,14 @@ func apply(t *testing.T, w *world.World, text string) {
 		if len(problems) > 0 {
 			t.Fatalf("%v\n%s", problems, part)
 		}
-		if spec, ok := o.Spec.(*v1alpha1.DataPlaneSpec); ok {
-			spec.Proxy = v1alpha1.ProxyKind(otherDataPlane) // which the schema does not know
+		for _, edit := range edits {
+			edit(o)
 		}
 		list = append(list, o)
 	}
 	w.Graph.Apply("test", func(b *flow.Batch) {
 		for _, o := range list {
-			w.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Labels: o.Labels}, o.Spec)
+			w.Sources.KindSource(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Labels: o.Labels}, o.Spec)
 		}
 	})
 	w.Graph.Settle()

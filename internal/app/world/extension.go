@@ -4,31 +4,46 @@ import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/translate/backend"
 )
 
 // Extension is a kind of object that a program reads besides those of package kinds, and what its objects mean.
 type Extension struct {
 	Kind *kind.Kind
-	// Meaning makes the reports on the objects of the kind; nil: there are none. It is called once, by New.
-	Meaning func(in *kinds.Sources) plan.Reporter
+	// NewReporter makes the reports on the objects of the kind; nil: there are none. It is called once, by New.
+	NewReporter func(in *kinds.Sources) plan.Reporter
+	// Backend makes what the objects mean as backends, if the kind is declared as one.
+	Backend func(backend.Inputs) backend.Kind
 	// Features are the features of a kind of policies.
-	Features []*extend.Declared
+	Features []*extend.UntypedFeature
 	// Definition is the CustomResourceDefinition that Cardea brings for the kind, in YAML; nil: others do.
 	Definition []byte
 }
 
-// Catalog is all kinds that a program with these extensions reads.
-func Catalog(extensions ...Extension) *kind.Catalog {
+// NewCatalog is all kinds that a program with these extensions reads.
+func NewCatalog(extensions ...Extension) *kind.Catalog {
 	var more []*kind.Kind
 	for _, e := range extensions {
 		more = append(more, e.Kind)
 	}
-	return kinds.Catalog(more...)
+	return kinds.NewCatalog(more...)
 }
 
-// features are the features of all kinds of policies.
-func features(extensions []Extension) (list []*extend.Declared) {
+// backends are what the kinds mean that are backends.
+func backends(extensions []Extension) map[model.Kind]func(backend.Inputs) backend.Kind {
+	all := map[model.Kind]func(backend.Inputs) backend.Kind{}
+	for _, e := range extensions {
+		if e.Backend != nil {
+			all[e.Kind.Kind] = e.Backend
+		}
+	}
+	return all
+}
+
+// listFeatures are the features of all kinds of policies.
+func listFeatures(extensions []Extension) (list []*extend.UntypedFeature) {
 	for _, e := range extensions {
 		list = append(list, e.Features...)
 	}

@@ -12,10 +12,10 @@ import (
 // FindingFollower tells one reader which findings come and go, as [flow.Follower] does: the work is that of the reports
 // that changed. Findings that depend on the time (FindingsAt) are not among them. One goroutine may use it.
 type FindingFollower struct {
-	world   *World
-	reports []plan.ReportFollower // as Reports.Kinds
-	beside  *flow.Follower[model.ObjectRef, []model.Finding]
-	refused *flow.Follower[resource.RefusalKey, resource.Refusal]
+	world         *World
+	reports       []plan.ReportFollower // as Reports.Kinds
+	otherFindings *flow.Follower[model.ObjectRef, []model.Finding]
+	refused       *flow.Follower[resource.RefusalKey, resource.Refusal]
 	// backends: those that nobody answers for
 	backends *flow.Follower[plan.BackendKey, model.Backend]
 	said     map[any][]model.Finding // what was told last, by what says it; without those that say nothing
@@ -25,10 +25,10 @@ type FindingFollower struct {
 func (w *World) FollowFindings() *FindingFollower {
 	f := &FindingFollower{
 		world: w, said: map[any][]model.Finding{},
-		beside: flow.Follow(w.Reports.Beside), refused: flow.Follow(w.Feedback.Refused.Collection()),
+		otherFindings: flow.Follow(w.Reports.OtherFindings), refused: flow.Follow(w.Feedback.Refused.Collection()),
 		backends: flow.Follow(w.Plan.Backends),
 	}
-	for _, k := range w.Reports.Kinds {
+	for _, k := range w.Reports.Reporters {
 		f.reports = append(f.reports, k.Follow())
 	}
 	return f
@@ -39,7 +39,7 @@ func (f *FindingFollower) Stop() {
 	for _, r := range f.reports {
 		r.Stop()
 	}
-	f.beside.Stop()
+	f.otherFindings.Stop()
 	f.refused.Stop()
 	f.backends.Stop()
 }
@@ -52,7 +52,7 @@ func (f *FindingFollower) Changes(v flow.View) (come, gone []model.Finding) {
 		if len(before)+len(now) == 0 {
 			return
 		}
-		come, gone = append(come, without(now, before)...), append(gone, without(before, now)...)
+		come, gone = append(come, subtractFindings(now, before)...), append(gone, subtractFindings(before, now)...)
 		if f.said[key] = slices.Clone(now); len(now) == 0 {
 			delete(f.said, key)
 		}
@@ -63,12 +63,12 @@ func (f *FindingFollower) Changes(v flow.View) (come, gone []model.Finding) {
 		}
 	}
 	type beside struct{ model.ObjectRef }
-	for change := range f.beside.Changes(v) {
+	for change := range f.otherFindings.Changes(v) {
 		says(beside{change.Key}, change.Value)
 	}
 	for change := range f.refused.Changes(v) {
 		var now []model.Finding
-		if finding, is := f.world.refusal(change.Key, change.Value); is && !change.Deleted {
+		if finding, is := f.world.refusalFinding(change.Key, change.Value); is && !change.Deleted {
 			now = append(now, finding)
 		}
 		says(change.Key, now)
@@ -80,17 +80,17 @@ func (f *FindingFollower) Changes(v flow.View) (come, gone []model.Finding) {
 		}
 		says(key, byMessage(both))
 	}
-	return sorted(come), sorted(gone)
+	return sortFindings(come), sortFindings(gone)
 }
 
-// without are the findings of a list that another one does not have, wherever in the object they stand there.
-func without(list, other []model.Finding) (rest []model.Finding) {
+// subtractFindings are the findings of a list that another one does not have, wherever in the object they stand there.
+func subtractFindings(list, other []model.Finding) (rest []model.Finding) {
 	known := map[model.Finding]int{}
 	for _, f := range other {
-		known[unplaced(f)]++
+		known[withoutPlace(f)]++
 	}
 	for _, f := range list {
-		if key := unplaced(f); known[key] > 0 {
+		if key := withoutPlace(f); known[key] > 0 {
 			known[key]--
 		} else {
 			rest = append(rest, f)

@@ -17,7 +17,7 @@ func TestFollowFindings(t *testing.T) {
 	w := world.New(world.Config{
 		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
-	w.Graph.Apply("start", w.Sources.Synced)
+	w.Graph.Apply("start", w.Sources.MarkSynced)
 	follower := w.FollowFindings()
 	defer follower.Stop()
 	const gateway = `apiVersion: gateway.networking.k8s.io/v1
@@ -44,17 +44,19 @@ spec: {parentRefs: [{name: web}], rules: [RULES]}
 	says := func(list []model.Finding) string {
 		var all []string
 		for _, f := range list {
-			all = append(all, f.Object.String()+" "+f.Says())
+			all = append(all, f.Object.String()+" "+f.Describe())
 		}
 		slices.Sort(all)
 		return strings.Join(all, "\n")
 	}
 	for _, c := range []struct{ what, text, come, gone string }{
 		{"a class that does not exist", strings.Replace(gateway, "CLASS", "cadrea", 1),
-			"Gateway default/web spec.gatewayClassName: GatewayClass cadrea does not exist, so nobody serves this Gateway; " +
+			"Gateway default/web spec.gatewayClassName: GatewayClass cadrea does not exist, so no controller serves this " +
+				"Gateway; " +
 				"did you mean cardea?", ""},
 		{"mended", strings.Replace(gateway, "CLASS", "cardea", 1), "",
-			"Gateway default/web spec.gatewayClassName: GatewayClass cadrea does not exist, so nobody serves this Gateway; " +
+			"Gateway default/web spec.gatewayClassName: GatewayClass cadrea does not exist, so no controller serves this " +
+				"Gateway; " +
 				"did you mean cardea?"},
 		{"a backend that does not exist", strings.Replace(route, "RULES", missing, 1),
 			"HTTPRoute default/r spec.rules[0].backendRefs[0]: Service default/none does not exist", ""},

@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// outside says what is wrong with a certificate at a time; "" if nothing is.
-func outside(m model.Material, now time.Time) string {
+// describeValidity says what is wrong with a certificate at a time; "" if nothing is.
+func describeValidity(m model.Material, now time.Time) string {
 	switch {
 	case !m.Until.IsZero() && now.After(m.Until):
 		return fmt.Sprintf("expired at %s (NotAfter): clients refuse it; put a new one into the Secret",
@@ -17,21 +17,21 @@ func outside(m model.Material, now time.Time) string {
 	case now.Before(m.From):
 		return fmt.Sprintf("is not valid before %s (NotBefore): until then clients refuse it; put one that is valid now "+
 			"into the Secret, or set this machine's clock right", m.From.UTC().Format(time.RFC3339))
-	case !m.Until.IsZero() && m.Until.Sub(now) < notice(m.Until.Sub(m.From)):
+	case !m.Until.IsZero() && m.Until.Sub(now) < expiryNotice(m.Until.Sub(m.From)):
 		return fmt.Sprintf("expires at %s (NotAfter), in %s: put a new one into the Secret before",
-			m.Until.UTC().Format(time.RFC3339), untilThen(m.Until.Sub(now)))
+			m.Until.UTC().Format(time.RFC3339), formatRemaining(m.Until.Sub(now)))
 	}
 	return ""
 }
 
 const day = 24 * time.Hour
 
-// notice is how long before its end a certificate is reported: 21 days, or the last third of its life if it is good for
-// less than 63 days: something renews such certificates all the time.
-func notice(life time.Duration) time.Duration { return min(21*day, life/3) }
+// expiryNotice is how long before its end a certificate is reported: 21 days, or the last third of its life if it is
+// good for less than 63 days: something renews such certificates all the time.
+func expiryNotice(life time.Duration) time.Duration { return min(21*day, life/3) }
 
-// untilThen is a time in whole days, or in hours where it is less than two.
-func untilThen(d time.Duration) string {
+// formatRemaining is a time in whole days, or in hours where it is less than two.
+func formatRemaining(d time.Duration) string {
 	if d < 2*day {
 		return fmt.Sprintf("%d hours", d/time.Hour)
 	}
@@ -41,16 +41,16 @@ func untilThen(d time.Duration) string {
 // FindingsAt are Findings, and what they leave out: listeners that show a certificate which is not valid at that time,
 // or not for much longer, or is for no host of their routes. They serve it all the same.
 func (w *World) FindingsAt(now time.Time) []model.Finding {
-	return append(w.Findings(), w.outdated(now)...)
+	return append(w.Findings(), w.certificateFindings(now)...)
 }
 
-// outdated looks at the certificates of all listeners.
-func (w *World) outdated(now time.Time) (list []model.Finding) {
+// certificateFindings looks at the certificates of all listeners.
+func (w *World) certificateFindings(now time.Time) (list []model.Finding) {
 	w.Graph.View(func(v flow.View) {
-		list = w.uncovered(v)
+		list = w.uncoveredCertificates(v)
 		wrong := map[model.ObjectRef]string{}
 		for key, own := range flow.All(v, w.Plan.Materials) {
-			if says := outside(own.Material, now); key.Object.Kind() == model.KindSecret && says != "" {
+			if says := describeValidity(own.Material, now); key.Object.Kind() == model.KindSecret && says != "" {
 				wrong[key.Object] = says
 			}
 		}
@@ -68,7 +68,7 @@ func (w *World) outdated(now time.Time) (list []model.Finding) {
 			}
 		}
 	})
-	return sorted(list)
+	return sortFindings(list)
 }
 
 // certificateField is where a Gateway names a Secret for a listener.

@@ -11,46 +11,46 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// unanswered tells of backends that nobody answers for, and of slices that have no effect. It runs only when somebody
-// asks for findings, so a change of endpoints costs nothing here.
-func (w *World) unanswered(v flow.View) (list []model.Finding) {
+// backendFindings tells of backends that nobody answers for, and of slices that have no effect. It runs only when
+// somebody asks for findings, so a change of endpoints costs nothing here.
+func (w *World) backendFindings(v flow.View) (list []model.Finding) {
 	for key := range flow.All(v, w.Plan.Backends) {
 		list = append(list, w.noEndpoint(v, key)...)
 	}
-	return byMessage(append(list, w.meaning.IgnoredSlices(v)...))
+	return byMessage(append(list, w.translator.Backends.IgnoredSlices(v)...))
 }
 
-// newlyUnanswered are those that the edits of a Try bring; v is its View.
-func (w *World) newlyUnanswered(v flow.View) (list []model.Finding) {
-	for change := range flow.Staged(v, w.Plan.Backends) {
-		if was, there := flow.Before(v, w.Plan.Backends, change.Key); !there || was.Reachable() {
+// newBackendFindings are those that the edits of a Try bring; v is its View.
+func (w *World) newBackendFindings(v flow.View) (list []model.Finding) {
+	for change := range flow.StagedChanges(v, w.Plan.Backends) {
+		if was, there := flow.ValueBefore(v, w.Plan.Backends, change.Key); !there || was.IsReachable() {
 			list = append(list, w.noEndpoint(v, change.Key)...)
 		}
 	}
-	return byMessage(append(list, w.meaning.NewlyIgnoredSlices(v)...))
+	return byMessage(append(list, w.translator.Backends.NewlyIgnoredSlices(v)...))
 }
 
-// unansweredOf are those about one object.
-func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) []model.Finding {
-	k := w.Sources.Catalog.Of(ref.Kind())
-	if k == nil || k.Sliced == nil && ref.Kind() != model.KindEndpointSlice {
+// backendFindingsOf are those about one object.
+func (w *World) backendFindingsOf(v flow.View, ref model.ObjectRef) []model.Finding {
+	k := w.Sources.Catalog.FindKind(ref.Kind())
+	if k == nil || k.OwnsEndpointSlices == nil && ref.Kind() != model.KindEndpointSlice {
 		return nil
 	}
-	return slices.DeleteFunc(w.unanswered(v), func(f model.Finding) bool { return f.Object != ref })
+	return slices.DeleteFunc(w.backendFindings(v), func(f model.Finding) bool { return f.Object != ref })
 }
 
 // noEndpoint is the finding about a backend that is there and has no endpoint that is ready. A cluster makes the slices
 // of a backend with a selector, even empty ones: so while it has none, nobody knows its endpoints yet.
 func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 	b, found := flow.Get(v, w.Plan.Backends, key)
-	if !found || b.Reachable() {
+	if !found || b.IsReachable() {
 		return nil
 	}
 	of := key.Backend.Object
 	if key.Backend.Picker {
 		return w.noPicker(v, key)
 	}
-	if instead := w.meaning.InsteadOf(v, of); instead != "" {
+	if instead := w.translator.Backends.DescribeFailover(v, of); instead != "" {
 		return []model.Finding{{Object: of, Severity: model.Warning, Message: instead}}
 	}
 	what, advice := "it", ""
@@ -60,19 +60,19 @@ func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 	if b.TLS != nil && b.TLS.Closed != "" {
 		return []model.Finding{{
 			Object: of, Severity: model.Warning,
-			Message: fmt.Sprintf("%s gets no request: what %s sends there fails: %s", what, key.Gateway, b.TLS.Closed),
+			Message: fmt.Sprintf("%s gets no request: requests that %s sends there fail: %s", what, key.Gateway, b.TLS.Closed),
 		}}
 	}
-	label, value, sliced := w.meaning.SlicesOf(v, of)
-	if !sliced && !w.noPods && w.selects(v, of) {
+	label, value, sliced := w.translator.Backends.SlicesOf(v, of)
+	if !sliced && !w.noPods && w.selectsPods(v, of) {
 		return nil
 	}
-	if !sliced {
+	if !sliced && label != "" {
 		advice = fmt.Sprintf("; add an EndpointSlice with the label %s: %s", label, value)
 	}
 	return []model.Finding{{
 		Object: of, Severity: model.Warning,
-		Message: fmt.Sprintf("%s has no endpoint that is ready: what %s sends there fails%s", what, key.Gateway, advice),
+		Message: fmt.Sprintf("%s has no ready endpoint: requests that %s sends there fail%s", what, key.Gateway, advice),
 	}}
 }
 
@@ -94,23 +94,23 @@ func (w *World) noPicker(v flow.View, key plan.BackendKey) []model.Finding {
 	}
 	return []model.Finding{{
 		Object: of, Severity: model.Warning, Field: "spec.endpointPickerRef",
-		Message: fmt.Sprintf("%s has no endpoint that is ready: at %s %s", service.Words(), key.Gateway, instead),
+		Message: fmt.Sprintf("%s has no ready endpoint: at %s %s", service.Describe(), key.Gateway, instead),
 	}}
 }
 
-// selects tells whether an object has a selector of pods.
-func (w *World) selects(v flow.View, ref model.ObjectRef) bool {
-	k := w.Sources.Catalog.Of(ref.Kind())
-	if k.Selects == nil {
+// selectsPods tells whether an object has a selector of pods.
+func (w *World) selectsPods(v flow.View, ref model.ObjectRef) bool {
+	k := w.Sources.Catalog.FindKind(ref.Kind())
+	if k.SelectsPods == nil {
 		return false
 	}
-	o, found := w.Sources.Of(ref.Kind()).Get(v, ref)
-	return found && k.Selects(o.Spec)
+	o, found := w.Sources.KindSource(ref.Kind()).Get(v, ref)
+	return found && k.SelectsPods(o.Spec)
 }
 
-// Endpoints are how many endpoints are ready of each backend that requests are sent to, in the words of
+// EndpointCounts are how many endpoints are ready of each backend that requests are sent to, in the words of
 // model.EndpointsAnnotation. Backends with a hostname have none: only the proxy knows.
-func (w *World) Endpoints(v flow.View) map[model.ObjectRef]string {
+func (w *World) EndpointCounts(v flow.View) map[model.ObjectRef]string {
 	counts := map[model.ObjectRef]map[int32]int{}
 	for key, b := range flow.All(v, w.Plan.Backends) {
 		if b.Hostname != "" || key.Backend.Picker {

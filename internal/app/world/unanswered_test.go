@@ -95,7 +95,7 @@ func newWorld(noPods bool) *world.World {
 		Dialects: dataplanes.All(), Check: true, NoPods: noPods,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
-	w.Graph.Apply("start", w.Sources.Synced)
+	w.Graph.Apply("start", w.Sources.MarkSynced)
 	return w
 }
 
@@ -103,7 +103,7 @@ func newWorld(noPods bool) *world.World {
 func says(list []model.Finding) []string {
 	all := []string{}
 	for _, f := range list {
-		all = append(all, f.Object.String()+" "+f.Says())
+		all = append(all, f.Object.String()+" "+f.Describe())
 	}
 	slices.Sort(all)
 	return all
@@ -111,9 +111,9 @@ func says(list []model.Finding) []string {
 
 // The warnings, and what is added to each where there is no slice.
 const (
-	noA = "Service default/app port 80 has no endpoint that is ready: what Gateway default/web sends there fails"
-	noB = "Service default/app port 81 has no endpoint that is ready: what Gateway default/web sends there fails"
-	noX = "XBackend default/pods it has no endpoint that is ready: what Gateway default/web sends there fails"
+	noA = "Service default/app port 80 has no ready endpoint: requests that Gateway default/web sends there fail"
+	noB = "Service default/app port 81 has no ready endpoint: requests that Gateway default/web sends there fail"
+	noX = "XBackend default/pods it has no ready endpoint: requests that Gateway default/web sends there fail"
 
 	addToApp  = "; add an EndpointSlice with the label kubernetes.io/service-name: app"
 	addToPods = "; add an EndpointSlice with the label cardea.dev/xbackend: pods"
@@ -203,7 +203,7 @@ spec: {ports: [{port: 80}]}
 		model.Ref(model.KindXBackend, "default", "pods"): "1",
 	}
 	w.Graph.View(func(v flow.View) {
-		if got := w.Endpoints(v); !maps.Equal(got, want) {
+		if got := w.EndpointCounts(v); !maps.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	})

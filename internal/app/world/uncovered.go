@@ -9,12 +9,13 @@ import (
 	"cardea.dev/cardea/internal/translate/resolve"
 )
 
-// uncovered warns of listeners with certificates that are good for none of the hosts of their routes: clients refuse
-// them. Nothing is known of a route for every host, nor of a listener with a certificate that can't be used.
-func (w *World) uncovered(v flow.View) (list []model.Finding) {
+// uncoveredCertificates warns of listeners with certificates that are good for none of the hosts of their routes:
+// clients refuse them. Nothing is known of a route for every host, nor of a listener with a certificate that can't be
+// used.
+func (w *World) uncoveredCertificates(v flow.View) (list []model.Finding) {
 	hosts := map[model.ListenerKey][]string{}
 	for _, route := range flow.All(v, w.Plan.Routes) {
-		for _, place := range route.Places {
+		for _, place := range route.Listeners {
 			for _, domain := range place.Domains {
 				hosts[place.Listener] = append(hosts[place.Listener], domain.Name)
 			}
@@ -22,43 +23,43 @@ func (w *World) uncovered(v flow.View) (list []model.Finding) {
 	}
 	for key, of := range hosts {
 		l, _ := flow.Get(v, w.Plan.Listeners, key)
-		if len(l.Certificates) == 0 || slices.Contains(of, model.Every) {
+		if len(l.Certificates) == 0 || slices.Contains(of, model.EveryHost) {
 			continue
 		}
-		names := w.certified(v, l)
-		if len(names) == 0 || slices.ContainsFunc(of, func(host string) bool { return vouched(names, host) }) {
+		names := w.certificateNames(v, l)
+		if len(names) == 0 || slices.ContainsFunc(of, func(host string) bool { return matchesAnyName(names, host) }) {
 			continue
 		}
 		slices.Sort(of)
 		list = append(list, model.Finding{
 			Object: l.Gateway, Section: key.Section, Severity: model.Warning,
 			Field: w.certificateField(v, key, l.Certificates[0]),
-			Message: fmt.Sprintf("no certificate is for a host of the routes here (%s), so clients refuse them (names here: "+
-				"%s); add the hosts to a certificate's subjectAltName",
-				model.Listed(slices.Compact(of)), model.Listed(names)),
+			Message: fmt.Sprintf("no certificate here covers a host of its routes (%s), so clients reject the certificates "+
+				"(names: %s); add the hosts to a certificate's subjectAltName",
+				model.JoinSome(slices.Compact(of)), model.JoinSome(names)),
 		})
 	}
 	return list
 }
 
-// certified are the names in a listener's certificates, sorted, each once; none if those of one are not known, or if
-// none is for a host that the listener takes, which its status tells.
-func (w *World) certified(v flow.View, l model.Listener) (names []string) {
+// certificateNames are the names in a listener's certificates, sorted, each once; none if those of one are not known,
+// or if none is for a host that the listener takes, which its status tells.
+func (w *World) certificateNames(v flow.View, l model.Listener) (names []string) {
 	for _, ref := range l.Certificates {
 		own, _ := flow.Get(v, w.Plan.Materials, model.CertificateKey(ref))
-		found, _, _ := resolve.Leaf(own.Text)
+		found, _, _ := resolve.ReadLeaf(own.Text)
 		if len(found) == 0 {
 			return nil
 		}
 		names = append(names, found...)
 	}
-	if l.Hostname != "" && !vouched(names, l.Hostname) {
+	if l.Hostname != "" && !matchesAnyName(names, l.Hostname) {
 		return nil
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-func vouched(names []string, host string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return resolve.Vouches(name, host) })
+func matchesAnyName(names []string, host string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return resolve.NameCovers(name, host) })
 }

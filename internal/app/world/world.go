@@ -41,12 +41,14 @@ type World struct {
 	Sources  *kinds.Sources
 	Feedback *resource.Feedback
 	Plan     plan.Plan
-	Policies *policy.Meaning // what policies come to
+	Policies *policy.Translator // what policies come to
 	Outputs  resource.Outputs
-	Reports  plan.Reports
+	// Served are the resources of the first data plane, and of those that it renders for.
+	Served  []*flow.Collection[resource.Key, resource.Resource]
+	Reports plan.Reports
 
-	meaning *gateway.Meaning
-	noPods  bool
+	translator *gateway.Translator
+	noPods     bool
 }
 
 // New joins the parts. Sources of objects are synced by the code that fills them; everything else is there at once.
@@ -56,18 +58,19 @@ func New(c Config) *World {
 	}
 	graph := flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})
 	w := &World{Dialects: c.Dialects, Graph: graph, noPods: c.NoPods}
-	w.Sources = kinds.Of(input.New(w.Graph, Catalog(c.Extensions...)))
+	w.Sources = kinds.SourcesOf(input.New(w.Graph, NewCatalog(c.Extensions...)))
 	w.Feedback = resource.NewFeedback(w.Graph)
-	w.meaning = gateway.New(w.Graph, w.Sources, gateway.Options{
-		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked, Budgets: c.Budgets,
-		Features: features(c.Extensions), Renderers: renderers(c.Dialects),
+	w.translator = gateway.New(w.Graph, w.Sources, gateway.Options{
+		DataPlanes: dataPlaneNames(c.Dialects), Protocols: protocols(c.Dialects), Unchecked: c.Unchecked, Budgets: c.Budgets,
+		Backends: backends(c.Extensions), Features: listFeatures(c.Extensions), Renderers: featureRenderers(c.Dialects),
 	})
-	w.Plan, w.Policies = w.meaning.Plan, w.meaning.Policies
-	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)
-	w.Reports = w.meaning.NewReports(w.Outputs, w.Feedback)
+	w.Plan, w.Policies = w.translator.Plan, w.translator.Policies
+	rendered := renderPlan(w.Graph, w.Plan, w.Feedback, w.Dialects)
+	w.Served, w.Outputs = rendered[0].Resources, join(rendered)
+	w.Reports = w.translator.NewReports(w.Outputs, w.Feedback)
 	for _, e := range c.Extensions {
-		if e.Meaning != nil {
-			w.Reports.Kinds = append(w.Reports.Kinds, e.Meaning(w.Sources))
+		if e.NewReporter != nil {
+			w.Reports.Reporters = append(w.Reports.Reporters, e.NewReporter(w.Sources))
 		}
 	}
 	w.SetEnvironment(c.Environment)
@@ -79,6 +82,6 @@ func (w *World) SetEnvironment(e model.Environment) {
 	e.TrustDomain = cmp.Or(e.TrustDomain, model.DefaultTrustDomain)
 	w.Graph.Apply("environment", func(b *flow.Batch) {
 		w.Sources.Environment.Set(b, model.ObjectRef{}, e)
-		w.Sources.Environment.Synced(b)
+		w.Sources.Environment.MarkSynced(b)
 	})
 }

@@ -39,7 +39,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	if _, err := Open(c.cert, c.key); err == nil || !strings.Contains(err.Error(), "read the certificate: ") {
 		t.Errorf("no file: %v", err)
 	}
-	first, second := testcert.Self("one.example"), testcert.Self("two.example")
+	first, second := testcert.SelfSigned("one.example"), testcert.SelfSigned("two.example")
 	write(first.Certificate, first.PrivateKey)
 	one := serial()
 	write([]byte("no certificate"), first.PrivateKey)

@@ -14,7 +14,11 @@ type Dialect struct {
 	Proxy   string // what users call its proxy: "Envoy"
 	Version string // of the proxy that it renders for, and the oldest that is run unasked: "1.40.0"
 
-	// RenderedBy is the data plane that renders this one's resources, too; "": its own Render does.
+	// Protocol has the types of its resources, and how they reach its proxies.
+	Protocol resource.Protocol
+	// Protocols are those of listeners that it serves; none stated: HTTP and HTTPS.
+	Protocols []model.Protocol
+	// RenderedBy is the data plane that renders this one's resources, too; none: its own Render does.
 	RenderedBy model.DataPlane
 	// Render adds the stages that render a plan to a graph. Feedback has what the proxies said of it.
 	Render func(*flow.Graph, plan.Plan, *resource.Feedback) resource.Outputs
@@ -23,18 +27,18 @@ type Dialect struct {
 	// Simulate makes an excerpt of a Gateway's configuration ready to be asked. It takes time: no View should be open.
 	Simulate func(*resource.Excerpt, request.Gates) (request.Simulation, error)
 
-	// Table is the route table that a listener's requests are looked up in.
-	Table func(model.Listener) resource.Key
-	// Backend is the resource that says where a backend is and how it is spoken to.
-	Backend func(plan.BackendKey) resource.Key
-	// Place is where a route table serves, for users: a port, for HTTPS with the listener ("443/shop").
-	Place func(table resource.Key) string
+	// RouteTable is the route table that a listener's requests are looked up in.
+	RouteTable func(model.Listener) resource.Key
+	// BackendResource is the resource that says where a backend is and how it is spoken to.
+	BackendResource func(plan.BackendKey) resource.Key
+	// DescribeTable is where a route table serves, for users: a port, for HTTPS with the listener ("443/shop").
+	DescribeTable func(table resource.Key) string
 	// Describe prints a resource as JSON, the same for the same resource. Private keys are left out.
 	Describe func(resource.Type, resource.Resource) ([]byte, error)
 
 	// Files is how its proxies are fed by files; nil: a server feeds them.
 	Files *Files
 
-	Child Child
+	Child ChildProcess
 	Pod   Pod
 }

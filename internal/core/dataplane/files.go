@@ -10,17 +10,17 @@ import (
 
 // Files is how proxies are fed that read files by themselves, and answer nobody.
 type Files struct {
-	// Next is the next step from what is written towards what the proxies should have; if nothing is written, everything
-	// at once. It depends on its arguments only, so whoever starts anew goes on where another one stopped. It is asked
-	// again after each step.
-	Next func(FileStart, FileSet, map[resource.Name]resource.Resource) (FileStep, error)
+	// NextStep is the next step from what is written towards what the proxies should have; if nothing is written,
+	// everything at once. It depends on its arguments only, so whoever starts anew goes on where another one stopped. It
+	// is asked again after each step.
+	NextStep func(FileFolders, FileSet, map[resource.Name]resource.Resource) (FileStep, error)
 	// MaxFiles is how many files a proxy can follow.
 	MaxFiles int
 }
 
-// FileStart says where proxies find the files: absolute paths of two folders. Each changes as a whole, by a renamed
+// FileFolders says where proxies find the files: absolute paths of two folders. Each changes as a whole, by a renamed
 // link, the way that Kubernetes' volumes do.
-type FileStart struct {
+type FileFolders struct {
 	Dir  string // of FileSet.Plain
 	Keys string // of FileSet.Keys
 }
@@ -37,11 +37,11 @@ func (s FileSet) Equal(o FileSet) bool {
 	return maps.EqualFunc(s.Plain, o.Plain, same) && maps.EqualFunc(s.Keys, o.Keys, same)
 }
 
-// Count is how many files it has.
-func (s FileSet) Count() int { return len(s.Plain) + len(s.Keys) }
+// FileCount is how many files it has.
+func (s FileSet) FileCount() int { return len(s.Plain) + len(s.Keys) }
 
-// Size is the sum of the sizes of the larger of its two folders, in bytes: each is an object of its own.
-func (s FileSet) Size() int {
+// LargestFolderSize is the sum of the sizes of the larger of its two folders, in bytes: each is an object of its own.
+func (s FileSet) LargestFolderSize() int {
 	sum := func(files map[string][]byte) (n int) {
 		for name, text := range files {
 			n += len(name) + len(text)
@@ -80,22 +80,22 @@ var stageNames = [...]string{"nothing", "update", "add keys", "add", "switch", "
 // String is the stage as the log says it.
 func (s FileStage) String() string { return stageNames[s] }
 
-// maxObject is how large a ConfigMap or a Secret may be, in bytes. Kubernetes takes 1 MiB; the rest is for its
+// maxObjectSize is how large a ConfigMap or a Secret may be, in bytes. Kubernetes takes 1 MiB; the rest is for its
 // metadata.
-const maxObject = 900_000
+const maxObjectSize = 900_000
 
 // TooLarge says why a set of files can't be written; "" if it can.
 func (f Files) TooLarge(s FileSet) string {
-	switch count, size := s.Count(), s.Size(); {
+	switch count, size := s.FileCount(), s.LargestFolderSize(); {
 	case count > f.MaxFiles:
-		return fmt.Sprintf("%d files are needed, and a proxy can follow %d", count, f.MaxFiles)
-	case size > maxObject:
-		return fmt.Sprintf("%d bytes are needed, and one object holds %d", size, maxObject)
+		return fmt.Sprintf("%d files are needed, but a proxy can follow %d at most", count, f.MaxFiles)
+	case size > maxObjectSize:
+		return fmt.Sprintf("%d bytes are needed, but one object can have %d at most", size, maxObjectSize)
 	}
 	return ""
 }
 
-// Names are those of its files, sorted, keys last.
-func (s FileSet) Names() []string {
+// FileNames are those of its files, sorted, keys last.
+func (s FileSet) FileNames() []string {
 	return append(slices.Sorted(maps.Keys(s.Plain)), slices.Sorted(maps.Keys(s.Keys))...)
 }

@@ -7,11 +7,11 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Child is how a proxy runs as a child process.
-type Child struct {
+// ChildProcess is how a proxy runs as a child process.
+type ChildProcess struct {
 	Program Program
 	// Files are what it starts with, by name. They stand in one folder.
-	Files func(ChildStart) (map[string][]byte, error)
+	Files func(ChildOptions) (map[string][]byte, error)
 	// Arguments are those of its command, with Files in a folder. threads is how many requests it may work at at once.
 	Arguments func(folder string, threads int) []string
 	// Level is that of a line of its log.
@@ -25,22 +25,22 @@ type Child struct {
 	// ConnectionsPath is what its admin interface is asked for to learn how connections to a backend went, by the
 	// backend's resource; Connections reads the answer.
 	ConnectionsPath func(backend resource.Key) string
-	Connections     func(answer []byte) Connections
+	Connections     func(answer []byte) ConnectionCounts
 	// MetricsPath is what its admin interface is asked for to get its metrics, in Prometheus' text format.
 	MetricsPath string
 }
 
-// Connections is how those went that a proxy tried to the endpoints of a backend, since the proxy has the backend.
-type Connections struct{ Tried, Failed int }
+// ConnectionCounts is how those went that a proxy tried to the endpoints of a backend, since the proxy has the backend.
+type ConnectionCounts struct{ Tried, Failed int }
 
-// ChildStart is what a child process is told.
-type ChildStart struct {
+// ChildOptions is what a child process is told.
+type ChildOptions struct {
 	Node string // how it names itself to its server
 	// XDSSocket is the path of the Unix socket where its server listens, AdminSocket of that where its admin interface
 	// does.
 	XDSSocket, AdminSocket string
-	Files                  FileStart // of a data plane that is fed by files
-	Memory                 int64     // that it may take, in bytes; 0: no bound is known
+	Files                  FileFolders // of a data plane that is fed by files
+	Memory                 int64       // that it may take, in bytes; 0: no bound is known
 }
 
 // Program is a proxy's executable, and how it is found on a machine.
@@ -60,16 +60,16 @@ type Program struct {
 type Pod struct {
 	Image string // of the proxy's container, where nobody states one
 	// Files makes the text files that the proxies of a Gateway start with, by name.
-	Files func(PodStart) (map[string][]byte, error)
+	Files func(PodOptions) (map[string][]byte, error)
 	// Command is the command line of a proxy with its files in folder; level is that of its log, "" for the usual one.
 	Command func(folder, level, node string) []string
-	// MetricsPath is where a pod answers Prometheus at PodStart.MetricsPort: GET and nothing else.
+	// MetricsPath is where a pod answers Prometheus at PodOptions.MetricsPort: GET and nothing else.
 	MetricsPath string
 }
 
-// PodStart is what the proxies of one Gateway start with where each runs in a pod. All paths are absolute, and inside
+// PodOptions is what the proxies of one Gateway start with where each runs in a pod. All paths are absolute, and inside
 // the pod.
-type PodStart struct {
+type PodOptions struct {
 	NodeCluster string // what they have in common: "NAMESPACE/NAME" of the Gateway
 	// ServerHost and ServerPort are where the xDS server is, a DNS name or an IP address; ServerName is in its
 	// certificate.
@@ -78,7 +78,7 @@ type PodStart struct {
 	ServerName string
 	// ConfigDir is where the files of Pod.Files stand.
 	ConfigDir     string
-	Configuration FileStart // of a data plane that is fed by files
+	Configuration FileFolders // of a data plane that is fed by files
 	// CAPath is the PEM bundle that the server's certificate is verified by, TokenPath the pod's token for the server.
 	// Both are read again when the folder that they are in changes the way that Kubernetes' volumes do: by a renamed link.
 	CAPath, TokenPath string

@@ -49,37 +49,38 @@ type schema struct {
 	Validations          []struct{ Message string } `json:"x-kubernetes-validations"`
 }
 
-// Find describes a field of a kind that has a Definition, with the fields in it: of one level, or of all if deep.
+// FindField describes a field of a kind that has a Definition, with the fields in it: of one level, or of all if deep.
 // The path is as users write it: "spec.rules.matches", or "spec.rules[0].matches[]". An error names the step that the
 // schema does not have, and what may have been meant.
-func Find(k *kind.Kind, words *kind.Descriptions, path string, deep bool) (*Field, error) {
+func FindField(k *kind.Kind, words *kind.Descriptions, path string, deep bool) (*Field, error) {
 	var s schema
 	if err := json.Unmarshal(k.Definition.Schema, &s); err != nil {
 		return nil, fmt.Errorf("read the schema of %s: %w", k, err)
 	}
 	d := describer{words: words.Fields, deep: deep}
 	at, required := "", false
-	for _, step := range steps(path) {
-		inner := s.object()
+	for _, step := range pathSteps(path) {
+		inner := s.objectSchema()
 		next, ok := inner.Properties[step]
 		if !ok {
 			return nil, unknownStep(k, at, step, inner)
 		}
-		at, required, s = join(at, step), slices.Contains(inner.Required, step), next
+		at, required, s = joinPath(at, step), slices.Contains(inner.Required, step), next
 	}
-	f := d.field(at, s, required)
-	f.Fields = d.inner(at, s)
+	f := d.describeField(at, s, required)
+	f.Fields = d.describeFields(at, s)
 	return &f, nil
 }
 
-// index is what stands behind the name of a list or a map in a path: [], [0], [*], [name].
-var index = regexp.MustCompile(`\[[^\]]*\]`)
+// indexSuffix is what stands behind the name of a list or a map in a path: [], [0], [*], [name].
+var indexSuffix = regexp.MustCompile(`\[[^\]]*\]`)
 
-func steps(path string) []string {
-	return slices.DeleteFunc(strings.Split(index.ReplaceAllString(path, ""), "."), func(s string) bool { return s == "" })
+func pathSteps(path string) []string {
+	return slices.DeleteFunc(strings.Split(indexSuffix.ReplaceAllString(path, ""), "."),
+		func(s string) bool { return s == "" })
 }
 
-func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+func joinPath(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 func unknownStep(k *kind.Kind, at, step string, in *schema) error {
 	where := k.String()
@@ -90,13 +91,13 @@ func unknownStep(k *kind.Kind, at, step string, in *schema) error {
 	if len(known) == 0 {
 		return fmt.Errorf("%s has no fields, so none is named %q", where, step)
 	}
-	return fmt.Errorf("%s has no field %q%s", where, step, model.Meant(step, known))
+	return fmt.Errorf("%s has no field %q%s", where, step, model.SuggestNames(step, known))
 }
 
-// object is the schema that has the properties: that of the elements of a list, or of the values of a map.
-func (s *schema) object() *schema {
+// objectSchema is the schema that has the properties: that of the elements of a list, or of the values of a map.
+func (s *schema) objectSchema() *schema {
 	for {
-		switch values := s.values(); {
+		switch values := s.valuesSchema(); {
 		case s.Items != nil:
 			s = s.Items
 		case values != nil:
@@ -107,8 +108,8 @@ func (s *schema) object() *schema {
 	}
 }
 
-// values is the schema of the values of a map; nil if it is no map, or one of anything.
-func (s *schema) values() *schema {
+// valuesSchema is the schema of the values of a map; nil if it is no map, or one of anything.
+func (s *schema) valuesSchema() *schema {
 	var values schema
 	if len(s.AdditionalProperties) == 0 || json.Unmarshal(s.AdditionalProperties, &values) != nil {
 		return nil
@@ -122,8 +123,8 @@ func (s *schema) typeName() string {
 		return "integer or string"
 	case s.Items != nil:
 		return "[]" + s.Items.typeName()
-	case s.values() != nil:
-		return "map[string]" + s.values().typeName()
+	case s.valuesSchema() != nil:
+		return "map[string]" + s.valuesSchema().typeName()
 	case s.Type == "object":
 		return "Object"
 	case s.Type == "":
@@ -138,13 +139,13 @@ type describer struct {
 	deep  bool
 }
 
-func (d *describer) field(path string, s schema, required bool) Field {
+func (d *describer) describeField(path string, s schema, required bool) Field {
 	f := Field{
-		Path: path, Type: s.typeName(), Required: required, Default: s.Default, Bounds: s.bounds(),
+		Path: path, Type: s.typeName(), Required: required, Default: s.Default, Bounds: s.describeBounds(),
 		Description: d.words[path],
 	}
 	// The words for each element of a list stand at the list, since the elements have no name of their own.
-	for each := &s; each != nil; each = each.element() {
+	for each := &s; each != nil; each = each.elementSchema() {
 		f.Format, f.Pattern = each.Format, each.Pattern
 		for _, value := range each.Enum {
 			f.Enum = append(f.Enum, strings.Trim(string(value), `"`))
@@ -158,29 +159,29 @@ func (d *describer) field(path string, s schema, required bool) Field {
 	return f
 }
 
-func (s *schema) element() *schema {
+func (s *schema) elementSchema() *schema {
 	if s.Items != nil {
 		return s.Items
 	}
-	return s.values()
+	return s.valuesSchema()
 }
 
-// inner describes the fields of an object, by name.
-func (d *describer) inner(path string, s schema) (list []Field) {
-	in := s.object()
+// describeFields describes the fields of an object, by name.
+func (d *describer) describeFields(path string, s schema) (list []Field) {
+	in := s.objectSchema()
 	for _, name := range slices.Sorted(maps.Keys(in.Properties)) {
 		p := in.Properties[name]
-		f := d.field(join(path, name), p, slices.Contains(in.Required, name))
+		f := d.describeField(joinPath(path, name), p, slices.Contains(in.Required, name))
 		if d.deep {
-			f.Fields = d.inner(f.Path, p)
+			f.Fields = d.describeFields(f.Path, p)
 		}
 		list = append(list, f)
 	}
 	return list
 }
 
-// bounds says what limits a value has, in words.
-func (s *schema) bounds() (list []string) {
+// describeBounds says what limits a value has, in words.
+func (s *schema) describeBounds() (list []string) {
 	between := func(low, high *int, one, many string) {
 		of := func(n int) string {
 			if n == 1 {

@@ -36,7 +36,7 @@ func lamp(t *testing.T) (*kind.Kind, *kind.Descriptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := d.Declare()
+	k := d.NewKind()
 	return &k, words
 }
 
@@ -58,12 +58,12 @@ func TestFind(t *testing.T) {
 		"spec.port":             {Path: "spec.port", Type: "integer or string"},
 		"spec.bulbs.name.":      bulb[0],
 	} {
-		got, err := Find(k, words, path, false)
+		got, err := FindField(k, words, path, false)
 		if err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: got %+v (%v), want %+v", path, got, err, want)
 		}
 	}
-	whole, err := Find(k, words, "", true)
+	whole, err := FindField(k, words, "", true)
 	if err != nil || len(whole.Fields) != 1 || !whole.Fields[0].Required || len(whole.Fields[0].Fields) != 5 ||
 		!reflect.DeepEqual(whole.Fields[0].Rules, []string{"a lamp needs bulbs"}) ||
 		!reflect.DeepEqual(whole.Fields[0].Fields[0].Fields, bulb) {
@@ -81,7 +81,7 @@ func TestFindUnknown(t *testing.T) {
 		"spec.labels.text.more": `Lamp.spec.labels.text has no fields, so none is named "more"`,
 		"status":                `Lamp has no field "status"; there is spec`,
 	} {
-		if got, err := Find(k, words, path, false); err == nil || err.Error() != want {
+		if got, err := FindField(k, words, path, false); err == nil || err.Error() != want {
 			t.Errorf("%s: got %+v (%v), want %s", path, got, err, want)
 		}
 	}
@@ -93,23 +93,23 @@ func TestAllKinds(t *testing.T) {
 		if k.Definition == nil {
 			continue
 		}
-		words := kinds.Describe(k.Kind)
+		words := kinds.FieldDescriptions(k.Kind)
 		if words == nil {
 			t.Errorf("%s of group %s has no descriptions", k, k.Group())
 			continue
 		}
-		f, err := Find(k, words, "", true)
+		f, err := FindField(k, words, "", true)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
 		everyField(f, func(f *Field) {
-			if f.Description == "" && f.Path != "metadata" && k.Origin() == model.OwnOrigin {
+			if f.Description == "" && f.Path != "metadata" && k.DefinedBy() == model.OwnOrigin {
 				t.Errorf("%s.%s of type %q has the description %q", k, f.Path, f.Type, f.Description)
 			}
 		})
 	}
-	if words := kinds.Describe(model.KindSecret); words != nil {
+	if words := kinds.FieldDescriptions(model.KindSecret); words != nil {
 		t.Errorf("a Secret has %+v", words)
 	}
 }

@@ -8,7 +8,7 @@ type Batch struct {
 	cause  string
 	at     time.Time // when it was queued
 	edits  []func()
-	synced []interface{ markSynced() }
+	synced []*syncing
 	closed bool
 }
 
@@ -19,10 +19,10 @@ func (g *Graph) Apply(cause string, edit func(*Batch)) {
 	b := &Batch{g: g, cause: cause}
 	edit(b)
 	b.closed = true
-	g.push(b)
+	g.enqueueBatch(b)
 }
 
-func (g *Graph) push(b *Batch) {
+func (g *Graph) enqueueBatch(b *Batch) {
 	b.at = g.cfg.Now()
 	g.queueMu.Lock()
 	g.queue = append(g.queue, b)
@@ -36,9 +36,9 @@ func (g *Graph) push(b *Batch) {
 	}
 }
 
-// take returns the queued batches, or false if no turn is due: nothing is queued and the first turn is over, or a
-// source is not synced.
-func (g *Graph) take() ([]*Batch, bool) {
+// takeBatches returns the queued batches, or false if no turn is due: nothing is queued and the first turn is over, or
+// a source is not synced.
+func (g *Graph) takeBatches() ([]*Batch, bool) {
 	first := g.rev == 0 // only a turn writes rev, and the caller runs the turn
 	g.queueMu.Lock()
 	defer g.queueMu.Unlock()
@@ -51,8 +51,8 @@ func (g *Graph) take() ([]*Batch, bool) {
 	return batches, true
 }
 
-// write checks that an edit belongs here and adds it.
-func (b *Batch) write(g *Graph, source string, edit func()) {
+// addEdit checks that an edit belongs here and adds it.
+func (b *Batch) addEdit(g *Graph, source string, edit func()) {
 	if b.g != g {
 		panic("flow: source " + source + " edited in a batch of another graph")
 	}

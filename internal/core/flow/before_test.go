@@ -9,7 +9,7 @@ func TestBeforeIsWhatATryDoesNotChange(t *testing.T) {
 		for _, k := range []string{"kept", "changed", "deleted"} {
 			s.Set(b, k, 1)
 		}
-		s.Synced(b)
+		s.MarkSynced(b)
 	})
 	g.Settle()
 	err := g.Try(func(b *Batch) {
@@ -23,7 +23,7 @@ func TestBeforeIsWhatATryDoesNotChange(t *testing.T) {
 		s.Delete(b, "deleted")
 	}, func(v View) {
 		for k, want := range map[string][2]int{"kept": {1, 1}, "changed": {1, 2}, "added": {0, 2}, "deleted": {1, 0}} {
-			before, was := Before(v, s.Collection(), k)
+			before, was := ValueBefore(v, s.Collection(), k)
 			after, is := Get(v, s.Collection(), k)
 			if [2]int{before, after} != want || was != (want[0] != 0) || is != (want[1] != 0) {
 				t.Errorf("%s: %d (%v), then %d (%v); want %v", k, before, was, after, is, want)
@@ -39,6 +39,6 @@ func TestBeforeIsWhatATryDoesNotChange(t *testing.T) {
 				t.Error("Before answers outside a Try")
 			}
 		}()
-		Before(v, s.Collection(), "kept")
+		ValueBefore(v, s.Collection(), "kept")
 	})
 }

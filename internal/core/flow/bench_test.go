@@ -79,8 +79,8 @@ func (b *bench) load(n int) {
 			k, v = backend(i, 0)
 			b.backends.Set(batch, k, v)
 		}
-		b.routes.Synced(batch)
-		b.backends.Synced(batch)
+		b.routes.MarkSynced(batch)
+		b.backends.MarkSynced(batch)
 	})
 	b.g.Settle()
 }
@@ -206,7 +206,7 @@ func bytesPerKey(b *testing.B, n, maps int) {
 				for i, k := range names {
 					s.Set(batch, k, i)
 				}
-				s.Synced(batch)
+				s.MarkSynced(batch)
 			})
 			g.Settle()
 		})
@@ -253,8 +253,8 @@ func bytesPerEdge(b *testing.B, n, deps int) {
 				for i := range n {
 					s.Set(batch, i, i)
 				}
-				targets.Synced(batch)
-				s.Synced(batch)
+				targets.MarkSynced(batch)
+				s.MarkSynced(batch)
 			})
 			g.Settle()
 		})

@@ -28,8 +28,8 @@ func checked(
 		g.Apply("edit", func(b *flow.Batch) {
 			s.Set(b, 1, []int{n, n})
 			o.Set(b, 1, []int{n})
-			s.Synced(b)
-			o.Synced(b)
+			s.MarkSynced(b)
+			o.MarkSynced(b)
 		})
 		g.Settle()
 	}
@@ -142,7 +142,7 @@ func TestABreachIsFoundInItsTurn(t *testing.T) {
 	g := flow.New(flow.Config{Check: true})
 	s := flow.NewSource[int, []int](g, "in")
 	flow.Map(s.Collection(), "bad", func(c *flow.Ctx, k int, v []int) (int, bool) { v[0] = 7; return 0, true })
-	g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, []int{1}); s.Synced(b) })
+	g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, []int{1}); s.MarkSynced(b) })
 	wantPanic(t, `collection "in", key 1|changed in place`, g.Settle)
 	if rev := revOf(g); rev != 0 {
 		t.Errorf("rev %d is visible", rev)
@@ -161,7 +161,7 @@ func TestABreachLeavesNothingStaged(t *testing.T) {
 		}
 		return n, true
 	})
-	g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, 1); s.Synced(b) })
+	g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, 1); s.MarkSynced(b) })
 	wantPanic(t, "different values", g.Settle)
 	g.View(func(v flow.View) {
 		if v.Rev() != 0 || flow.Len(v, s.Collection()) != 0 {

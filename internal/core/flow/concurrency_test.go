@@ -81,7 +81,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			})
 		}
 	})
-	g.Apply("load", func(batch *flow.Batch) { write(batch, 1); a.Synced(batch); b.Synced(batch) })
+	g.Apply("load", func(batch *flow.Batch) { write(batch, 1); a.MarkSynced(batch); b.MarkSynced(batch) })
 	for w := range writers {
 		writing.Go(func() {
 			for i := range edits {
@@ -118,7 +118,7 @@ func TestWatchSkipsWhatWasMissed(t *testing.T) {
 	g := flow.New(flow.Config{})
 	s := flow.NewSource[int, int](g, "s")
 	edit := func(n int) {
-		g.Apply("edit", func(b *flow.Batch) { s.Set(b, 0, n); s.Synced(b) })
+		g.Apply("edit", func(b *flow.Batch) { s.Set(b, 0, n); s.MarkSynced(b) })
 		g.Settle()
 	}
 	edit(0)
@@ -150,7 +150,7 @@ func TestNotify(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	turns, seen := g.Notify(ctx), 0
 	for n := range 4 {
-		g.Apply("edit", func(b *flow.Batch) { s.Set(b, 0, n); s.Synced(b) })
+		g.Apply("edit", func(b *flow.Batch) { s.Set(b, 0, n); s.MarkSynced(b) })
 		g.Settle()
 	}
 	for seen != 3 {

@@ -67,8 +67,8 @@ func TestMergeRefusesOneKeyOfTwo(t *testing.T) {
 	g.Apply("test", func(batch *flow.Batch) {
 		a.Set(batch, 1, "a")
 		b.Set(batch, 1, "b")
-		a.Synced(batch)
-		b.Synced(batch)
+		a.MarkSynced(batch)
+		b.MarkSynced(batch)
 	})
 	wantPanic(t, "both has two inputs with one key", g.Settle)
 }
@@ -107,7 +107,7 @@ func TestConstructionRefusesASecondName(t *testing.T) {
 	s := flow.NewSource[int, int](g, "one")
 	wantPanic(t, `"g"|two collections named "one"`, func() { flow.NewSource[string, string](g, "one") })
 	wantPanic(t, "needs a name", func() { flow.NewSource[int, int](g, "") })
-	g.Apply("load", s.Synced)
+	g.Apply("load", s.MarkSynced)
 	g.Settle()
 	wantPanic(t, "after the first turn", func() { flow.NewSource[int, int](g, "two") })
 }
@@ -161,7 +161,7 @@ func TestMisuseInATransform(t *testing.T) {
 				g := flow.New(flow.Config{Check: check})
 				s := flow.NewSource[int, int](g, "in")
 				m.build(g, s.Collection())
-				g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, 1); s.Synced(b) })
+				g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, 1); s.MarkSynced(b) })
 				if check {
 					wantPanic(t, `flow: check: collection "bad", key 1|`+m.want, g.Settle)
 					continue
@@ -190,7 +190,7 @@ func TestRenameToOneKey(t *testing.T) {
 		edit       func(b *flow.Batch)
 		want, seen int
 	}{
-		{"one", func(b *flow.Batch) { s.Set(b, 1, 5); s.Synced(b) }, 5, 0},
+		{"one", func(b *flow.Batch) { s.Set(b, 1, 5); s.MarkSynced(b) }, 5, 0},
 		{"another one in a later turn", func(b *flow.Batch) { s.Set(b, 11, 6) }, 5, 1},
 		{"the first changes", func(b *flow.Batch) { s.Set(b, 1, 7) }, 7, 1},
 		{"the first has no value", func(b *flow.Batch) { s.Set(b, 1, 0) }, 0, 1},
@@ -211,15 +211,15 @@ func TestRenameToOneKey(t *testing.T) {
 	checked := flow.New(flow.Config{Check: true})
 	one, two := flow.NewSource[int, int](checked, "one"), flow.NewSource[int, int](checked, "two")
 	same := func(_ *flow.Ctx, _, v int) (int, bool) { return v, true }
-	other := flow.Renamed(two.Collection(), func(int) int { return 1 }, same)
+	other := flow.FromRenamed(two.Collection(), func(int) int { return 1 }, same)
 	flow.Merge("merged", flow.From(one.Collection(), same), other)
-	checked.Apply("load", func(b *flow.Batch) { one.Set(b, 1, 1); two.Set(b, 2, 2); one.Synced(b); two.Synced(b) })
+	checked.Apply("load", func(b *flow.Batch) { one.Set(b, 1, 1); two.Set(b, 2, 2); one.MarkSynced(b); two.MarkSynced(b) })
 	wantPanic(t, "merged emits 1, which another key has, too", checked.Settle)
 	checked = flow.New(flow.Config{Check: true})
 	both := flow.NewSource[int, int](checked, "in")
 	flow.Rename(both.Collection(), "out", func(int) int { return 1 },
 		func(_ *flow.Ctx, _, v int) (int, bool) { return v, true })
-	checked.Apply("load", func(b *flow.Batch) { both.Set(b, 1, 1); both.Set(b, 2, 2); both.Synced(b) })
+	checked.Apply("load", func(b *flow.Batch) { both.Set(b, 1, 1); both.Set(b, 2, 2); both.MarkSynced(b) })
 	wantPanic(t, "out emits 1, which another key has, too", checked.Settle)
 }
 
@@ -243,7 +243,7 @@ func TestMisuseAmongManyKeys(t *testing.T) {
 			for k := range 500 {
 				s.Set(b, k, k)
 			}
-			s.Synced(b)
+			s.MarkSynced(b)
 		})
 		wantPanic(t, m.want, g.Settle)
 	}
@@ -253,7 +253,7 @@ func TestMisuseOfBatchesAndViews(t *testing.T) {
 	g, other := flow.New(flow.Config{}), flow.New(flow.Config{})
 	s := flow.NewSource[int, int](g, "s")
 	var kept *flow.Batch
-	g.Apply("load", func(b *flow.Batch) { kept = b; s.Synced(b) })
+	g.Apply("load", func(b *flow.Batch) { kept = b; s.MarkSynced(b) })
 	wantPanic(t, "after its Apply returned", func() { s.Set(kept, 1, 1) })
 	wantPanic(t, "another graph", func() { other.Apply("load", func(b *flow.Batch) { s.Set(b, 1, 1) }) })
 	g.Settle()

@@ -16,17 +16,17 @@ type Part[O comparable] interface {
 func Derive[K comparable, A any, P Part[K], B any](
 	in *Collection[K, A], name string, f func(c *Ctx, k K, a A, emit func(P, B)),
 ) *Collection[P, B] {
-	return newDerived(in, name, f, func(p P) K { return p.Owner() })
+	return newDerived[P, B](in.store, name, transform(readCell[K, A], f), ownsPart[K, P])
 }
 
 // Map makes at most one value from each key of in, under the same key. False means none.
 func Map[K comparable, A, B any](
 	in *Collection[K, A], name string, f func(c *Ctx, k K, a A) (B, bool),
 ) *Collection[K, B] {
-	return newDerived(in, name, mapped(f), func(k K) K { return k })
+	return newDerived[K, B](in.store, name, transform(readCell[K, A], mapEmitter(f)), sameKeys[K])
 }
 
-func mapped[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ctx, K, A, func(K, B)) {
+func mapEmitter[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ctx, K, A, func(K, B)) {
 	return func(c *Ctx, k K, a A, emit func(K, B)) {
 		if b, ok := f(c, k, a); ok {
 			emit(k, b)
@@ -39,10 +39,10 @@ func mapped[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ct
 func Rename[K comparable, A any, P comparable, B any](
 	in *Collection[K, A], name string, to func(K) P, f func(c *Ctx, k K, a A) (B, bool),
 ) *Collection[P, B] {
-	return newDerived(in, name, renamed(to, f), nil)
+	return newDerived[P, B](in.store, name, transform(readCell[K, A], renameEmitter(to, f)), nil)
 }
 
-func renamed[K comparable, A any, P comparable, B any](
+func renameEmitter[K comparable, A any, P comparable, B any](
 	to func(K) P, f func(c *Ctx, k K, a A) (B, bool),
 ) func(*Ctx, K, A, func(P, B)) {
 	return func(c *Ctx, k K, a A, emit func(P, B)) {
@@ -52,68 +52,83 @@ func renamed[K comparable, A any, P comparable, B any](
 	}
 }
 
-// derived is the form of Derive, Map and Rename.
-type derived[K comparable, A any, P comparable, B any] struct {
-	in    *store[K, A]
-	out   *store[P, B]
-	f     func(*Ctx, K, A, func(P, B))
-	owner func(P) K // nil: keys don't tell, see alone
+// transform makes the function by which a worker calls f with what read finds in a cell.
+func transform[K comparable, A any, P comparable, B any](
+	read func(*cell) (K, A), f func(*Ctx, K, A, func(P, B)),
+) func(*worker) func(*cell) {
+	return func(w *worker) func(*cell) {
+		scratch := &typed[P, B]{} // most results are as before: a new cell is made only if not
+		emit := func(p P, b B) {
+			scratch.key, scratch.value = p, b
+			w.emitCell(scratch.cell())
+		}
+		return func(in *cell) {
+			k, a := read(in)
+			f(&w.ctx, k, a, emit)
+		}
+	}
+}
 
-	dirty   []*derivedRun[P, B] // those that read a changed key, then those with a changed input
-	results []result[P, B]      // of this turn, in the order of dirty
+// derived is the form of Derive, Map and Rename.
+type derived struct {
+	in, out *store
+	start   func(*worker) func(in *cell)
+	owns    func(out, in unsafe.Pointer) bool // between keys; nil: keys don't tell, see alone
+
+	dirty   []*derivedRun // those that read a changed key, then those with a changed input
+	results []result      // of this turn, in the order of dirty
 }
 
 // derivedRun is the last run on one input key, and the slots that it filled.
-type derivedRun[P comparable, B any] struct {
+type derivedRun struct {
 	run
-	one  *slot[P, B]    // the first
-	more *[]*slot[P, B] // the others
+	one  *slot    // the first
+	more *[]*slot // the others
 }
 
 // result is the result for one dirty key.
-type result[P comparable, B any] struct {
-	run     *derivedRun[P, B]
+type result struct {
+	run     *derivedRun
 	isNew   bool // the run is not attached to its input yet
 	gone    bool // the input was deleted
 	fault   *Panic
-	cells   []*cell[P, B]
+	cells   []*cell
 	deps    []*node
 	newDeps bool
 	newOuts bool
-	outs    []*slot[P, B]
+	outs    []*slot
 }
 
-func newDerived[K comparable, A any, P comparable, B any](
-	in *Collection[K, A], name string, f func(*Ctx, K, A, func(P, B)), owner func(P) K,
+func newDerived[P comparable, B any](
+	in *store, name string, start func(*worker) func(*cell), owns func(out, in unsafe.Pointer) bool,
 ) *Collection[P, B] {
-	d := &derived[K, A, P, B]{in: storeOf(in), f: f, owner: owner}
-	d.out = newStore[P, B](d.in.g, name)
-	d.out.form = d
-	return &d.out.handle
+	out := newStore[P, B](in.g, name)
+	out.form = &derived{in: in, out: out, start: start, owns: owns}
+	return &Collection[P, B]{out}
 }
 
-func (d *derived[K, A, P, B]) enqueue(r *run) {
+func (d *derived) enqueueRun(r *run) {
 	r.dirty = true
-	d.dirty = append(d.dirty, (*derivedRun[P, B])(unsafe.Pointer(r)))
+	d.dirty = append(d.dirty, (*derivedRun)(unsafe.Pointer(r)))
 }
 
-func (d *derived[K, A, P, B]) compute(t *turn) {
+func (d *derived) computeKeys(t *turn) {
 	for _, s := range d.in.changed {
 		r := s.runFor(d.out.index)
 		if r == nil {
-			r = &(&derivedRun[P, B]{run: run{in: &s.node, coll: d.out.index}}).run
+			r = &(&derivedRun{run: run{in: &s.node, coll: d.out.index}}).run
 		}
 		if !r.dirty {
-			d.enqueue(r)
+			d.enqueueRun(r)
 		}
 	}
 	if len(d.dirty) == 0 {
 		return
 	}
-	d.results = make([]result[P, B], len(d.dirty))
-	spread(t.g.cfg.Workers, len(d.dirty), func() func(int) {
+	d.results = make([]result, len(d.dirty))
+	runParallel(t.g.cfg.Workers, len(d.dirty), func() func(int) {
 		w := newWorker(d)
-		return func(i int) { d.results[i] = w.visit(d.dirty[i]) }
+		return func(i int) { d.results[i] = w.runKey(d.dirty[i]) }
 	})
 	for i := range d.results {
 		r := &d.results[i]
@@ -123,24 +138,24 @@ func (d *derived[K, A, P, B]) compute(t *turn) {
 }
 
 // stageResult stages the result of one run.
-func (d *derived[K, A, P, B]) stageResult(t *turn, r *result[P, B]) {
-	d.alone(r)
-	n := &d.out.counters.now
+func (d *derived) stageResult(t *turn, r *result) {
+	d.checkOwnKeys(r)
+	n := &d.out.counters.working
 	if !r.gone {
 		n.Runs++
 	}
 	if r.fault != nil {
 		n.Panics++
-		t.fault(d.out.name, slotOf[K, A](r.run.in).now().key, *r.fault)
+		t.recordFault(d.out.name, d.in.nodeKey(r.run.in), *r.fault)
 		return // what it wrote before stays
 	}
 	if r.run.stale {
-		t.recovered(d.out.name, slotOf[K, A](r.run.in).key())
+		t.recordRecovery(d.out.name, d.in.nodeKey(r.run.in))
 	}
-	was := r.run.outs()
+	was := r.run.outputSlots()
 	same := len(was) == len(r.cells)
 	for i, cell := range r.cells {
-		s := d.out.write(cell)
+		s := d.out.stageValue(cell)
 		same = same && was[i] == s
 	}
 	if same {
@@ -150,56 +165,55 @@ func (d *derived[K, A, P, B]) stageResult(t *turn, r *result[P, B]) {
 	// Only this run writes these keys, so one that is not staged by now was not emitted.
 	for _, s := range was {
 		if !s.touched {
-			d.out.stage(s, nil)
+			d.out.stageCell(s, nil)
 		}
 	}
 	r.newOuts = true
-	r.outs = make([]*slot[P, B], len(r.cells))
+	r.outs = make([]*slot, len(r.cells))
 	for i, cell := range r.cells {
-		r.outs[i] = d.out.find(cell.key)
+		r.outs[i] = d.out.slotAt(cell.key())
 	}
 	r.cells = nil
 }
 
-// alone checks that no other input has a key that a run emits, where keys don't tell their inputs.
-func (d *derived[K, A, P, B]) alone(r *result[P, B]) {
-	if d.owner != nil || r.fault != nil {
+// checkOwnKeys checks that no other input has a key that a run emits, where keys don't tell their inputs.
+func (d *derived) checkOwnKeys(r *result) {
+	if d.owns != nil || r.fault != nil {
 		return
 	}
-	key := slotOf[K, A](r.run.in).key()
-	defer contain(d.out.g, d.out.name, key, &r.fault)
-	was := r.run.outs()
+	defer d.out.contain(d.in, slotOf(r.run.in).some(), &r.fault)
+	was := r.run.outputSlots()
 	for _, cell := range r.cells {
-		if s := d.out.find(cell.key); s != nil && s.now() != nil && !slices.Contains(was, s) {
-			panic(misuse(fmt.Sprintf("%s emits %v, which another key has, too", d.out.name, cell.key)))
+		if s := d.out.slotAt(cell.key()); s != nil && s.currentCell() != nil && !slices.Contains(was, s) {
+			panic(misuse(fmt.Sprintf("%s emits %v, which another key has, too", d.out.name, d.out.kit.label(cell))))
 		}
 	}
 }
 
-func (d *derived[K, A, P, B]) fold() {
+func (d *derived) storeRuns() {
 	for i := range d.results {
 		r := &d.results[i]
-		n := &d.out.counters.now
+		n := &d.out.counters.working
 		wasStale := r.run.stale
 		r.run.stale = r.fault != nil
-		n.Stale += btoi(r.run.stale) - btoi(wasStale)
+		n.Stale += boolToInt(r.run.stale) - boolToInt(wasStale)
 		if r.newDeps {
 			n.Edges += len(r.deps) - int(r.run.ndeps)
-			d.out.g.depend(&r.run.run, r.deps)
+			d.out.g.setDependencies(&r.run.run, r.deps)
 		}
 		if r.newOuts {
 			r.run.setOuts(r.outs)
 		}
 		switch {
 		case r.gone && !r.isNew:
-			r.run.in.detach(&r.run.run)
+			r.run.in.detachRun(&r.run.run)
 		case r.isNew && !r.gone:
-			r.run.in.attach(&r.run.run)
+			r.run.in.attachRun(&r.run.run)
 		}
 	}
 }
 
-func (d *derived[K, A, P, B]) drop() {
+func (d *derived) dropStaged() {
 	for _, r := range d.dirty {
 		r.dirty = false
 	}
@@ -207,17 +221,17 @@ func (d *derived[K, A, P, B]) drop() {
 	d.dirty, d.results = keepSmall(d.dirty), nil
 }
 
-func (r *derivedRun[P, B]) outs() []*slot[P, B] {
+func (r *derivedRun) outputSlots() []*slot {
 	switch {
 	case r.one == nil:
 		return nil
 	case r.more == nil:
 		return unsafe.Slice(&r.one, 1)
 	}
-	return append([]*slot[P, B]{r.one}, *r.more...)
+	return append([]*slot{r.one}, *r.more...)
 }
 
-func (r *derivedRun[P, B]) setOuts(outs []*slot[P, B]) {
+func (r *derivedRun) setOuts(outs []*slot) {
 	r.one, r.more = nil, nil
 	if len(outs) > 0 {
 		r.one = outs[0]
@@ -229,62 +243,64 @@ func (r *derivedRun[P, B]) setOuts(outs []*slot[P, B]) {
 }
 
 // worker runs transforms of one collection in one goroutine.
-type worker[K comparable, A any, P comparable, B any] struct {
-	d       *derived[K, A, P, B]
+type worker struct {
+	d       *derived
 	ctx     Ctx
-	key     K
-	emitted []*cell[P, B]
-	seen    map[P]struct{} // when there are many
-	emit    func(P, B)
+	call    func(in *cell)
+	in      *cell
+	emitted []*cell
+	seen    *cellSet // when there are many
 }
 
-func newWorker[K comparable, A any, P comparable, B any](d *derived[K, A, P, B]) *worker[K, A, P, B] {
-	w := &worker[K, A, P, B]{d: d, ctx: Ctx{g: d.out.g, coll: d.out.index, name: d.out.name}}
-	w.emit = w.take
+func newWorker(d *derived) *worker {
+	w := &worker{d: d, ctx: Ctx{g: d.out.g, coll: d.out.index, name: d.out.name}}
+	w.call = d.start(w)
 	return w
 }
 
-func (w *worker[K, A, P, B]) take(p P, b B) {
+// emitCell takes what a transform emits. The cell is the transform's: it is not kept.
+func (w *worker) emitCell(c *cell) {
 	if !w.ctx.live {
 		panic(misuse("emit of " + w.ctx.name + " used after its transform returned"))
 	}
-	if w.d.owner != nil && w.d.owner(p) != w.key {
-		panic(misuse(fmt.Sprintf("%s emits %v, which is owned by another key than %v", w.ctx.name, p, w.key)))
+	out := w.d.out
+	if w.d.owns != nil && !w.d.owns(c.key(), w.in.key()) {
+		panic(misuse(fmt.Sprintf("%s emits %v, which is owned by another key than %v", w.ctx.name, out.kit.label(c),
+			w.d.in.kit.label(w.in))))
 	}
-	if w.repeated(p) {
-		panic(misuse(fmt.Sprintf("%s emits %v twice", w.ctx.name, p)))
+	kept := out.committed(c)
+	if kept == nil {
+		kept = out.clone(c)
 	}
-	w.emitted = append(w.emitted, w.d.out.cellFor(p, b))
+	if w.isRepeated(kept) {
+		panic(misuse(fmt.Sprintf("%s emits %v twice", w.ctx.name, out.kit.label(c))))
+	}
+	w.emitted = append(w.emitted, kept)
 }
 
-func (w *worker[K, A, P, B]) repeated(p P) bool {
+func (w *worker) isRepeated(c *cell) bool {
 	const few = 8
 	if len(w.emitted) < few {
-		return slices.ContainsFunc(w.emitted, func(c *cell[P, B]) bool { return c.key == p })
+		return slices.ContainsFunc(w.emitted, func(o *cell) bool { return w.d.out.same(o.key(), c.key()) })
 	}
 	if len(w.emitted) == few {
-		w.seen = make(map[P]struct{}, 2*few)
-		for _, c := range w.emitted {
-			w.seen[c.key] = struct{}{}
-		}
+		w.seen = newCellSet(&w.d.out.kit, w.emitted)
 	}
-	_, ok := w.seen[p]
-	w.seen[p] = struct{}{}
-	return ok
+	return w.seen.add(c) != nil
 }
 
-// visit runs one dirty key.
-func (w *worker[K, A, P, B]) visit(r *derivedRun[P, B]) result[P, B] {
-	res := result[P, B]{run: r}
-	in := slotOf[K, A](r.in).now()
+// runKey runs one dirty key.
+func (w *worker) runKey(r *derivedRun) result {
+	res := result{run: r}
+	in := slotOf(r.in).currentCell()
 	if in == nil {
 		res.gone, res.newDeps = true, r.ndeps > 0
 		return res
 	}
 	res.fault = w.attempt(in)
-	deps := w.ctx.end()
+	deps := w.ctx.endRun()
 	if w.d.out.g.cfg.Check {
-		w.again(in, &res, deps)
+		w.checkAgain(in, &res, deps)
 		deps = w.ctx.deps
 	}
 	if !slices.Equal(deps, r.dependencies()) {
@@ -296,16 +312,16 @@ func (w *worker[K, A, P, B]) visit(r *derivedRun[P, B]) result[P, B] {
 	return res
 }
 
-func (w *worker[K, A, P, B]) attempt(in *cell[K, A]) (fault *Panic) {
-	w.key, w.emitted = in.key, w.emitted[:0]
-	w.ctx.begin()
-	defer contain(w.d.out.g, w.d.out.name, in.key, &fault)
-	w.d.f(&w.ctx, in.key, in.value, w.emit)
-	w.d.out.g.fail(w.d.out.name, in.key)
+func (w *worker) attempt(in *cell) (fault *Panic) {
+	w.in, w.emitted = in, w.emitted[:0]
+	w.ctx.beginRun()
+	defer w.d.out.contain(w.d.in, in, &fault)
+	w.call(in)
+	w.d.out.fail(w.d.in, in)
 	return nil
 }
 
-func btoi(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}

@@ -4,7 +4,8 @@
 //
 // A [Graph] owns a list of collections. A [Source] is filled from outside; [Derive], [Map], [Rename] and [Group] make
 // new collections from earlier ones with pure functions, and [Fetch] lets such a function look up one key of any
-// earlier collection. The order of creation is the topological order, so a cycle can't be written down.
+// earlier collection. A [Projection] lets code read collections of several types as one. The order of creation is the
+// topological order, so a cycle can't be written down.
 //
 //	edges ── Apply ──> queue ──> turn ──────────────────────────────────> commit ──> View, Watch, Follow
 //	                             source   derive   group   derive            │
@@ -25,7 +26,7 @@
 // [Rev]. A turn that changes nothing has no Rev of its own. [Graph.Try] is a turn that stages values, shows them, and
 // drops them.
 //
-// The first turn waits until [Source.Synced] was called for every source: so the first state that anybody reads is
+// The first turn waits until [Source.MarkSynced] was called for every source: so the first state that anybody reads is
 // complete.
 //
 // # What is kept

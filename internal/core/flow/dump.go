@@ -48,7 +48,7 @@ func (g *Graph) Dump(w io.Writer, collection string) error {
 	if i < 0 {
 		return fmt.Errorf("%q: %w", collection, ErrNoCollection)
 	}
-	d, err := g.stages[i].dump()
+	d, err := g.stages[i].dumpKeys()
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,11 @@ func (g *Graph) Dump(w io.Writer, collection string) error {
 	return enc.Encode(d)
 }
 
-// dump reads what commits and turns write; the caller holds Graph.turnMu, so nothing is written meanwhile.
-func (c *store[K, V]) dump() (*collectionDump, error) {
+// dumpKeys reads what commits and turns write; the caller holds Graph.turnMu, so nothing is written meanwhile.
+func (c *store) dumpKeys() (*collectionDump, error) {
 	d := &collectionDump{Collection: c.name, Rev: c.g.rev, Keys: []*keyDump{}}
 	from := map[*node]*runDump{}
-	c.form.runs(func(r *runDump, outs []*node) {
+	c.form.eachRun(func(r *runDump, outs []*node) {
 		for _, out := range outs {
 			from[out] = r
 		}
@@ -71,14 +71,14 @@ func (c *store[K, V]) dump() (*collectionDump, error) {
 		}
 	})
 	for _, s := range c.inOrder() {
-		d.Keys = append(d.Keys, &keyDump{Key: shown(s.cell.key), Value: shown(s.cell.value), ChangedAt: s.changedAt,
-			Run: from[&s.node]})
+		d.Keys = append(d.Keys, &keyDump{Key: toJSON(c.kit.label(s.cell)), Value: toJSON(c.show(s.cell)),
+			ChangedAt: s.changedAt, Run: from[&s.node]})
 	}
 	return d, nil
 }
 
-// shown gives x as JSON, or why it has none: any other text of it might show what its MarshalJSON hides.
-func shown(x any) any {
+// toJSON gives x as JSON, or why it has none: any other text of it might show what its MarshalJSON hides.
+func toJSON(x any) any {
 	text, err := json.Marshal(x)
 	if err != nil {
 		return fmt.Sprintf("%T can't be shown: %v", x, err)
@@ -87,37 +87,37 @@ func shown(x any) any {
 }
 
 // inOrder is the committed slots of present keys, by key.
-func (c *store[K, V]) inOrder() []*slot[K, V] {
-	slots := make([]*slot[K, V], 0, c.present)
+func (c *store) inOrder() []*slot {
+	slots := make([]*slot, 0, c.present)
 	for s := range c.base.all {
 		if s.present {
 			slots = append(slots, s)
 		}
 	}
-	slices.SortFunc(slots, func(a, b *slot[K, V]) int {
-		return c.order(unsafe.Pointer(&a.cell.key), unsafe.Pointer(&b.cell.key))
+	slices.SortFunc(slots, func(a, b *slot) int {
+		return c.order(a.slotKey(), b.slotKey())
 	})
 	return slots
 }
 
-func (d *derived[K, A, P, B]) runs(each func(d *runDump, outs []*node)) {
+func (d *derived) eachRun(each func(d *runDump, outs []*node)) {
 	for _, in := range d.in.inOrder() {
 		r := in.runFor(d.out.index)
 		if r == nil {
 			continue
 		}
-		dump := &runDump{Input: d.in.name, Key: shown(in.cell.key), Stale: r.stale}
+		dump := &runDump{Input: d.in.name, Key: toJSON(d.in.nodeKey(&in.node)), Stale: r.stale}
 		for _, n := range r.dependencies() {
 			s := d.out.g.stages[n.coll]
-			dump.Deps = append(dump.Deps, depDump{Collection: s.title(), Key: shown(s.label(n)), Absent: !n.present})
+			dump.Deps = append(dump.Deps, depDump{Collection: s.title(), Key: toJSON(s.nodeKey(n)), Absent: !n.present})
 		}
 		var outs []*node
-		for _, s := range (*derivedRun[P, B])(unsafe.Pointer(r)).outs() {
+		for _, s := range (*derivedRun)(unsafe.Pointer(r)).outputSlots() {
 			outs = append(outs, &s.node)
 		}
 		each(dump, outs)
 	}
 }
 
-// runs leaves out those of a group: the members are the dependencies, and the value has them.
-func (f *grouped[K, A, G]) runs(func(d *runDump, outs []*node)) {}
+// eachRun leaves out those of a group: the members are the dependencies, and the value has them.
+func (f *grouped) eachRun(func(d *runDump, outs []*node)) {}

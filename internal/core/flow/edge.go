@@ -44,8 +44,8 @@ func (r *run) dependsOn(n *node) bool {
 	return ok
 }
 
-// depend replaces the dependencies of r. deps is sorted by id and belongs to r from now on.
-func (g *Graph) depend(r *run, deps []*node) {
+// setDependencies replaces the dependencies of r. deps is sorted by id and belongs to r from now on.
+func (g *Graph) setDependencies(r *run, deps []*node) {
 	old := r.dependencies()
 	r.deps, r.ndeps = unsafe.SliceData(deps), uint32(len(deps))
 	for len(old) > 0 || len(deps) > 0 {
@@ -78,7 +78,7 @@ func (g *Graph) removeReader(n *node, r *run) {
 	if n.stale > 0 || len(list) > exactReaders {
 		n.stale++
 		if 2*n.stale > n.nreaders {
-			n.sweep()
+			n.sweepReaders()
 		}
 	} else {
 		last := len(list) - 1
@@ -87,12 +87,12 @@ func (g *Graph) removeReader(n *node, r *run) {
 		n.setReaders(list[:last])
 	}
 	if n.nreaders == 0 {
-		g.stages[n.coll].idle(n)
+		g.stages[n.coll].markIdle(n)
 	}
 }
 
-// sweep keeps each reader that still depends on n, once.
-func (n *node) sweep() {
+// sweepReaders keeps each reader that still depends on n, once.
+func (n *node) sweepReaders() {
 	list := n.readerList()
 	// A run that left and came back is in the list twice. After sorting, the two are neighbours.
 	slices.SortFunc(list, func(a, b *run) int {
@@ -134,7 +134,7 @@ func (g *Graph) queueReaders(n *node) {
 		if r.dirty || n.stale > 0 && !r.dependsOn(n) {
 			continue
 		}
-		g.stages[r.coll].enqueue(r)
+		g.stages[r.coll].enqueueRun(r)
 	}
 }
 
@@ -148,12 +148,12 @@ func (n *node) runFor(coll uint16) *run {
 	return nil
 }
 
-func (n *node) attach(r *run) {
+func (n *node) attachRun(r *run) {
 	r.next = n.runs
 	n.runs = r
 }
 
-func (n *node) detach(r *run) {
+func (n *node) detachRun(r *run) {
 	for at := &n.runs; *at != nil; at = &(*at).next {
 		if *at == r {
 			*at = r.next

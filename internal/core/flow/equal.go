@@ -24,7 +24,7 @@ var bytesShape = shape{
 	},
 	hash: func(h uint64, p unsafe.Pointer) uint64 {
 		x := *(*[]byte)(p)
-		return hashString(mix(h, uint64(btoi(x == nil))), unsafe.String(unsafe.SliceData(x), len(x)))
+		return hashString(mix(h, uint64(boolToInt(x == nil))), unsafe.String(unsafe.SliceData(x), len(x)))
 	},
 }
 
@@ -87,7 +87,7 @@ func sliceShape(elem shape, size uintptr) shape {
 		},
 		hash: func(h uint64, p unsafe.Pointer) uint64 {
 			x := (*header)(p)
-			return hashRun(elem, size, x.len, mix(mix(h, uint64(btoi(x.data == nil))), uint64(x.len)), x.data)
+			return hashRun(elem, size, x.len, mix(mix(h, uint64(boolToInt(x.data == nil))), uint64(x.len)), x.data)
 		},
 	}
 }
@@ -131,7 +131,7 @@ var stringsShape = shape{
 		for k, v := range x {
 			sum += hashString(hashString(h, k), v)
 		}
-		return mix(mix(h, uint64(btoi(x == nil))), sum)
+		return mix(mix(h, uint64(boolToInt(x == nil))), sum)
 	},
 }
 
@@ -164,7 +164,7 @@ func reflectMapShape(t reflect.Type, key, elem shape) shape {
 			for k, v := range x.Seq2() {
 				sum += elem.hash(key.hash(h, at(k)), at(v))
 			}
-			return mix(mix(h, uint64(btoi(x.IsNil()))), sum)
+			return mix(mix(h, uint64(boolToInt(x.IsNil()))), sum)
 		},
 	}
 }

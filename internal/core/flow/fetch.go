@@ -21,7 +21,7 @@ type Ctx struct {
 // A collection can't fetch from itself, from one made after it, or from another graph: that panics with a message that
 // names both. In check mode the panic isn't contained.
 func Fetch[K comparable, V any](c *Ctx, of *Collection[K, V], k K) (V, bool) {
-	from := storeOf(of)
+	from := of.store
 	switch {
 	case !c.live:
 		panic(misuse("Ctx of " + c.name + " used after its transform returned"))
@@ -30,24 +30,24 @@ func Fetch[K comparable, V any](c *Ctx, of *Collection[K, V], k K) (V, bool) {
 	case from.index >= c.coll:
 		panic(misuse(fmt.Sprintf("%s fetches from %s, which is not an earlier collection", c.name, from.name)))
 	}
-	s := from.expect(k)
+	s := expect(from, k)
 	if n := len(c.deps); n == 0 || c.deps[n-1] != &s.node {
 		c.deps = append(c.deps, &s.node)
 	}
-	if at := s.now(); at != nil {
-		return at.value, true
+	if at := s.currentCell(); at != nil {
+		return typedOf[K, V](at).value, true
 	}
 	var none V
 	return none, false
 }
 
-func (c *Ctx) begin() {
+func (c *Ctx) beginRun() {
 	c.live = true
 	c.deps = c.deps[:0]
 }
 
-// end returns what was fetched, sorted by id, each once. It is valid until the next begin.
-func (c *Ctx) end() []*node {
+// endRun returns what was fetched, sorted by id, each once. It is valid until the next begin.
+func (c *Ctx) endRun() []*node {
 	c.live = false
 	slices.SortFunc(c.deps, byID)
 	c.deps = slices.Compact(c.deps)

@@ -33,7 +33,7 @@ func TestFollower(t *testing.T) {
 		edit func(*flow.Batch)
 		want string
 	}{
-		{func(b *flow.Batch) { s.Synced(b); s.Set(b, 1, 1); s.Set(b, 2, 1) }, "1=1\n2=1"},
+		{func(b *flow.Batch) { s.MarkSynced(b); s.Set(b, 1, 1); s.Set(b, 2, 1) }, "1=1\n2=1"},
 		{func(b *flow.Batch) { s.Set(b, 2, 2); s.Set(b, 3, 2) }, "2=2\n3=2"},
 		{func(b *flow.Batch) { s.Delete(b, 1); s.Set(b, 2, 2) }, "-1"}, // the second one is no change
 		{func(b *flow.Batch) { s.Delete(b, 3); s.Set(b, 4, 4) }, "-3\n4=4"},
@@ -83,7 +83,7 @@ func TestStaged(t *testing.T) {
 	s := flow.NewSource[int, int](g, "s")
 	c := s.Collection()
 	g.Apply("load", func(b *flow.Batch) {
-		s.Synced(b)
+		s.MarkSynced(b)
 		for i, x := range map[int]int{1: 5, 2: 2, 4: 4} {
 			s.Set(b, i, x)
 		}
@@ -100,7 +100,7 @@ func TestStaged(t *testing.T) {
 		s.Set(b, 8, 6)
 		s.Delete(b, 8)
 	}, func(v flow.View) {
-		if got := told(flow.Staged(v, c)); got != "-1\n2=6\n3=6" || flow.Len(v, c) != 3 {
+		if got := told(flow.StagedChanges(v, c)); got != "-1\n2=6\n3=6" || flow.Len(v, c) != 3 {
 			t.Errorf("a Try changes\n%s\nand has %d keys", got, flow.Len(v, c))
 		}
 		if at := flow.ChangedAt(v, c, 1); at != v.Rev() {
@@ -126,7 +126,7 @@ func TestFollowerOfDeletions(t *testing.T) {
 	const n = 10_000
 	for _, edit := range []func(*flow.Batch, int){func(b *flow.Batch, i int) { s.Set(b, i, i) }, s.Delete} {
 		g.Apply("edit", func(b *flow.Batch) {
-			s.Synced(b)
+			s.MarkSynced(b)
 			for i := range n {
 				edit(b, i)
 			}

@@ -78,20 +78,20 @@ func New(cfg Config) *Graph {
 // stage is a collection as the code of a turn uses it.
 type stage interface {
 	title() string
-	compute(t *turn)   // run the dirty keys and stage their results
-	finish(t *turn)    // find what changed and queue the runs that read it
-	changes() int      // keys that finish found changed
-	verify()           // check mode: stored and staged values are as they were stored
-	fold()             // store the new dependencies and outputs of runs; no reader looks at these
-	commit(rev Rev)    // make staged values the committed ones; under Graph.mu
-	drop()             // forget what this turn staged, or what remains after a commit
-	enqueue(r *run)    // r read something that changed
-	idle(n *node)      // n may have lost its last reader
-	label(n *node) any // the key of n
-	count() *counters  // of this collection
+	computeKeys(t *turn)     // run the dirty keys and stage their results
+	finishTurn(t *turn)      // find what changed and queue the runs that read it
+	changeCount() int        // keys that finish found changed
+	verifyValues()           // check mode: stored and staged values are as they were stored
+	storeRuns()              // store the new dependencies and outputs of runs; no reader looks at these
+	commit(rev Rev)          // make staged values the committed ones; under Graph.mu
+	dropStaged()             // forget what this turn staged, or what remains after a commit
+	enqueueRun(r *run)       // r read something that changed
+	markIdle(n *node)        // n may have lost its last reader
+	nodeKey(n *node) any     // the key of n
+	workCounters() *counters // of this collection
 	stats() CollectionStats
-	dump() (*collectionDump, error)
-	trace(key any) []Dependency // what the runs on a key fetched
+	dumpKeys() (*collectionDump, error)
+	traceKey(key any) []Dependency // what the runs on a key fetched
 }
 
 // register adds a collection at the end of the order.

@@ -13,133 +13,151 @@ import (
 func Group[K comparable, A any, G comparable](
 	in *Collection[K, A], name string, of func(K, A) []G, order func(K, A) string,
 ) *Collection[G, Members[K, A]] {
-	f := &grouped[K, A, G]{in: storeOf(in), of: of, order: order}
-	f.out = newStore[G, Members[K, A]](f.in.g, name)
-	f.out.form = f
-	return &f.out.handle
+	out := newStore[G, Members[K, A]](in.store.g, name)
+	out.form = &grouped{in: in.store, out: out,
+		of: func(in *cell) (keys, string) {
+			at := typedOf[K, A](in)
+			return keysOf(of(at.key, at.value)), order(at.key, at.value)
+		},
+		make: func(name unsafe.Pointer, list []*member) *cell {
+			return (&typed[G, Members[K, A]]{*(*G)(name), Members[K, A]{list}}).cell()
+		},
+	}
+	return &Collection[G, Members[K, A]]{out}
 }
 
 // ByKey leaves the order within a group to the keys of its members.
 func ByKey[K comparable, A any](K, A) string { return "" }
 
-// grouped is the form of Group.
-type grouped[K comparable, A any, G comparable] struct {
-	in    *store[K, A]
-	out   *store[G, Members[K, A]]
-	of    func(K, A) []G
-	order func(K, A) string
+// keys are keys of a collection, one after the other in memory.
+type keys struct {
+	first unsafe.Pointer
+	n     int
+}
 
-	placed []placed[K, A, G] // the runs of this turn
+func keysOf[K comparable](list []K) keys {
+	return keys{unsafe.Pointer(unsafe.SliceData(list)), len(list)}
+}
+
+// at is the key at i, of a kind whose size the kit knows.
+func (l keys) at(i int, of *kit) unsafe.Pointer { return unsafe.Add(l.first, uintptr(i)*of.size) }
+
+// grouped is the form of Group.
+type grouped struct {
+	in, out *store
+	of      func(in *cell) (names keys, order string)
+	make    func(name unsafe.Pointer, list []*member) *cell
+
+	placed []groupResult // the runs of this turn
 }
 
 // groupRun is the groups that one input key is a member of.
-type groupRun[K comparable, A any, G comparable] struct {
+type groupRun struct {
 	run
-	member *member[K, A]
-	groups []*slot[G, Members[K, A]]
+	member *member
+	groups []*slot
 }
 
-// placed is the result for one changed input key.
-type placed[K comparable, A any, G comparable] struct {
-	run    *groupRun[K, A, G]
+// groupResult is the result for one changed input key.
+type groupResult struct {
+	run    *groupRun
 	isNew  bool
 	fault  *Panic
-	member *member[K, A] // nil if the input was deleted
-	names  []G
-	groups []*slot[G, Members[K, A]]
+	member *member // nil if the input was deleted
+	names  []unsafe.Pointer
+	groups []*slot
 }
 
-// regroup is the members that leave and enter one group in a turn.
-type regroup[K comparable, A any, G comparable] struct {
-	slot         *slot[G, Members[K, A]]
-	name         G
-	leave, enter []*member[K, A]
+// groupEdit is the members that leave and enter one group in a turn.
+type groupEdit struct {
+	slot         *slot
+	leave, enter []*member
 }
 
-// regroups are all groups that a turn changes, in the order in which they were found.
-type regroups[K comparable, A any, G comparable] struct {
-	of   map[*slot[G, Members[K, A]]]*regroup[K, A, G]
-	list []*regroup[K, A, G]
+// groupEdits are all groups that a turn changes, in the order in which they were found.
+type groupEdits struct {
+	of   map[*slot]*groupEdit
+	list []*groupEdit
 }
 
-func (e *regroups[K, A, G]) at(s *slot[G, Members[K, A]], name G) *regroup[K, A, G] {
+func (e *groupEdits) ensureEdit(s *slot) *groupEdit {
 	r := e.of[s]
 	if r == nil {
-		r = &regroup[K, A, G]{slot: s, name: name}
+		r = &groupEdit{slot: s}
 		e.of[s] = r
 		e.list = append(e.list, r)
 	}
 	return r
 }
 
-func (f *grouped[K, A, G]) enqueue(*run) {} // groups fetch nothing
+func (f *grouped) enqueueRun(*run) {} // groups fetch nothing
 
-func (f *grouped[K, A, G]) compute(t *turn) {
+func (f *grouped) computeKeys(t *turn) {
 	changed := f.in.changed
 	if len(changed) == 0 {
 		return
 	}
-	f.placed = make([]placed[K, A, G], len(changed))
-	spread(t.g.cfg.Workers, len(changed), func() func(int) {
-		return func(i int) { f.placed[i] = f.visit(changed[i]) }
+	f.placed = make([]groupResult, len(changed))
+	runParallel(t.g.cfg.Workers, len(changed), func() func(int) {
+		return func(i int) { f.placed[i] = f.runKey(changed[i]) }
 	})
-	edits := &regroups[K, A, G]{of: map[*slot[G, Members[K, A]]]*regroup[K, A, G]{}}
+	edits := &groupEdits{of: map[*slot]*groupEdit{}}
 	for i := range f.placed {
-		f.collect(t, changed[i], &f.placed[i], edits)
+		f.collectEdits(t, changed[i], &f.placed[i], edits)
 	}
 	for _, e := range edits.list {
-		if list := f.merge(e); len(list) > 0 {
-			f.out.stage(e.slot, &cell[G, Members[K, A]]{key: e.name, value: Members[K, A]{list}})
+		if list := f.mergeMembers(e); len(list) > 0 {
+			f.out.stageCell(e.slot, f.make(e.slot.slotKey(), list))
 		} else {
-			f.out.stage(e.slot, nil)
+			f.out.stageCell(e.slot, nil)
 		}
 	}
 }
 
-// collect notes which groups one key leaves and enters.
-func (f *grouped[K, A, G]) collect(t *turn, in *slot[K, A], p *placed[K, A, G], edits *regroups[K, A, G]) {
-	n := &f.out.counters.now
+// collectEdits notes which groups one key leaves and enters.
+func (f *grouped) collectEdits(t *turn, in *slot, p *groupResult, edits *groupEdits) {
+	n := &f.out.counters.working
 	if p.member != nil || p.fault != nil {
 		n.Runs++
 	}
 	if p.fault != nil {
 		n.Panics++
-		t.fault(f.out.name, in.now().key, *p.fault)
+		t.recordFault(f.out.name, f.in.nodeKey(&in.node), *p.fault)
 		return // it stays in its groups, with the value that it had
 	}
 	if p.run.stale {
-		t.recovered(f.out.name, in.key())
+		t.recordRecovery(f.out.name, f.in.nodeKey(&in.node))
 	}
 	for _, s := range p.run.groups {
-		e := edits.at(s, s.cell.key)
+		e := edits.ensureEdit(s)
 		e.leave = append(e.leave, p.run.member)
 	}
 	for _, name := range p.names {
-		s := f.out.place(name)
+		s := f.out.ensureSlot(name)
 		p.groups = append(p.groups, s)
-		e := edits.at(s, name)
+		e := edits.ensureEdit(s)
 		e.enter = append(e.enter, p.member)
 	}
 }
 
-// merge copies a group without the members that leave, and with those that enter.
-func (f *grouped[K, A, G]) merge(e *regroup[K, A, G]) []*member[K, A] {
-	var old []*member[K, A]
-	if was := e.slot.was(); was != nil {
-		old = was.value.list
+// mergeMembers copies a group without the members that leave, and with those that enter.
+func (f *grouped) mergeMembers(e *groupEdit) []*member {
+	var old []*member
+	if was := e.slot.committedCell(); was != nil {
+		old = listAt(f.out.value(was))
 	}
-	slices.SortFunc(e.leave, f.compare)
-	slices.SortFunc(e.enter, f.compare)
-	list := make([]*member[K, A], 0, len(old)-len(e.leave)+len(e.enter))
+	slices.SortFunc(e.leave, f.compareMembers)
+	slices.SortFunc(e.enter, f.compareMembers)
+	list := make([]*member, 0, len(old)-len(e.leave)+len(e.enter))
 	for len(e.leave)+len(e.enter) > 0 {
-		leaves := len(e.enter) == 0 || len(e.leave) > 0 && f.compare(e.leave[0], e.enter[0]) <= 0
+		leaves := len(e.enter) == 0 || len(e.leave) > 0 && f.compareMembers(e.leave[0], e.enter[0]) <= 0
 		from := &e.enter
 		if leaves {
 			from = &e.leave
 		}
 		x := (*from)[0]
 		*from = (*from)[1:]
-		i, _ := slices.BinarySearchFunc(old, x, f.compare)
+		i, _ := slices.BinarySearchFunc(old, x, f.compareMembers)
 		list = append(list, old[:i]...)
 		old = old[i:]
 		if leaves {
@@ -151,70 +169,73 @@ func (f *grouped[K, A, G]) merge(e *regroup[K, A, G]) []*member[K, A] {
 	return append(list, old...)
 }
 
-// compare has a total order within a group: a key is in it once.
-func (f *grouped[K, A, G]) compare(a, b *member[K, A]) int {
-	return cmp.Or(strings.Compare(a.order, b.order), f.in.order(unsafe.Pointer(&a.cell.key), unsafe.Pointer(&b.cell.key)))
+// compareMembers has a total order within a group: a key is in it once.
+func (f *grouped) compareMembers(a, b *member) int {
+	return cmp.Or(strings.Compare(a.order, b.order), f.in.order(a.cell.key(), b.cell.key()))
 }
 
-func (f *grouped[K, A, G]) visit(s *slot[K, A]) placed[K, A, G] {
-	var p placed[K, A, G]
+func (f *grouped) runKey(s *slot) groupResult {
+	var p groupResult
 	if r := s.runFor(f.out.index); r != nil {
-		p.run = (*groupRun[K, A, G])(unsafe.Pointer(r))
+		p.run = (*groupRun)(unsafe.Pointer(r))
 	} else {
 		p.isNew = true
-		p.run = &groupRun[K, A, G]{run: run{in: &s.node, coll: f.out.index}}
+		p.run = &groupRun{run: run{in: &s.node, coll: f.out.index}}
 	}
-	in := s.now()
+	in := s.currentCell()
 	if in == nil {
 		return p
 	}
 	var order string
 	p.names, order, p.fault = f.attempt(in)
 	if f.out.g.cfg.Check {
-		f.again(in, &p, order)
+		f.checkAgain(in, &p, order)
 	}
 	if p.fault == nil {
-		p.member = &member[K, A]{cell: in, order: order}
+		p.member = &member{cell: in, order: order}
 	}
 	return p
 }
 
-func (f *grouped[K, A, G]) attempt(in *cell[K, A]) (names []G, order string, fault *Panic) {
-	defer contain(f.out.g, f.out.name, in.key, &fault)
-	names, order = distinct(f.of(in.key, in.value)), f.order(in.key, in.value)
-	f.out.g.fail(f.out.name, in.key)
+func (f *grouped) attempt(in *cell) (names []unsafe.Pointer, order string, fault *Panic) {
+	defer f.out.contain(f.in, in, &fault)
+	list, order := f.of(in)
+	names = f.distinct(list)
+	f.out.fail(f.in, in)
 	return names, order, nil
 }
 
-func (f *grouped[K, A, G]) again(in *cell[K, A], first *placed[K, A, G], order string) {
+func (f *grouped) checkAgain(in *cell, first *groupResult, order string) {
 	names, order2, fault := f.attempt(in)
-	if (fault == nil) != (first.fault == nil) || fault == nil && (order != order2 || !slices.Equal(names, first.names)) {
-		panic(&CheckError{Collection: f.out.name, Key: keyText(in.key),
+	if (fault == nil) != (first.fault == nil) || fault == nil && (order != order2 ||
+		!slices.EqualFunc(names, first.names, f.out.same)) {
+		panic(&CheckError{Collection: f.out.name, Key: keyText(f.in.kit.label(in)),
 			Reason: "two runs on the same input named different groups or orders"})
 	}
 }
 
-// distinct is names with each name once. It does not change names, which may belong to a value.
-func distinct[G comparable](names []G) []G {
-	if len(names) < 2 {
-		return names
+// distinct is names with each name once.
+func (f *grouped) distinct(list keys) []unsafe.Pointer {
+	once := make([]unsafe.Pointer, 0, list.n)
+	var seen *cellSet
+	if list.n > 1 {
+		seen = newCellSet(&f.out.kit, nil)
 	}
-	seen := make(map[G]bool, len(names))
-	once := make([]G, 0, len(names))
-	for _, name := range names {
-		if !seen[name] {
-			seen[name] = true
+	for i := range list.n {
+		name := list.at(i, &f.out.kit)
+		// A set reads no more of a cell than its key.
+		if seen == nil || seen.add((*cell)(name)) == nil {
 			once = append(once, name)
 		}
 	}
 	return once
 }
 
-func (f *grouped[K, A, G]) fold() {
-	n := &f.out.counters.now
+func (f *grouped) storeRuns() {
+	n := &f.out.counters.working
 	for i := range f.placed {
 		p := &f.placed[i]
-		n.Stale += btoi(p.fault != nil) - btoi(p.run.stale)
+		n.Stale += boolToInt(p.fault != nil) - boolToInt(p.run.stale)
 		p.run.stale = p.fault != nil
 		if p.fault == nil {
 			p.run.member, p.run.groups = p.member, slices.Clip(p.groups)
@@ -222,11 +243,11 @@ func (f *grouped[K, A, G]) fold() {
 		gone := p.member == nil && p.fault == nil
 		switch {
 		case gone && !p.isNew:
-			p.run.in.detach(&p.run.run)
+			p.run.in.detachRun(&p.run.run)
 		case p.isNew && !gone:
-			p.run.in.attach(&p.run.run)
+			p.run.in.attachRun(&p.run.run)
 		}
 	}
 }
 
-func (f *grouped[K, A, G]) drop() { f.placed = nil }
+func (f *grouped) dropStaged() { f.placed = nil }

@@ -20,7 +20,7 @@ func TestMembersAreInOrder(t *testing.T) {
 	s := flow.NewSource[int, item](g, "items")
 	groups := flow.Group(s.Collection(), "groups", func(_ int, x item) []int { return []int{x.Group, x.Group + 1} },
 		func(_ int, x item) string { return x.Order })
-	g.Apply("start", s.Synced)
+	g.Apply("start", s.MarkSynced)
 
 	rnd := rand.New(rand.NewPCG(5, 6))
 	now := map[int]item{}

@@ -27,8 +27,8 @@ type TurnCollection struct {
 	Took    time.Duration
 }
 
-// take adds a batch to the record.
-func (t *Turn) take(b *Batch) {
+// addBatch adds a batch to the record.
+func (t *Turn) addBatch(b *Batch) {
 	if b.at.Before(t.Queued) {
 		t.Queued = b.at
 	}

@@ -54,7 +54,7 @@ func orderAt(t reflect.Type, path string) (func(a, b unsafe.Pointer) int, error)
 			return 0
 		}, err
 	}
-	return nil, refusal(t, path, "can't be a key")
+	return nil, refuseType(t, path, "can't be a key")
 }
 
 func orderAs[W cmp.Ordered]() func(a, b unsafe.Pointer) int {

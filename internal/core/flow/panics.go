@@ -19,7 +19,7 @@ type Panic struct{ Message, Stack string }
 // its run succeeds, or when the key is deleted.
 func (g *Graph) Panics() *Collection[PanicKey, Panic] { return g.panics.Collection() }
 
-type fault struct {
+type faultRecord struct {
 	key   PanicKey
 	panic Panic
 }
@@ -31,16 +31,16 @@ func (m misuse) Error() string { return "flow: " + string(m) }
 
 func keyText(k any) string { return fmt.Sprint(k) }
 
-func (t *turn) fault(collection string, key any, p Panic) {
-	t.faults = append(t.faults, fault{PanicKey{collection, keyText(key)}, p})
+func (t *turn) recordFault(collection string, key any, p Panic) {
+	t.faults = append(t.faults, faultRecord{PanicKey{collection, keyText(key)}, p})
 }
 
-func (t *turn) recovered(collection string, key any) {
+func (t *turn) recordRecovery(collection string, key any) {
 	t.recoveries = append(t.recoveries, PanicKey{collection, keyText(key)})
 }
 
-// report queues the panics and recoveries of this turn for the next one.
-func (t *turn) report() {
+// reportPanics queues the panics and recoveries of this turn for the next one.
+func (t *turn) reportPanics() {
 	if len(t.faults)+len(t.recoveries) == 0 {
 		return
 	}
@@ -55,24 +55,24 @@ func (t *turn) report() {
 			slog.String("key", f.key.Key), slog.String("message", f.panic.Message), slog.String("stack", f.panic.Stack))
 	}
 	b.closed = true
-	t.g.push(b)
+	t.g.enqueueBatch(b)
 }
 
 // fail calls Config.Fault, which may panic.
-func (g *Graph) fail(collection string, key any) {
-	if g.cfg.Fault != nil {
-		g.cfg.Fault(collection, keyText(key))
+func (c *store) fail(from *store, in *cell) {
+	if c.g.cfg.Fault != nil {
+		c.g.cfg.Fault(c.name, keyText(from.kit.label(in)))
 	}
 }
 
-// contain is deferred around a transform.
-func contain[K comparable](g *Graph, collection string, key K, into **Panic) {
+// contain is deferred around a transform of a cell of an earlier collection.
+func (c *store) contain(from *store, in *cell, into **Panic) {
 	x := recover()
 	if x == nil {
 		return
 	}
-	if m, ok := x.(misuse); ok && g.cfg.Check {
-		panic(&CheckError{Collection: collection, Key: keyText(key), Reason: string(m)})
+	if m, ok := x.(misuse); ok && c.g.cfg.Check {
+		panic(&CheckError{Collection: c.name, Key: keyText(from.kit.label(in)), Reason: string(m)})
 	}
 	*into = &Panic{Message: fmt.Sprint(x), Stack: transformStack()}
 }

@@ -34,8 +34,8 @@ func newFragile(t *testing.T) *fragile {
 	})
 	f.apply(func(b *flow.Batch) {
 		f.in.Set(b, 1, 2)
-		f.in.Synced(b)
-		f.other.Synced(b)
+		f.in.MarkSynced(b)
+		f.other.MarkSynced(b)
 	})
 	return f
 }

@@ -11,8 +11,8 @@ const (
 	chunkKeys  = 16
 )
 
-// spread calls do(0) ... do(n-1), each once. Each worker has its own do, made by start.
-func spread(workers, n int, start func() func(i int)) {
+// runParallel calls do(0) ... do(n-1), each once. Each worker has its own do, made by start.
+func runParallel(workers, n int, start func() func(i int)) {
 	if workers < 2 || n < inlineKeys {
 		do := start()
 		for i := range n {

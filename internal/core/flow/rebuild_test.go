@@ -18,7 +18,7 @@ func (w *world) rebuild(r rig, now contents) *world {
 			for k, v := range now[i] {
 				s.Set(b, k, v)
 			}
-			s.Synced(b)
+			s.MarkSynced(b)
 		}
 	})
 	fresh.g.Settle()

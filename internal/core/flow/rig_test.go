@@ -25,7 +25,7 @@ type rig struct {
 type world struct {
 	g       *flow.Graph
 	sources []*flow.Source[int, row]
-	all     []shown
+	all     []toJSON
 }
 
 // row is what sources hold: a few numbers that transforms use as references, names of groups and contents.
@@ -42,8 +42,8 @@ func randomRow(r *rand.Rand, keys int) row {
 	return v
 }
 
-// shown reads one collection, and follows its changes into a copy of its own.
-type shown struct {
+// toJSON reads one collection, and follows its changes into a copy of its own.
+type toJSON struct {
 	name   string
 	text   func(v flow.View) string
 	follow func(v flow.View) string
@@ -57,7 +57,7 @@ func (w *world) source(name string) *flow.Collection[int, row] {
 
 func show[K comparable, V any](w *world, name string, c *flow.Collection[K, V]) *flow.Collection[K, V] {
 	copied, follower := map[K]string{}, flow.Follow(c)
-	w.all = append(w.all, shown{
+	w.all = append(w.all, toJSON{
 		name: name,
 		text: func(v flow.View) string {
 			var lines []string
@@ -169,7 +169,7 @@ var rigs = []rig{
 				return t, r.B > 0
 			}),
 			flow.From(side("evens", even, 2), func(_ *flow.Ctx, _ part, r row) (row, bool) { return r, r.B > 1 }),
-			flow.Renamed(targets, func(k int) part { return part{k, 3} }, func(c *flow.Ctx, _ int, r row) (row, bool) {
+			flow.FromRenamed(targets, func(k int) part { return part{k, 3} }, func(c *flow.Ctx, _ int, r row) (row, bool) {
 				t, _ := flow.Fetch(c, odd, r.A)
 				return t, r.B > 0
 			})))
@@ -177,6 +177,28 @@ var rigs = []rig{
 			func(part, row) string { return "" })
 		show(w, "sizes", flow.Map(groups, "sizes",
 			func(_ *flow.Ctx, _ int, m flow.Members[part, row]) (int, bool) { return m.Len(), true }))
+	}},
+
+	{"projections", func(w *world) {
+		odd, even, targets := w.source("odd"), w.source("even"), w.source("targets")
+		lists := flow.Project(odd, func(k int, r row) []int { return append([]int{k}, r.List...) })
+		numbers := flow.Map(even, "numbers", func(_ *flow.Ctx, _ int, r row) (int, bool) { return r.A, r.B > 1 })
+		ones := flow.Project(numbers, func(_ int, n int) []int { return []int{n} })
+		for i, of := range []flow.Projection[int, []int]{lists, ones} {
+			name := []string{"lists", "ones"}[i]
+			show(w, "of "+name, flow.Merge("of "+name, flow.FromProjected(of,
+				func(c *flow.Ctx, k int, list []int) (row, bool) {
+					t, _ := flow.Fetch(c, targets, len(list))
+					return row{A: k, B: t.A, List: list}, len(list) > 0
+				})))
+			show(w, "parts of "+name, flow.DeriveProjected(of, "parts of "+name,
+				func(_ *flow.Ctx, k int, list []int, emit func(part, int)) { emit(part{k, len(list)}, list[0]) }))
+		}
+		show(w, "fetched", flow.Map(targets, "fetched", func(c *flow.Ctx, _ int, r row) (row, bool) {
+			list, found := flow.FetchProjected(c, lists, r.A)
+			one, _ := flow.FetchProjected(c, ones, r.B)
+			return row{List: append(list, one...)}, found
+		}))
 	}},
 
 	{"derive", func(w *world) {
@@ -331,7 +353,7 @@ func eachRig(t *testing.T, test func(t *testing.T, r rig)) {
 func (w *world) synced() {
 	w.g.Apply("start", func(b *flow.Batch) {
 		for _, s := range w.sources {
-			s.Synced(b)
+			s.MarkSynced(b)
 		}
 	})
 	w.g.Settle()

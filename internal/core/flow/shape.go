@@ -3,11 +3,12 @@ package flow
 import (
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 	"unsafe"
 )
 
-// shape compares and hashes values of one type, through pointers. It is built once, when a collection is made.
+// shape compares and hashes values of one type, through pointers. It is built once for a type.
 type shape struct {
 	equal func(a, b unsafe.Pointer) bool
 	hash  func(h uint64, p unsafe.Pointer) uint64
@@ -15,9 +16,18 @@ type shape struct {
 
 // shapeOf is the shape of t, or an error that names the field that can't be compared.
 func shapeOf(t reflect.Type) (shape, error) {
+	if s, found := shapes.Load(t); found {
+		return s.(shape), nil
+	}
 	b := &shaper{done: map[reflect.Type]*shape{}}
-	return b.shape(t, t.String())
+	s, err := b.shapeAt(t, t.String())
+	if err == nil {
+		shapes.Store(t, s)
+	}
+	return s, err
 }
+
+var shapes sync.Map // reflect.Type: shape
 
 // shaper builds the shape of one type.
 type shaper struct {
@@ -28,10 +38,10 @@ var timeType = reflect.TypeFor[time.Time]()
 
 // grouping is implemented by Members, whatever their types are.
 type grouping interface {
-	membersShape(b *shaper, path string) (shape, error)
+	membersKit() (of kit, value reflect.Type)
 }
 
-func (b *shaper) shape(t reflect.Type, path string) (shape, error) {
+func (b *shaper) shapeAt(t reflect.Type, path string) (shape, error) {
 	if s := b.done[t]; s != nil {
 		if s.equal != nil {
 			return *s, nil
@@ -43,7 +53,7 @@ func (b *shaper) shape(t reflect.Type, path string) (shape, error) {
 	}
 	s := &shape{}
 	b.done[t] = s
-	made, err := b.build(t, path)
+	made, err := b.buildShape(t, path)
 	if err != nil {
 		return shape{}, err
 	}
@@ -51,38 +61,38 @@ func (b *shaper) shape(t reflect.Type, path string) (shape, error) {
 	return made, nil
 }
 
-func (b *shaper) build(t reflect.Type, path string) (shape, error) {
+func (b *shaper) buildShape(t reflect.Type, path string) (shape, error) {
 	if t == timeType {
 		return timeShape, nil
 	}
 	if t.Kind() == reflect.Struct && t.Implements(reflect.TypeFor[grouping]()) {
-		return reflect.Zero(t).Interface().(grouping).membersShape(b, path)
+		return b.membersShape(reflect.Zero(t).Interface().(grouping), path)
 	}
 	if isMessage(t) {
-		return shape{}, refusal(t, path, "is a protobuf message")
+		return shape{}, refuseType(t, path, "is a protobuf message")
 	}
 	switch t.Kind() {
 	case reflect.Func:
-		return shape{}, refusal(t, path, "is a func")
+		return shape{}, refuseType(t, path, "is a func")
 	case reflect.Chan:
-		return shape{}, refusal(t, path, "is a channel")
+		return shape{}, refuseType(t, path, "is a channel")
 	case reflect.Interface:
-		return shape{}, refusal(t, path, "is an interface")
+		return shape{}, refuseType(t, path, "is an interface")
 	case reflect.UnsafePointer:
-		return shape{}, refusal(t, path, "is an unsafe pointer")
+		return shape{}, refuseType(t, path, "is an unsafe pointer")
 	case reflect.Struct:
 		return b.structShape(t, path)
 	case reflect.Pointer:
-		elem, err := b.shape(t.Elem(), "*"+path)
+		elem, err := b.shapeAt(t.Elem(), "*"+path)
 		return pointerShape(elem), err
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return bytesShape, nil
 		}
-		elem, err := b.shape(t.Elem(), path+"[]")
+		elem, err := b.shapeAt(t.Elem(), path+"[]")
 		return sliceShape(elem, t.Elem().Size()), err
 	case reflect.Array:
-		elem, err := b.shape(t.Elem(), path+"[]")
+		elem, err := b.shapeAt(t.Elem(), path+"[]")
 		return arrayShape(elem, t.Elem().Size(), t.Len()), err
 	case reflect.Map:
 		return b.mapShape(t, path)
@@ -96,7 +106,7 @@ func (b *shaper) structShape(t reflect.Type, path string) (shape, error) {
 		if f.Name == "_" {
 			continue
 		}
-		s, err := b.shape(f.Type, path+"."+f.Name)
+		s, err := b.shapeAt(f.Type, path+"."+f.Name)
 		if err != nil {
 			return shape{}, err
 		}
@@ -106,11 +116,11 @@ func (b *shaper) structShape(t reflect.Type, path string) (shape, error) {
 }
 
 func (b *shaper) mapShape(t reflect.Type, path string) (shape, error) {
-	key, err := b.shape(t.Key(), path+" key")
+	key, err := b.shapeAt(t.Key(), path+" key")
 	if err != nil {
 		return shape{}, err
 	}
-	elem, err := b.shape(t.Elem(), path+"[]")
+	elem, err := b.shapeAt(t.Elem(), path+"[]")
 	if err != nil {
 		return shape{}, err
 	}
@@ -130,6 +140,6 @@ func isMessage(t reflect.Type) bool {
 	return direct || byPointer
 }
 
-func refusal(t reflect.Type, path, why string) error {
+func refuseType(t reflect.Type, path, why string) error {
 	return fmt.Errorf("%s: %s %s", path, t, why)
 }

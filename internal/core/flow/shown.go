@@ -4,11 +4,24 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"sync"
 )
 
-// readable returns an error for a type that holds plain bytes. Dumps would print them, as base64, and bytes are what
-// encoded configuration with its secrets is: a type that is or holds bytes has to say by itself how it is shown.
-func readable(t reflect.Type, path string) error { return plainBytes(t, path, map[reflect.Type]bool{}) }
+// checkReadable returns an error for a type that holds plain bytes. Dumps would print them, as base64, and bytes are
+// what encoded configuration with its secrets is: a type that is or holds bytes has to say by itself how it is shown.
+func checkReadable(t reflect.Type, path string) error {
+	if _, known := readableTypes.Load(t); known {
+		return nil
+	}
+	err := plainBytes(t, path, map[reflect.Type]bool{})
+	if err == nil {
+		readableTypes.Store(t, nil)
+	}
+	return err
+}
+
+// readableTypes are those that checkReadable passed: graphs have collections of the same types.
+var readableTypes sync.Map
 
 func plainBytes(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	says := t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
@@ -19,7 +32,7 @@ func plainBytes(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return refusal(t, path, "is plain bytes, which dumps would show: use a type with MarshalText or MarshalJSON")
+			return refuseType(t, path, "is plain bytes, which dumps would show: use a type with MarshalText or MarshalJSON")
 		}
 		return plainBytes(t.Elem(), path+"[]", seen)
 	case reflect.Pointer:

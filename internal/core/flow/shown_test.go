@@ -52,7 +52,7 @@ func TestDumpOfWhatHasNoJSON(t *testing.T) {
 	s := flow.NewSource[string, odd](g, "odd")
 	g.Apply("load", func(b *flow.Batch) {
 		s.Set(b, "a", odd{says("s3cret"), map[odds]string{{"a", "b"}: "s3cret"}})
-		s.Synced(b)
+		s.MarkSynced(b)
 	})
 	g.Settle()
 	var text bytes.Buffer

@@ -20,8 +20,8 @@ type CollectionStats struct {
 	EdgeBytes int           // memory for one edge
 }
 
-// counted are the statistics that a turn counts.
-type counted struct {
+// turnCounts are the statistics that a turn counts.
+type turnCounts struct {
 	Edges, Stale          int
 	Runs, Changes, Panics uint64
 	Took                  time.Duration
@@ -29,12 +29,12 @@ type counted struct {
 
 // counters: now is for the goroutine of the turn, shown is for readers. A Try saves and restores them.
 type counters struct {
-	now, shown, saved counted
+	working, published, saved turnCounts
 }
 
-func (c *counters) publish() { c.shown = c.now } // under Graph.mu
-func (c *counters) save()    { c.saved = c.now }
-func (c *counters) restore() { c.now = c.saved }
+func (c *counters) publishCounts() { c.published = c.working } // under Graph.mu
+func (c *counters) saveCounts()    { c.saved = c.working }
+func (c *counters) restoreCounts() { c.working = c.saved }
 
 // Stats is one entry for each collection, in the order of creation.
 func (g *Graph) Stats() []CollectionStats {
@@ -47,8 +47,8 @@ func (g *Graph) Stats() []CollectionStats {
 	return all
 }
 
-func (c *store[K, V]) stats() CollectionStats {
-	n := c.counters.shown
+func (c *store) stats() CollectionStats {
+	n := c.counters.published
 	return CollectionStats{
 		Name: c.name, Keys: c.present, Absent: c.base.len - c.present,
 		Edges: n.Edges, Stale: n.Stale, Runs: n.Runs, Changes: n.Changes, Panics: n.Panics, Took: n.Took,
@@ -61,8 +61,8 @@ const edgeBytes = 8 + 8*4/3
 
 // keyBytes is a slot, its place in a table at mean load, and a run with its first output. The benchmark measures the
 // same from outside.
-func (c *store[K, V]) keyBytes() int {
-	n := int(unsafe.Sizeof(slot[K, V]{})) + 9*16/9
+func (c *store) keyBytes() int {
+	n := int(unsafe.Sizeof(slot{})) + 9*16/9
 	switch c.form.(type) {
 	case sourceForm:
 	default:

@@ -1,56 +1,47 @@
 package flow
 
 import (
-	"fmt"
-	"reflect"
+	"hash/maphash"
 	"sync"
 	"unsafe"
 )
 
 // store is what a Collection stands for.
-type store[K comparable, V any] struct {
-	handle Collection[K, V]
+type store struct {
+	kit
 
 	// Set at construction.
 	g     *Graph
 	name  string
 	index uint16
 	form  form
-	shape shape
-	order func(a, b unsafe.Pointer) int // of keys
 
 	// The committed values. Written under Graph.mu.
-	base      table[K, V] // present keys, and absent keys that a run fetched
+	base      table // present keys, and absent keys that a run fetched
 	present   int
-	followers []*Follower[K, V]
+	followers []noter
 
 	// The overlay. Only the goroutine of the turn writes it.
-	fresh   table[K, V]   // keys that base does not have
-	touched []*slot[K, V] // keys with a staged value, in base or fresh
-	changed []*slot[K, V] // the slots of touched with another value; complete after finish
+	fresh   table   // keys that base does not have
+	touched []*slot // keys with a staged value, in base or fresh
+	changed []*slot // the slots of touched with another value; complete after finish
 	idles   []*node
 
 	// Keys fetched in this turn that neither base nor fresh has. All workers write it.
 	absentMu sync.Mutex
-	absent   table[K, V]
+	absent   table
 
 	counters counters
-	sums     map[*cell[K, V]]uint64 // check mode: hash of each stored value
+	sums     map[*cell]uint64 // check mode: hash of each stored value
 }
 
 // form is what differs between the forms of collections.
 type form interface {
-	compute(t *turn)
-	enqueue(r *run)
-	fold()
-	drop()
-	runs(each func(d *runDump, outs []*node))
-}
-
-// cell is one value of one key. It never changes, so groups share it.
-type cell[K comparable, V any] struct {
-	key   K
-	value V
+	computeKeys(t *turn)
+	enqueueRun(r *run)
+	storeRuns()
+	dropStaged()
+	eachRun(each func(d *runDump, outs []*node))
 }
 
 // node is what is kept for a key, whatever its type is. It is the first field of a slot.
@@ -68,14 +59,14 @@ type node struct {
 
 // slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has only the key. A
 // new slot has a staged value, a cell with the key, or both.
-type slot[K comparable, V any] struct {
+type slot struct {
 	node
-	cell *cell[K, V] // under Graph.mu
-	next *cell[K, V] // staged, if touched; nil is a deletion
+	cell *cell // under Graph.mu
+	next *cell // staged, if touched; nil is a deletion
 }
 
-// now is the value as this turn sees it, or nil.
-func (s *slot[K, V]) now() *cell[K, V] {
+// currentCell is the value as this turn sees it, or nil.
+func (s *slot) currentCell() *cell {
 	switch {
 	case s.touched:
 		return s.next
@@ -85,89 +76,99 @@ func (s *slot[K, V]) now() *cell[K, V] {
 	return nil
 }
 
-// was is the committed value, or nil.
-func (s *slot[K, V]) was() *cell[K, V] {
+// committedCell is the committed value, or nil.
+func (s *slot) committedCell() *cell {
 	if s.present {
 		return s.cell
 	}
 	return nil
 }
 
-func (s *slot[K, V]) key() K {
+// some is a cell with the key, whatever its value is.
+func (s *slot) some() *cell {
 	if s.cell != nil {
-		return s.cell.key
+		return s.cell
 	}
-	return s.next.key
+	return s.next
 }
 
-func newStore[K comparable, V any](g *Graph, name string) *store[K, V] {
-	c := &store[K, V]{g: g, name: name}
-	c.handle.stage = c
-	var err error
-	if c.order, err = orderOf(reflect.TypeFor[K]()); err != nil {
-		panic(fmt.Sprintf("flow: collection %q: key %v", name, err))
-	}
-	if c.shape, err = shapeOf(reflect.TypeFor[V]()); err != nil {
-		panic(fmt.Sprintf("flow: collection %q: value %v", name, err))
-	}
-	if err := readable(reflect.TypeFor[V](), reflect.TypeFor[V]().String()); err != nil {
-		panic(fmt.Sprintf("flow: collection %q: value %v", name, err))
-	}
+func (s *slot) slotKey() unsafe.Pointer { return s.some().key() }
+
+func newStore[K comparable, V any](g *Graph, name string) *store {
+	return addStore(g, name, newKit[K, V](name))
+}
+
+// addStore adds a store to a graph.
+func addStore(g *Graph, name string, of kit) *store {
+	c := &store{g: g, name: name, kit: of}
+	c.base.kit = &c.kit
+	c.fresh, c.absent = table{kit: &c.kit}, table{kit: &c.kit}
 	if g.cfg.Check {
-		c.sums = map[*cell[K, V]]uint64{}
+		c.sums = map[*cell]uint64{}
 	}
 	c.index = g.register(name, c)
 	return c
 }
 
-func (c *store[K, V]) title() string    { return c.name }
-func (c *store[K, V]) compute(t *turn)  { c.form.compute(t) }
-func (c *store[K, V]) enqueue(r *run)   { c.form.enqueue(r) }
-func (c *store[K, V]) fold()            { c.form.fold() }
-func (c *store[K, V]) changes() int     { return len(c.changed) }
-func (c *store[K, V]) idle(n *node)     { c.idles = append(c.idles, n) }
-func (c *store[K, V]) count() *counters { return &c.counters }
-func (c *store[K, V]) label(n *node) any {
-	return slotOf[K, V](n).cell.key
-}
+func (c *store) title() string           { return c.name }
+func (c *store) computeKeys(t *turn)     { c.form.computeKeys(t) }
+func (c *store) enqueueRun(r *run)       { c.form.enqueueRun(r) }
+func (c *store) storeRuns()              { c.form.storeRuns() }
+func (c *store) changeCount() int        { return len(c.changed) }
+func (c *store) markIdle(n *node)        { c.idles = append(c.idles, n) }
+func (c *store) workCounters() *counters { return &c.counters }
+func (c *store) nodeKey(n *node) any     { return c.kit.label(slotOf(n).some()) }
 
-func slotOf[K comparable, V any](n *node) *slot[K, V] {
-	return (*slot[K, V])(unsafe.Pointer(n))
-}
+func slotOf(n *node) *slot { return (*slot)(unsafe.Pointer(n)) }
 
-func (c *store[K, V]) equal(a, b *V) bool {
-	return c.shape.equal(unsafe.Pointer(a), unsafe.Pointer(b))
-}
+// keyHash is the hash of a key whose type is known.
+func keyHash[K comparable](c *store, k K) uint64 { return maphash.Comparable(c.seed, k) }
 
 // find returns the slot of k as this turn sees it, or nil.
-func (c *store[K, V]) find(k K) *slot[K, V] {
-	if s := c.base.find(k); s != nil {
-		return s
-	}
-	return c.fresh.find(k)
+func find[K comparable](c *store, k K) *slot {
+	return c.search(keyHash(c, k), func(key unsafe.Pointer) bool { return *(*K)(key) == k })
 }
 
-// write stages a value and returns its slot. Only for the goroutine of the turn, while it computes this collection.
-func (c *store[K, V]) write(next *cell[K, V]) *slot[K, V] {
-	s := c.find(next.key)
+// findCommitted returns the slot of k as readers see it, or nil.
+func findCommitted[K comparable](c *store, k K) *slot {
+	return c.base.find(keyHash(c, k), func(key unsafe.Pointer) bool { return *(*K)(key) == k })
+}
+
+// search returns the slot of the key with a hash as this turn sees it, or nil.
+func (c *store) search(hash uint64, is func(key unsafe.Pointer) bool) *slot {
+	if s := c.base.find(hash, is); s != nil {
+		return s
+	}
+	return c.fresh.find(hash, is)
+}
+
+// slotAt is search for a key in memory.
+func (c *store) slotAt(key unsafe.Pointer) *slot {
+	return c.search(c.hash(key), func(other unsafe.Pointer) bool { return c.same(other, key) })
+}
+
+// stageValue stages a value and returns its slot. Only for the goroutine of the turn, while it computes this
+// collection.
+func (c *store) stageValue(next *cell) *slot {
+	s := c.slotAt(next.key())
 	fresh := s == nil
 	if fresh {
 		s = c.newSlot()
 	}
-	c.stage(s, next)
+	c.stageCell(s, next)
 	if fresh {
 		c.fresh.insert(s)
 	}
 	return s
 }
 
-// place finds the slot of k, or makes it if there is none. Only for the goroutine of the turn, while it computes this
-// collection.
-func (c *store[K, V]) place(k K) *slot[K, V] {
-	s := c.find(k)
+// ensureSlot finds the slot of a key, or makes it if there is none. Only for the goroutine of the turn, while it
+// computes this collection.
+func (c *store) ensureSlot(key unsafe.Pointer) *slot {
+	s := c.slotAt(key)
 	if s == nil {
 		s = c.newSlot()
-		s.cell = &cell[K, V]{key: k}
+		s.cell = c.only(key)
 		c.fresh.insert(s)
 	}
 	return s
@@ -175,35 +176,48 @@ func (c *store[K, V]) place(k K) *slot[K, V] {
 
 // expect finds the slot of k, or makes one for an absent key, so that the run of a Fetch can depend on it. Safe for
 // workers.
-func (c *store[K, V]) expect(k K) *slot[K, V] {
-	if s := c.find(k); s != nil {
+func expect[K comparable](c *store, k K) *slot {
+	if s := find(c, k); s != nil {
 		return s
 	}
+	key := k // the key is copied to the heap here only
+	return c.expectAbsent(unsafe.Pointer(&key))
+}
+
+func (c *store) expectAbsent(key unsafe.Pointer) *slot {
 	c.absentMu.Lock()
 	defer c.absentMu.Unlock()
-	s := c.absent.find(k)
+	s := c.absent.at(key)
 	if s == nil {
 		s = c.newSlot()
-		s.cell = &cell[K, V]{key: k}
+		s.cell = c.only(key)
 		c.absent.insert(s)
 	}
 	return s
 }
 
-func (c *store[K, V]) newSlot() *slot[K, V] {
-	return &slot[K, V]{node: node{id: c.g.nextID.Add(1), coll: c.index}}
+func (c *store) newSlot() *slot {
+	return &slot{node: node{id: c.g.nextID.Add(1), coll: c.index}}
 }
 
-// cellFor is the committed cell of k if its value is equal to v, else a new one. Safe for workers of this collection.
-func (c *store[K, V]) cellFor(k K, v V) *cell[K, V] {
-	if s := c.base.find(k); s != nil && s.present && c.equal(&s.cell.value, &v) {
+// committed is the committed cell that is equal to a cell, or nil. Safe for workers of this collection.
+func (c *store) committed(like *cell) *cell {
+	if s := c.base.at(like.key()); s != nil && s.present && c.equal(s.cell, like) {
 		return s.cell
 	}
-	return &cell[K, V]{key: k, value: v}
+	return nil
 }
 
-// stage sets the state of s after this turn; nil deletes.
-func (c *store[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
+// set stages a new cell.
+func (c *store) set(next *cell) {
+	if same := c.committed(next); same != nil {
+		next = same
+	}
+	c.stageValue(next)
+}
+
+// stageCell sets the state of s after this turn; nil deletes.
+func (c *store) stageCell(s *slot, next *cell) {
 	if !s.touched {
 		s.touched = true
 		c.touched = append(c.touched, s)
@@ -212,7 +226,7 @@ func (c *store[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
 		delete(c.sums, s.next)
 	}
 	if next == nil && s.cell == nil {
-		s.cell = &cell[K, V]{key: s.next.key} // it was added and deleted in one turn
+		s.cell = c.only(s.next.key()) // it was added and deleted in one turn
 	}
 	s.next = next
 	if c.sums != nil && next != nil && next != s.cell {
@@ -220,10 +234,10 @@ func (c *store[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
 	}
 }
 
-// finish finds what this turn changed and queues the runs that read it.
-func (c *store[K, V]) finish(*turn) {
+// finishTurn finds what this turn changed and queues the runs that read it.
+func (c *store) finishTurn(*turn) {
 	for _, s := range c.touched {
-		if s.now() != s.was() {
+		if s.currentCell() != s.committedCell() {
 			c.changed = append(c.changed, s)
 			c.g.queueReaders(&s.node)
 		}
@@ -231,7 +245,7 @@ func (c *store[K, V]) finish(*turn) {
 }
 
 // commit makes the overlay the committed state. The caller holds Graph.mu.
-func (c *store[K, V]) commit(rev Rev) {
+func (c *store) commit(rev Rev) {
 	c.insertFresh()
 	for _, s := range c.changed {
 		s.changedAt = rev
@@ -243,11 +257,11 @@ func (c *store[K, V]) commit(rev Rev) {
 			s.cell = s.next
 			c.present++
 		} else {
-			s.cell = &cell[K, V]{key: s.cell.key} // drops the value
+			s.cell = c.only(s.cell.key()) // drops the value
 		}
 		s.present = s.next != nil
 		for _, f := range c.followers {
-			f.note(s.cell.key)
+			f.note(s.slotKey())
 		}
 	}
 	for s := range c.absent.all {
@@ -256,15 +270,15 @@ func (c *store[K, V]) commit(rev Rev) {
 		}
 	}
 	for _, s := range c.touched {
-		c.release(s)
+		c.releaseKey(s)
 	}
 	for _, n := range c.idles {
-		c.release(slotOf[K, V](n))
+		c.releaseKey(slotOf(n))
 	}
 }
 
 // insertFresh moves new keys into base.
-func (c *store[K, V]) insertFresh() {
+func (c *store) insertFresh() {
 	if c.base.len == 0 {
 		c.base = c.fresh // the first load
 		return
@@ -274,15 +288,15 @@ func (c *store[K, V]) insertFresh() {
 	}
 }
 
-// release forgets a key that is absent and on which no run depends.
-func (c *store[K, V]) release(s *slot[K, V]) {
-	if !s.present && s.nreaders == 0 && c.base.find(s.key()) == s {
+// releaseKey forgets a key that is absent and on which no run depends.
+func (c *store) releaseKey(s *slot) {
+	if !s.present && s.nreaders == 0 && c.base.at(s.slotKey()) == s {
 		c.base.remove(s)
 	}
 }
 
-// drop ends the overlay. After a commit nothing is lost by it.
-func (c *store[K, V]) drop() {
+// dropStaged ends the overlay. After a commit nothing is lost by it.
+func (c *store) dropStaged() {
 	for i, s := range c.touched {
 		if c.sums != nil && s.next != nil && s.next != s.cell {
 			delete(c.sums, s.next)
@@ -293,8 +307,8 @@ func (c *store[K, V]) drop() {
 	clear(c.changed)
 	clear(c.idles)
 	c.touched, c.changed, c.idles = keepSmall(c.touched), keepSmall(c.changed), keepSmall(c.idles)
-	c.fresh, c.absent = table[K, V]{}, table[K, V]{}
-	c.form.drop()
+	c.fresh, c.absent = table{kit: &c.kit}, table{kit: &c.kit}
+	c.form.dropStaged()
 }
 
 // keepSmall empties a slice for the next turn, but drops a big one, so that the memory of a first load is not kept as

@@ -6,35 +6,37 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 // The table is a map of the same operations, through growing, shrinking and wrapping around.
 func TestTableIsAMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	var tab table[int, int]
-	model := map[int]*slot[int, int]{}
+	of := newKit[int, int]("")
+	tab := table{kit: &of}
+	model := map[int]*slot{}
 	for step := range 60_000 {
 		k := rnd.IntN(2000)
 		growing := step/10_000%2 == 0
 		switch s := model[k]; {
 		case s == nil && (growing || rnd.IntN(4) == 0):
-			s = &slot[int, int]{cell: &cell[int, int]{key: k}}
+			s = &slot{cell: (&typed[int, int]{key: k}).cell()}
 			model[k] = s
 			tab.insert(s)
 		case s != nil && (!growing || rnd.IntN(4) == 0):
 			delete(model, k)
 			tab.remove(s)
 		}
-		if k := rnd.IntN(2000); tab.find(k) != model[k] {
-			t.Fatalf("step %d: find(%d) is %v, want %v", step, k, tab.find(k), model[k])
+		if k := rnd.IntN(2000); tab.at(unsafe.Pointer(&k)) != model[k] {
+			t.Fatalf("step %d: at(%d) is %v, want %v", step, k, tab.at(unsafe.Pointer(&k)), model[k])
 		}
 		if tab.len != len(model) {
 			t.Fatalf("step %d: %d slots, want %d", step, tab.len, len(model))
 		}
 		if step%1000 == 0 {
-			all := map[int]*slot[int, int]{}
+			all := map[int]*slot{}
 			for s := range tab.all {
-				all[s.key()] = s
+				all[*(*int)(s.slotKey())] = s
 			}
 			if !maps.Equal(all, model) {
 				t.Fatalf("step %d: all is not what was inserted", step)
@@ -72,7 +74,7 @@ func TestReadersMirrorDependencies(t *testing.T) {
 			}
 		}
 		idle.nodes = nil
-		g.depend(r, slices.Clone(deps))
+		g.setDependencies(r, slices.Clone(deps))
 		for _, n := range nodes {
 			live := 0
 			for _, r := range runs {
@@ -97,7 +99,7 @@ func TestReadersMirrorDependencies(t *testing.T) {
 	idle.nodes = nil
 	read := slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return n.nreaders == 0 })
 	for _, r := range runs {
-		g.depend(r, nil)
+		g.setDependencies(r, nil)
 	}
 	for _, n := range read {
 		if n.nreaders != 0 || n.readers != nil || !slices.Contains(idle.nodes, n) {
@@ -111,7 +113,7 @@ type idleStage struct {
 	nodes []*node
 }
 
-func (s *idleStage) idle(n *node) { s.nodes = append(s.nodes, n) }
+func (s *idleStage) markIdle(n *node) { s.nodes = append(s.nodes, n) }
 
 // A graph whose keys come and go keeps nothing of them.
 func TestNothingIsKeptOfKeysThatWent(t *testing.T) {
@@ -121,7 +123,7 @@ func TestNothingIsKeptOfKeysThatWent(t *testing.T) {
 	groups := Group(s.Collection(), "g", func(k, v string) []string { return []string{v} },
 		func(k, v string) string { return k })
 	Map(groups, "gm", func(c *Ctx, k string, m Members[string, string]) (int, bool) { return m.Len(), true })
-	g.Apply("start", func(b *Batch) { s.Synced(b); targets.Synced(b) })
+	g.Apply("start", func(b *Batch) { s.MarkSynced(b); targets.MarkSynced(b) })
 	for i := range 100 {
 		k := fmt.Sprint("key", i)
 		g.Apply("come", func(b *Batch) { s.Set(b, k, "absent "+k) })
@@ -134,7 +136,7 @@ func TestNothingIsKeptOfKeysThatWent(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	}
-	if c := storeOf(s.Collection()); c.base.len != 0 || c.followers != nil {
+	if c := s.Collection().store; c.base.len != 0 || c.followers != nil {
 		t.Errorf("%d slots of keys that went", c.base.len)
 	}
 }

@@ -14,25 +14,25 @@ func (g *Graph) Trace(key any) []Dependency {
 	defer g.turnMu.Unlock()
 	var list []Dependency
 	for _, s := range g.stages {
-		list = append(list, s.trace(key)...)
+		list = append(list, s.traceKey(key)...)
 	}
 	return list
 }
 
-// trace reads what turns write; the caller holds Graph.turnMu.
-func (c *store[K, V]) trace(key any) (list []Dependency) {
-	k, ok := key.(K)
+// traceKey reads what turns write; the caller holds Graph.turnMu.
+func (c *store) traceKey(key any) (list []Dependency) {
+	k, ok := c.is(key)
 	if !ok {
 		return nil
 	}
-	s := c.base.find(k)
+	s := c.base.at(k)
 	if s == nil {
 		return nil
 	}
 	for r := s.runs; r != nil; r = r.next {
 		for _, n := range r.dependencies() {
 			from := c.g.stages[n.coll]
-			list = append(list, Dependency{By: c.g.stages[r.coll].title(), Collection: from.title(), Key: from.label(n)})
+			list = append(list, Dependency{By: c.g.stages[r.coll].title(), Collection: from.title(), Key: from.nodeKey(n)})
 		}
 	}
 	return list

@@ -17,8 +17,8 @@ func TestTraceTellsWhatRunsOnAKeyFetched(t *testing.T) {
 		names.Set(b, "a", "ann")
 		names.Set(b, "b", "bob")
 		ages.Set(b, "ann", 1)
-		names.Synced(b)
-		ages.Synced(b)
+		names.MarkSynced(b)
+		ages.MarkSynced(b)
 	})
 	g.Settle()
 	for key, want := range map[string]Dependency{

@@ -25,13 +25,13 @@ func (g *Graph) Try(edit func(*Batch), read func(View)) error {
 	}
 	t := &turn{g: g, rev: g.rev + 1}
 	for _, s := range g.stages {
-		s.count().save()
-		defer s.count().restore()
+		s.workCounters().saveCounts()
+		defer s.workCounters().restoreCounts()
 	}
-	defer t.drop()
-	t.run([]*Batch{b})
+	defer t.dropStaged()
+	t.runStages([]*Batch{b})
 	v := View{&snapshot{g: g, rev: t.rev, staged: true}}
-	defer v.end()
+	defer v.endView()
 	read(v)
 	if len(t.faults) > 0 {
 		f := t.faults[0]

@@ -20,7 +20,7 @@ func (g *Graph) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if g.turn() {
+		if g.runTurn() {
 			continue
 		}
 		select {
@@ -34,7 +34,7 @@ func (g *Graph) Run(ctx context.Context) error {
 // Settle runs turns in the caller's goroutine until nothing is queued. It does nothing before every source is synced.
 // It can be called while Run runs; a turn that Run has begun is complete when Settle returns.
 func (g *Graph) Settle() {
-	for g.turn() {
+	for g.runTurn() {
 	}
 }
 
@@ -43,26 +43,26 @@ type turn struct {
 	g          *Graph
 	rev        Rev // what it will be called if it changes anything
 	record     Turn
-	faults     []fault // contained panics
+	faults     []faultRecord // contained panics
 	recoveries []PanicKey
 }
 
-func (g *Graph) turn() bool {
+func (g *Graph) runTurn() bool {
 	g.turnMu.Lock()
 	defer g.turnMu.Unlock()
-	batches, due := g.take()
+	batches, due := g.takeBatches()
 	if !due {
 		return false
 	}
 	now := g.cfg.Now()
 	t := &turn{g: g, rev: g.rev + 1, record: Turn{Queued: now, At: now}}
 	for _, b := range batches {
-		t.record.take(b)
+		t.record.addBatch(b)
 	}
-	defer t.drop() // also if a check panics
-	t.run(batches)
+	defer t.dropStaged() // also if a check panics
+	t.runStages(batches)
 	t.commit()
-	t.report()
+	t.reportPanics()
 	for _, f := range g.onTurn {
 		f(t.record)
 	}
@@ -72,8 +72,8 @@ func (g *Graph) turn() bool {
 	return true
 }
 
-// run stages the results of the batches. Nothing of it is visible yet.
-func (t *turn) run(batches []*Batch) {
+// runStages stages the results of the batches. Nothing of it is visible yet.
+func (t *turn) runStages(batches []*Batch) {
 	for _, b := range batches {
 		t.record.Edits += len(b.edits) - len(b.synced)
 		for _, edit := range b.edits {
@@ -82,17 +82,17 @@ func (t *turn) run(batches []*Batch) {
 	}
 	for _, s := range t.g.stages {
 		start := t.g.cfg.Now()
-		n := s.count()
-		before := n.now.Runs
-		s.compute(t)
-		s.finish(t)
-		runs, changes := int(n.now.Runs-before), s.changes()
+		n := s.workCounters()
+		before := n.working.Runs
+		s.computeKeys(t)
+		s.finishTurn(t)
+		runs, changes := int(n.working.Runs-before), s.changeCount()
 		if runs == 0 && changes == 0 {
 			continue
 		}
 		took := t.g.cfg.Now().Sub(start)
-		n.now.Changes += uint64(changes)
-		n.now.Took += took
+		n.working.Changes += uint64(changes)
+		n.working.Took += took
 		t.record.Runs += runs
 		t.record.Changes += changes
 		t.record.Collections = append(t.record.Collections,
@@ -100,7 +100,7 @@ func (t *turn) run(batches []*Batch) {
 	}
 	if t.g.cfg.Check {
 		for _, s := range t.g.stages {
-			s.verify()
+			s.verifyValues()
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (t *turn) run(batches []*Batch) {
 func (t *turn) commit() {
 	g := t.g
 	for _, s := range g.stages {
-		s.fold()
+		s.storeRuns()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +119,7 @@ func (t *turn) commit() {
 	}
 	for _, s := range g.stages {
 		s.commit(g.rev)
-		s.count().publish()
+		s.workCounters().publishCounts()
 	}
 	if grows {
 		close(g.grown)
@@ -130,8 +130,8 @@ func (t *turn) commit() {
 	g.turns.add(t.record)
 }
 
-func (t *turn) drop() {
+func (t *turn) dropStaged() {
 	for _, s := range t.g.stages {
-		s.drop()
+		s.dropStaged()
 	}
 }

@@ -29,7 +29,7 @@ func TestTheFirstTurnWaitsForEverySource(t *testing.T) {
 	for i := range 3 {
 		g.Apply("load", func(batch *flow.Batch) {
 			a.Set(batch, i, i)
-			a.Synced(batch)
+			a.MarkSynced(batch)
 		})
 		g.Settle()
 	}
@@ -39,7 +39,7 @@ func TestTheFirstTurnWaitsForEverySource(t *testing.T) {
 	if err := g.Try(func(*flow.Batch) {}, func(flow.View) { t.Error("read called") }); err != flow.ErrNotSynced {
 		t.Errorf("Try says %v", err)
 	}
-	g.Apply("sync", b.Synced)
+	g.Apply("sync", b.MarkSynced)
 	g.Settle()
 	if n, ok := get(g, a.Collection(), 2); n != 2 || !ok || revOf(g) != 1 {
 		t.Errorf("after it: %d, %t, rev %d", n, ok, revOf(g))
@@ -98,8 +98,8 @@ func newSmall() *small {
 			s.routes.Set(b, k, [2]string{"h", "b" + k[1:]})
 			s.backends.Set(b, "b"+k[1:], new(i))
 		}
-		s.routes.Synced(b)
-		s.backends.Synced(b)
+		s.routes.MarkSynced(b)
+		s.backends.MarkSynced(b)
 	})
 	return s
 }
@@ -172,7 +172,7 @@ func TestATurnRunsOnlyWhatIsTouched(t *testing.T) {
 func TestTheRecordIsARing(t *testing.T) {
 	g := flow.New(flow.Config{})
 	s := flow.NewSource[int, int](g, "s")
-	g.Apply("load", s.Synced)
+	g.Apply("load", s.MarkSynced)
 	for i := range 2500 {
 		g.Apply(fmt.Sprint(i), func(b *flow.Batch) { s.Set(b, 0, i) })
 		g.Settle()
@@ -205,7 +205,7 @@ func TestApplyDoesNotWaitForATurn(t *testing.T) {
 		}
 		return v, true
 	})
-	g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, 1); s.Synced(b) })
+	g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, 1); s.MarkSynced(b) })
 	done := make(chan bool)
 	go func() { g.Settle(); done <- true }()
 	<-began
@@ -230,7 +230,7 @@ func TestATurnTellsHowLongItsEditsWaited(t *testing.T) {
 	g := flow.New(flow.Config{Check: true, Now: func() time.Time { return now }})
 	names := flow.NewSource[string, string](g, "names")
 	at := func(second int) { now = time.Unix(int64(second), 0) }
-	set := func(v string) { g.Apply("test", func(b *flow.Batch) { names.Set(b, "a", v); names.Synced(b) }) }
+	set := func(v string) { g.Apply("test", func(b *flow.Batch) { names.Set(b, "a", v); names.MarkSynced(b) }) }
 	for _, c := range []struct{ first, second, turn int }{{1, 3, 6}, {10, 12, 17}} {
 		at(c.first)
 		set(fmt.Sprint(c.first))

@@ -19,17 +19,17 @@ func (g *Graph) View(read func(View)) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	v := View{&snapshot{g: g, rev: g.rev}}
-	defer v.end()
+	defer v.endView()
 	read(v)
 }
 
-func (v View) end() { v.s.over = true }
+func (v View) endView() { v.s.over = true }
 
 // Rev is the revision that this View shows.
 func (v View) Rev() Rev { return v.s.rev }
 
-// check panics if v can't be used with a collection of g.
-func (v View) check(g *Graph, name string) {
+// checkUse panics if v can't be used with a collection of g.
+func (v View) checkUse(g *Graph, name string) {
 	switch {
 	case v.s == nil:
 		panic("flow: zero View used on collection " + name)
@@ -40,27 +40,28 @@ func (v View) check(g *Graph, name string) {
 	}
 }
 
-// in is the value of s in v, or nil.
-func (s *slot[K, V]) in(v View) *cell[K, V] {
+// cellIn is the value of s in v, or nil.
+func (s *slot) cellIn(v View) *cell {
 	if v.s.staged {
-		return s.now()
+		return s.currentCell()
 	}
-	return s.was()
+	return s.committedCell()
 }
 
-func (c *store[K, V]) at(v View, k K) *slot[K, V] {
-	v.check(c.g, c.name)
+// slotIn is the slot of k in v, or nil.
+func slotIn[K comparable](v View, c *store, k K) *slot {
+	v.checkUse(c.g, c.name)
 	if v.s.staged {
-		return c.find(k)
+		return find(c, k)
 	}
-	return c.base.find(k)
+	return findCommitted(c, k)
 }
 
 // Get is the value of k.
 func Get[K comparable, V any](v View, c *Collection[K, V], k K) (V, bool) {
-	if s := storeOf(c).at(v, k); s != nil {
-		if at := s.in(v); at != nil {
-			return at.value, true
+	if s := slotIn(v, c.store, k); s != nil {
+		if at := s.cellIn(v); at != nil {
+			return typedOf[K, V](at).value, true
 		}
 	}
 	var none V
@@ -70,10 +71,10 @@ func Get[K comparable, V any](v View, c *Collection[K, V], k K) (V, bool) {
 // All is every key and value, in no particular order.
 func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		from := storeOf(c)
-		v.check(from.g, from.name)
+		from := c.store
+		v.checkUse(from.g, from.name)
 		for s := range from.base.all {
-			if at := s.in(v); at != nil && !yield(at.key, at.value) {
+			if at := typedOf[K, V](s.cellIn(v)); at != nil && !yield(at.key, at.value) {
 				return
 			}
 		}
@@ -81,7 +82,7 @@ func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 			return
 		}
 		for s := range from.fresh.all {
-			if at := s.in(v); at != nil && !yield(at.key, at.value) {
+			if at := typedOf[K, V](s.cellIn(v)); at != nil && !yield(at.key, at.value) {
 				return
 			}
 		}
@@ -90,12 +91,12 @@ func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 
 // Len is the number of keys.
 func Len[K comparable, V any](v View, c *Collection[K, V]) int {
-	from := storeOf(c)
-	v.check(from.g, from.name)
+	from := c.store
+	v.checkUse(from.g, from.name)
 	n := from.present
 	if v.s.staged {
 		for _, s := range from.changed {
-			n += btoi(s.next != nil) - btoi(s.present)
+			n += boolToInt(s.next != nil) - boolToInt(s.present)
 		}
 	}
 	return n
@@ -104,11 +105,11 @@ func Len[K comparable, V any](v View, c *Collection[K, V]) int {
 // ChangedAt is the Rev in which k got its value, and 0 if it has none. In a Try, the Rev that the turn would get is
 // also that of a deletion.
 func ChangedAt[K comparable, V any](v View, c *Collection[K, V], k K) Rev {
-	s := storeOf(c).at(v, k)
+	s := slotIn(v, c.store, k)
 	switch {
 	case s == nil:
 		return 0
-	case v.s.staged && s.now() != s.was():
+	case v.s.staged && s.currentCell() != s.committedCell():
 		return v.s.rev
 	case !s.present:
 		return 0

@@ -7,9 +7,9 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Absent says of an object that was not found why: nobody declares it, or what declares it has a mistake. Whether the
-// one who refers to it may know must have been asked before.
-func Absent(c *flow.Ctx, all *flow.Collection[model.ObjectRef, Broken], ref model.ObjectRef) string {
+// DescribeAbsent says of an object that was not found why: nobody declares it, or what declares it has a mistake.
+// Whether the one who refers to it may know must have been asked before.
+func DescribeAbsent(c *flow.Ctx, all *BrokenObjects, ref model.ObjectRef) string {
 	if b, declared := flow.Fetch(c, all, ref); declared {
 		return fmt.Sprintf("%s is in %s, but can't be read: %s", ref, b.Where, b.Why)
 	}

@@ -6,16 +6,16 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Withdrawn is a ReferenceGrant as it was last.
-type Withdrawn struct {
+// WithdrawnGrant is a ReferenceGrant as it was last.
+type WithdrawnGrant struct {
 	Spec  *gatewayv1.ReferenceGrantSpec
 	Where string // the file that had it
 }
 
-// Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from
-// refer to it (ReferenceGrantSpec: an entry of From and an entry of To must match). It is asked before the object is
-// read, and before it is served.
-func Permits(grant *gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
+// GrantPermits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets
+// from refer to it (ReferenceGrantSpec: an entry of From and an entry of To must match). It is asked before the object
+// is read, and before it is served.
+func GrantPermits(grant *gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
 	return permitsFrom(grant.From, from) && permitsTo(grant.To, to)
 }
 

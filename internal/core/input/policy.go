@@ -140,8 +140,8 @@ func (s PolicySpec) MarshalJSON() ([]byte, error) {
 // DeepCopyInto copies the spec. Shared values never change.
 func (s *PolicySpec) DeepCopyInto(into *PolicySpec) { *into = *s }
 
-// Whole is all that a policy states but for its targets, as a spec of one feature of that name.
-func (s PolicySpec) Whole(name string) FeatureSpec {
+// AsFeature is all that a policy states but for its targets, as a spec of one feature of that name.
+func (s PolicySpec) AsFeature(name string) FeatureSpec {
 	all := PolicySpec{Features: s.Features}
 	b, err := all.MarshalJSON()
 	if err != nil {
@@ -150,8 +150,8 @@ func (s PolicySpec) Whole(name string) FeatureSpec {
 	return FeatureSpec{name, string(b)}
 }
 
-// Of is what the policy states of a feature; false: nothing.
-func (s PolicySpec) Of(feature string) (FeatureSpec, bool) {
+// FindFeature is what the policy states of a feature; false: nothing.
+func (s PolicySpec) FindFeature(feature string) (FeatureSpec, bool) {
 	for _, f := range s.Features {
 		if f.Name == feature {
 			return f, true

@@ -30,7 +30,7 @@ func NewCatalog(kinds ...*Kind) *Catalog {
 		c.byKind[k.Kind] = k
 	}
 	for _, k := range kinds {
-		for first := c.byKind[k.After]; first != nil; first = c.byKind[first.After] {
+		for first := c.byKind[k.ReadAfter]; first != nil; first = c.byKind[first.ReadAfter] {
 			c.order[k.Kind]++
 		}
 	}
@@ -40,14 +40,14 @@ func NewCatalog(kinds ...*Kind) *Catalog {
 // NamesOnDemand tells whether objects of a kind may name what is read on demand.
 func (c *Catalog) NamesOnDemand(k model.Kind) bool {
 	declared := c.byKind[k]
-	return declared != nil && slices.ContainsFunc(declared.Refers, func(to model.Kind) bool {
+	return declared != nil && slices.ContainsFunc(declared.RefersTo, func(to model.Kind) bool {
 		named := c.byKind[to]
-		return named != nil && named.Reading == OnDemand
+		return named != nil && named.ReadScope == OnDemand
 	})
 }
 
-// ByNaming orders objects that name others after those that are named (Kind.After), so that what arrives together can
-// go in at once.
+// ByNaming orders objects that name others after those that are named (Kind.ReadAfter), so that what arrives together
+// can go in at once.
 func (c *Catalog) ByNaming(a, b model.ObjectRef) int {
 	return cmp.Or(c.order[a.Kind()]-c.order[b.Kind()], a.Compare(b))
 }
@@ -55,12 +55,13 @@ func (c *Catalog) ByNaming(a, b model.ObjectRef) int {
 // All lists the kinds.
 func (c *Catalog) All() []*Kind { return c.list }
 
-// Of is the declaration of a kind; nil if nobody declared it.
-func (c *Catalog) Of(k model.Kind) *Kind { return c.byKind[k] }
+// FindKind is the declaration of a kind; nil if nobody declared it.
+func (c *Catalog) FindKind(k model.Kind) *Kind { return c.byKind[k] }
 
-// Named finds the kind that a user means: by its plural, its singular or a short name, in any case, and with or without
-// its group ("gateways.gateway.networking.k8s.io"). Without a group, the first of several kinds of one name is meant.
-func (c *Catalog) Named(word string) (k *Kind, found bool) {
+// FindByName finds the kind that a user means: by its plural, its singular or a short name, in any case, and with or
+// without its group ("gateways.gateway.networking.k8s.io"). Without a group, the first of several kinds of one name is
+// meant.
+func (c *Catalog) FindByName(word string) (k *Kind, found bool) {
 	word, group, grouped := strings.Cut(strings.ToLower(word), ".")
 	i := slices.IndexFunc(c.list, func(k *Kind) bool {
 		return (!grouped || group == k.Group()) &&
@@ -72,19 +73,19 @@ func (c *Catalog) Named(word string) (k *Kind, found bool) {
 	return c.list[i], true
 }
 
-// Word is the shortest word by which Named finds a kind: its plural, with the group if that is another one's plural,
-// too.
-func (c *Catalog) Word(k *Kind) string {
-	if first, _ := c.Named(k.Plural); first != k {
-		return k.Resource()
+// ShortestName is the shortest word by which FindByName finds a kind: its plural, with the group if that is another
+// one's plural, too.
+func (c *Catalog) ShortestName(k *Kind) string {
+	if first, _ := c.FindByName(k.Plural); first != k {
+		return k.ResourceName()
 	}
 	return k.Plural
 }
 
-// Names lists what an object names; nil for a kind that nobody declared.
-func (c *Catalog) Names(from model.ObjectRef, spec any) []Reference {
-	if k := c.Of(from.Kind()); k != nil {
-		return k.Names(from, spec)
+// ListReferences lists what an object names; nil for a kind that nobody declared.
+func (c *Catalog) ListReferences(from model.ObjectRef, spec any) []Reference {
+	if k := c.FindKind(from.Kind()); k != nil {
+		return k.ListReferences(from, spec)
 	}
 	return nil
 }

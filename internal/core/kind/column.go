@@ -7,9 +7,9 @@ import (
 
 // Column is one of the table that `cardea get` prints.
 type Column struct {
-	Title string
-	Of    func(Shown) string
-	Wide  bool // it comes with -o wide only, after the age
+	Title    string
+	CellText func(JSONObject) string
+	Wide     bool // it comes with -o wide only, after the age
 }
 
 // Annotations of the objects that a running Cardea shows: Kubernetes has no field for it.
@@ -20,11 +20,11 @@ const (
 	StaleAnnotation = "cardea.dev/stale"
 )
 
-// Shown is an object, or a part of one, as JSON tells it.
-type Shown map[string]any
+// JSONObject is an object, or a part of one, as JSON tells it.
+type JSONObject map[string]any
 
-// At is what stands at a path; nil if nothing does.
-func (o Shown) At(path ...string) any {
+// ValueAt is what stands at a path; nil if nothing does.
+func (o JSONObject) ValueAt(path ...string) any {
 	var value any = map[string]any(o)
 	for _, field := range path {
 		fields, _ := value.(map[string]any)
@@ -33,9 +33,9 @@ func (o Shown) At(path ...string) any {
 	return value
 }
 
-// Text is a word or a number at a path; "" if nothing is there.
-func (o Shown) Text(path ...string) string {
-	switch v := o.At(path...).(type) {
+// TextAt is a word or a number at a path; "" if nothing is there.
+func (o JSONObject) TextAt(path ...string) string {
+	switch v := o.ValueAt(path...).(type) {
 	case nil:
 		return ""
 	case float64:
@@ -45,9 +45,9 @@ func (o Shown) Text(path ...string) string {
 	}
 }
 
-// Texts is a list of words.
-func (o Shown) Texts(path ...string) []string {
-	items, _ := o.At(path...).([]any)
+// TextsAt is a list of words.
+func (o JSONObject) TextsAt(path ...string) []string {
+	items, _ := o.ValueAt(path...).([]any)
 	var all []string
 	for _, item := range items {
 		all = append(all, fmt.Sprint(item))
@@ -55,8 +55,8 @@ func (o Shown) Texts(path ...string) []string {
 	return all
 }
 
-// Redact puts "[redacted]", as base64, in the place of the values of some fields: those are maps.
-func (o Shown) Redact(fields ...string) {
+// RedactFields puts "[redacted]", as base64, in the place of the values of some fields: those are maps.
+func (o JSONObject) RedactFields(fields ...string) {
 	for _, field := range fields {
 		data, _ := o[field].(map[string]any)
 		for name := range data {
@@ -67,10 +67,10 @@ func (o Shown) Redact(fields ...string) {
 
 var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
 
-// List is a list of objects.
-func (o Shown) List(path ...string) []Shown {
-	items, _ := o.At(path...).([]any)
-	var all []Shown
+// ObjectsAt is a list of objects.
+func (o JSONObject) ObjectsAt(path ...string) []JSONObject {
+	items, _ := o.ValueAt(path...).([]any)
+	var all []JSONObject
 	for _, item := range items {
 		if fields, ok := item.(map[string]any); ok {
 			all = append(all, fields)

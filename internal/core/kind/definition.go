@@ -23,8 +23,8 @@ type Definition struct {
 	Schema   json.RawMessage `json:"schema"`   // OpenAPI v3, without descriptions and without the status
 }
 
-// Declare begins the declaration of the kind that is defined.
-func (d *Definition) Declare() Kind {
+// NewKind begins the declaration of the kind that is defined.
+func (d *Definition) NewKind() Kind {
 	return Kind{
 		Kind: model.KindOf(d.Group, d.Kind), Plural: d.Plural, Short: d.Short, Versions: d.Versions, Cluster: d.Cluster,
 		Definition: d,

@@ -26,14 +26,14 @@ func ParseDescriptions(text []byte) (*Descriptions, error) {
 	d := &Descriptions{Group: from.Spec.Group, Kind: from.Spec.Names.Kind, Fields: map[string]string{}}
 	for _, v := range from.Spec.Versions {
 		if v.Served {
-			d.add("", v.Schema.OpenAPIV3Schema)
+			d.addSchema("", v.Schema.OpenAPIV3Schema)
 			break
 		}
 	}
 	return d, nil
 }
 
-func (d *Descriptions) add(path string, schema map[string]any) {
+func (d *Descriptions) addSchema(path string, schema map[string]any) {
 	if path == "status" {
 		return
 	}
@@ -42,11 +42,11 @@ func (d *Descriptions) add(path string, schema map[string]any) {
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for name, s := range properties {
-		d.add(strings.TrimPrefix(path+"."+name, "."), s.(map[string]any))
+		d.addSchema(strings.TrimPrefix(path+"."+name, "."), s.(map[string]any))
 	}
 	for _, inner := range []string{"items", "additionalProperties"} {
 		if s, ok := schema[inner].(map[string]any); ok {
-			d.add(path, s)
+			d.addSchema(path, s)
 		}
 	}
 }

@@ -5,5 +5,5 @@
 // objects, which are made by kind. It must never know a particular kind: Cardea's own are declared in package kinds,
 // others where they are built. Values never change once they were declared, so any goroutine may read them.
 //
-// Start reading at Kind; Custom and BuiltIn make its Content.
+// Start reading at Kind; CustomContent and BuiltInContent make its Content.
 package kind

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Compare says how a CustomResourceDefinition of a cluster, as an object of its API, differs from what is read: which
-// versions it serves, and which fields its schema has not that d has, such as "spec.selector". If a field is missing,
-// the fields below it are not listed. The schema is that of the first of d.Versions that is served; if none is, no
-// field is listed.
-func (d *Definition) Compare(object map[string]any) (serves, lacks []string, err error) {
+// CompareInstalled says how a CustomResourceDefinition of a cluster, as an object of its API, differs from what is
+// read: which versions it serves, and which fields its schema has not that d has, such as "spec.selector". If a field
+// is missing, the fields below it are not listed. The schema is that of the first of d.Versions that is served; if none
+// is, no field is listed.
+func (d *Definition) CompareInstalled(object map[string]any) (serves, lacks []string, err error) {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read a CustomResourceDefinition: %w", err)
@@ -32,13 +32,13 @@ func (d *Definition) Compare(object map[string]any) (serves, lacks []string, err
 		}
 	}
 	if i := slices.IndexFunc(d.Versions, func(v string) bool { return schemas[v] != nil }); i >= 0 {
-		lacks = missing(wanted, schemas[d.Versions[i]], "")
+		lacks = missingFields(wanted, schemas[d.Versions[i]], "")
 	}
 	return serves, lacks, nil
 }
 
-// missing lists the fields of a schema that another one of the same value has not.
-func missing(wanted, there map[string]any, at string) (list []string) {
+// missingFields lists the fields of a schema that another one of the same value has not.
+func missingFields(wanted, there map[string]any, at string) (list []string) {
 	if there["x-kubernetes-preserve-unknown-fields"] == true {
 		return nil
 	}
@@ -58,11 +58,11 @@ func missing(wanted, there map[string]any, at string) (list []string) {
 			}
 			continue
 		}
-		list = append(list, missing(below(fields, name), below(has, name), field)...)
+		list = append(list, missingFields(below(fields, name), below(has, name), field)...)
 	}
 	for key, suffix := range map[string]string{"items": "[]", "additionalProperties": ".*"} {
 		if s := below(wanted, key); s != nil && below(there, key) != nil {
-			list = append(list, missing(s, below(there, key), at+suffix)...)
+			list = append(list, missingFields(s, below(there, key), at+suffix)...)
 		}
 	}
 	return list

@@ -80,7 +80,7 @@ func TestCompare(t *testing.T) {
 		if err := yaml.Unmarshal([]byte("spec: {versions: ["+c.versions+"]}"), &object); err != nil {
 			t.Fatal(name, err)
 		}
-		serves, lacks, err := d.Compare(object)
+		serves, lacks, err := d.CompareInstalled(object)
 		if err != nil || !slices.Equal(serves, c.serves) || !slices.Equal(lacks, c.lacks) {
 			t.Errorf("%s: serves %q, lacks %q, %v; want %q, %q", name, serves, lacks, err, c.serves, c.lacks)
 		}

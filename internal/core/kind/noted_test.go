@@ -19,8 +19,8 @@ func TestNoted(t *testing.T) {
 		"a label, too": {of{"a/b": "no"}, of{"a/b": "v"}, of{"a/b": "v"}, of{}, of{"a/b": "v"}},
 	} {
 		before := maps.Clone(c.labels)
-		noted := k.Noted(c.labels, c.annotations)
-		labels, annotations := k.Apart(noted)
+		noted := k.MergeAnnotations(c.labels, c.annotations)
+		labels, annotations := k.SplitAnnotations(noted)
 		if !maps.Equal(noted, c.noted) || !maps.Equal(labels, c.apart) || !maps.Equal(annotations, c.stated) {
 			t.Errorf("%s: %v, apart %v and %v", name, noted, labels, annotations)
 		}

@@ -26,7 +26,7 @@ type Example struct{ Name, Path string }
 // FieldTable is the table of a kind's fields, as Markdown: each with what is served of it, and the files that show it.
 // The error says which field nothing shows, and which limit is of no field; the table is whole all the same.
 func (k *Kind) FieldTable(shown func(field string, refused bool) []Example) (table string, err error) {
-	fields := k.Fields()
+	fields := k.FieldPaths()
 	var wrong []string
 	for field := range k.Page.Limits {
 		if !slices.Contains(fields, field) {
@@ -64,21 +64,21 @@ func (k *Kind) FieldTable(shown func(field string, refused bool) []Example) (tab
 	return table, err
 }
 
-// Fields lists the fields of the spec by their paths: "rules[].backendRefs[].name".
-func (k *Kind) Fields() []string {
+// FieldPaths lists the fields of the spec by their paths: "rules[].backendRefs[].name".
+func (k *Kind) FieldPaths() []string {
 	var once []string
 	if k.Page != nil {
 		once = k.Page.Once
 	}
 	var list []string
-	leaves(k.Content.Spec.Elem(), "", once, &list)
+	collectLeaves(k.Content.Spec.Elem(), "", once, &list)
 	return list
 }
 
-func leaves(t reflect.Type, path string, once []string, list *[]string) {
+func collectLeaves(t reflect.Type, path string, once []string, list *[]string) {
 	switch t.Kind() {
 	case reflect.Pointer:
-		leaves(t.Elem(), path, once, list)
+		collectLeaves(t.Elem(), path, once, list)
 		return
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Struct {
@@ -86,7 +86,7 @@ func leaves(t reflect.Type, path string, once []string, list *[]string) {
 		}
 		path += "[]"
 		if !slices.Contains(once, path) {
-			leaves(t.Elem(), path, once, list)
+			collectLeaves(t.Elem(), path, once, list)
 			return
 		}
 	case reflect.Struct:
@@ -95,11 +95,11 @@ func leaves(t reflect.Type, path string, once []string, list *[]string) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch {
 			case name == "":
-				leaves(f.Type, path, once, list)
+				collectLeaves(f.Type, path, once, list)
 			case path == "":
-				leaves(f.Type, name, once, list)
+				collectLeaves(f.Type, name, once, list)
 			default:
-				leaves(f.Type, path+"."+name, once, list)
+				collectLeaves(f.Type, path+"."+name, once, list)
 			}
 		}
 		return

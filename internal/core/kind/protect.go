@@ -12,19 +12,20 @@ import (
 // Protection says what is closed while an object can't be read that protects what it is for (its targets). Targets are
 // looked for in as much of it as can be read.
 type Protection struct {
-	// Of: it tells whether an object protects, by its spec. A field that can't be read is nil. The spec is nil if nothing
-	// of it can be read.
-	Of func(spec map[string]any) bool
+	// Protects: it tells whether an object protects, by its spec. A field that can't be read is nil. The spec is nil if
+	// nothing of it can be read.
+	Protects func(spec map[string]any) bool
 	// Targets are the kinds of what objects can be for.
 	Targets []model.Kind
 	// Fields are those that a spec can have.
 	Fields []string
-	// Bare: an object may have no targets. It counts where others name it, and who names one that is not there is refused.
-	Bare bool
-	// Always: what an object is for is closed although its last good version is there.
-	Always bool
-	// Unnamed: a document that tells no kind counts as an object of this one, too.
-	Unnamed bool
+	// TargetsOptional: an object may have no targets. It counts where others name it, and who names one that is not there
+	// is refused.
+	TargetsOptional bool
+	// ClosesDespiteLastGood: what an object is for is closed although its last good version is there.
+	ClosesDespiteLastGood bool
+	// MatchesMissingKind: a document that tells no kind counts as an object of this one, too.
+	MatchesMissingKind bool
 	// Closed is what becomes of a target: "answers 500".
 	Closed string
 }
@@ -43,66 +44,76 @@ const (
 	targetSelectors = "targetSelectors"
 )
 
-// Closes lists what an object with this spec is for, if it protects it. It is not certain if the targets can't be read:
-// then the object may be for whatever is in its namespace.
-func (p *Protection) Closes(spec map[string]any) (list []Target, certain bool) {
-	if !p.Of(spec) {
+// ClosedTargets lists what an object with this spec is for, if it protects it. It is not certain if the targets can't
+// be read: then the object may be for whatever is in its namespace.
+func (p *Protection) ClosedTargets(spec map[string]any) (list []Target, certain bool) {
+	if !p.Protects(spec) {
 		return nil, true
 	}
 	found, strange := false, false
 	certain = spec != nil
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
-		switch p.means(field) {
+		switch p.nearestField(field) {
 		case targetRefs:
-			certain = p.read(&list, spec[field], p.named) && certain
+			certain = p.readTargets(&list, spec[field], p.readTargetRef) && certain
 			found = true
 		case targetSelectors:
-			certain = p.read(&list, spec[field], p.selected) && certain
+			certain = p.readTargets(&list, spec[field], p.readTargetSelector) && certain
 			found = true
 		case "":
 			strange = true // it may be a list of targets
 		}
 	}
-	return list, certain && (found || p.Bare && !strange)
+	return list, certain && (found || p.TargetsOptional && !strange)
 }
 
-// Gather returns the spec of a document. It has those fields, too, that stand elsewhere in the document, since their
-// lines are indented wrongly: lists of targets, and fields for which an object protects.
-func (p *Protection) Gather(doc, spec map[string]any) map[string]any {
+// HasTargets tells whether a spec has a field of targets, whatever stands there.
+func (p *Protection) HasTargets(spec map[string]any) bool {
+	for field := range spec {
+		if name := p.nearestField(field); name == targetRefs || name == targetSelectors {
+			return true
+		}
+	}
+	return false
+}
+
+// GatherFields returns the spec of a document. It has those fields, too, that stand elsewhere in the document, since
+// their lines are indented wrongly: lists of targets, and fields for which an object protects.
+func (p *Protection) GatherFields(doc, spec map[string]any) map[string]any {
 	if spec == nil {
 		return nil
 	}
 	spec = maps.Clone(spec)
-	p.gather(doc, spec)
+	p.gatherFrom(doc, spec)
 	return spec
 }
 
-func (p *Protection) gather(from any, spec map[string]any) {
+func (p *Protection) gatherFrom(from any, spec map[string]any) {
 	switch from := from.(type) {
 	case []any:
 		for _, value := range from {
-			p.gather(value, spec)
+			p.gatherFrom(value, spec)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(from)) {
-			if _, there := spec[name]; !there && p.decides(name) {
+			if _, there := spec[name]; !there && p.decidesClosing(name) {
 				spec[name] = from[name]
 			}
-			p.gather(from[name], spec)
+			p.gatherFrom(from[name], spec)
 		}
 	}
 }
 
-// decides tells whether a field decides on what is closed.
-func (p *Protection) decides(field string) bool {
+// decidesClosing tells whether a field decides on what is closed.
+func (p *Protection) decidesClosing(field string) bool {
 	if field == targetRefs || field == targetSelectors {
 		return true
 	}
-	return slices.Contains(p.Fields, field) && !p.Of(map[string]any{}) && p.Of(map[string]any{field: nil})
+	return slices.Contains(p.Fields, field) && !p.Protects(map[string]any{}) && p.Protects(map[string]any{field: nil})
 }
 
-// All is whatever of its namespace an object can be for.
-func (p *Protection) All() (list []Target) {
+// AllTargets is whatever of its namespace an object can be for.
+func (p *Protection) AllTargets() (list []Target) {
 	for _, k := range p.Targets {
 		if k != model.KindGatewayClass { // which is in no namespace
 			list = append(list, Target{Kind: k})
@@ -111,16 +122,16 @@ func (p *Protection) All() (list []Target) {
 	return list
 }
 
-// means is the field that a name is, or is near to; "": none.
-func (p *Protection) means(field string) string {
+// nearestField is the field that a name is, or is near to; "": none.
+func (p *Protection) nearestField(field string) string {
 	if slices.Contains(p.Fields, field) {
 		return field
 	}
-	return model.Nearest(field, p.Fields)
+	return model.NearestName(field, p.Fields)
 }
 
-// read adds the targets of a list, or of what should be one. It is false if one of them can't be read.
-func (p *Protection) read(list *[]Target, value any, as func(map[string]any) (Target, bool)) bool {
+// readTargets adds the targets of a list, or of what should be one. It is false if one of them can't be read.
+func (p *Protection) readTargets(list *[]Target, value any, as func(map[string]any) (Target, bool)) bool {
 	entries, is := value.([]any)
 	if !is {
 		entries = []any{value}
@@ -138,16 +149,16 @@ func (p *Protection) read(list *[]Target, value any, as func(map[string]any) (Ta
 	return len(entries) > 0
 }
 
-// named reads the target that an entry of targetRefs names. Its group is that of its kind.
-func (p *Protection) named(entry map[string]any) (t Target, ok bool) {
+// readTargetRef reads the target that an entry of targetRefs names. Its group is that of its kind.
+func (p *Protection) readTargetRef(entry map[string]any) (t Target, ok bool) {
 	t.Name, _ = entry["name"].(string)
 	t.Section, _ = entry["sectionName"].(string)
 	t.Kind, ok = p.kindIn(entry)
 	return t, ok && t.Name != ""
 }
 
-// selected reads what an entry of targetSelectors selects.
-func (p *Protection) selected(entry map[string]any) (t Target, ok bool) {
+// readTargetSelector reads what an entry of targetSelectors selects.
+func (p *Protection) readTargetSelector(entry map[string]any) (t Target, ok bool) {
 	labels, _ := entry["matchLabels"].(map[string]any)
 	for name, value := range labels {
 		text, is := value.(string)
@@ -173,7 +184,7 @@ func (p *Protection) kindIn(entry map[string]any) (model.Kind, bool) {
 	}
 	i := slices.Index(names, name)
 	if i < 0 {
-		i = slices.Index(names, model.Nearest(name, names))
+		i = slices.Index(names, model.NearestName(name, names))
 	}
 	if i < 0 {
 		return model.Kind{}, false

@@ -14,15 +14,15 @@ type Reference struct {
 	To model.ObjectRef
 	Part
 	// Keys is what is read of the entries of a Secret or ConfigMap that is named.
-	Keys Keys
+	Keys DataKeys
 }
 
-// Keys says which entries of an object's data are read.
-type Keys uint8
+// DataKeys says which entries of an object's data are read.
+type DataKeys uint8
 
 const (
 	// NoKeys: that the object is there, and what it is, is enough.
-	NoKeys Keys = iota
+	NoKeys DataKeys = iota
 	// PairKeys: a certificate and its key.
 	PairKeys
 	// AllKeys: whatever there is.
@@ -36,8 +36,8 @@ type Part struct {
 	Section string
 }
 
-// Finds says whether one of an object's parts is the one that is named.
-func (r Reference) Finds(parts []Part) bool {
+// MatchesPart says whether one of an object's parts is the one that is named.
+func (r Reference) MatchesPart(parts []Part) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool {
 		return (r.Port == 0 || p.Port == r.Port) && (r.Section == "" || p.Section == r.Section)
 	})
@@ -56,15 +56,15 @@ func (r *References) Add(
 	group *gatewayv1.Group, kind *gatewayv1.Kind, namespace *gatewayv1.Namespace, name gatewayv1.ObjectName, to Reference,
 	kinds ...model.Kind,
 ) {
-	k := model.KindOf(string(stated(group)), string(stated(kind)))
+	k := model.KindOf(string(valueOrZero(group)), string(valueOrZero(kind)))
 	if slices.Contains(kinds, k) {
-		to.To = model.Ref(k, cmp.Or(string(stated(namespace)), r.Namespace), string(name))
+		to.To = model.Ref(k, cmp.Or(string(valueOrZero(namespace)), r.Namespace), string(name))
 		r.List = append(r.List, to)
 	}
 }
 
-// stated is what a pointer points to, or the zero value.
-func stated[T any](p *T) T {
+// valueOrZero is what a pointer points to, or the zero value.
+func valueOrZero[T any](p *T) T {
 	if p == nil {
 		return *new(T)
 	}

@@ -9,19 +9,19 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// spec is the spec of an object as an API server sends it; its definition may be of a newer version than S: it has
-// fields then that S has not.
-type spec[S any] struct {
+// decodedSpec is the spec of an object as an API server sends it; its definition may be of a newer version than S: it
+// has fields then that S has not.
+type decodedSpec[S any] struct {
 	known   S
 	unknown []string
-	sum     uint64 // see Kept
+	sum     uint64 // see KeptObject
 }
 
-// mostUnknown is how many the library tells.
-const mostUnknown = 100
+// maxUnknownFields is how many the library tells.
+const maxUnknownFields = 100
 
 // UnmarshalJSON reads what is known, and names the fields that are not.
-func (s *spec[S]) UnmarshalJSON(text []byte) error {
+func (s *decodedSpec[S]) UnmarshalJSON(text []byte) error {
 	s.sum = xxhash.Sum64(text)
 	wrong, err := kjson.UnmarshalStrict(text, &s.known, kjson.DisallowUnknownFields)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *spec[S]) UnmarshalJSON(text []byte) error {
 			s.unknown = append(s.unknown, field.FieldPath())
 		}
 	}
-	if len(wrong) >= mostUnknown {
+	if len(wrong) >= maxUnknownFields {
 		s.unknown = append(s.unknown, model.MoreUnknown)
 	}
 	return nil

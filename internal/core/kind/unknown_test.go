@@ -15,7 +15,7 @@ import (
 // TestUnknown: what is known of a spec is read, and the fields that are not are named.
 func TestUnknown(t *testing.T) {
 	var list []string
-	for i := range 2 * mostUnknown {
+	for i := range 2 * maxUnknownFields {
 		list = append(list, fmt.Sprintf(`"x%d":1`, i))
 	}
 	for text, want := range map[string][]string{
@@ -25,7 +25,7 @@ func TestUnknown(t *testing.T) {
 		},
 		`{"rules":[{"matches":[{"path":{"value":"/a"}}]}],` + strings.Join(list, ",") + `}`: {model.MoreUnknown},
 	} {
-		var s spec[gatewayv1.HTTPRouteSpec]
+		var s decodedSpec[gatewayv1.HTTPRouteSpec]
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatal(err)
 		}

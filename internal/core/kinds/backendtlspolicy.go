@@ -8,27 +8,27 @@ import (
 )
 
 func backendTLSPolicy() *kind.Kind {
-	k := custom(model.KindBackendTLSPolicy, kind.Custom[gatewayv1.BackendTLSPolicySpec]())
-	k.Optional, k.Fades, k.Many = true, true, true
+	k := customKind(model.KindBackendTLSPolicy, kind.CustomContent[gatewayv1.BackendTLSPolicySpec]())
+	k.Optional, k.Fades, k.Cacheable = true, true, true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		r := kind.References{Namespace: from.Namespace()}
 		addAuthorities(&r, spec.(*gatewayv1.BackendTLSPolicySpec).Validation)
 		return r.List
 	}
-	k.Refers = []model.Kind{model.KindConfigMap}
+	k.RefersTo = []model.Kind{model.KindConfigMap}
 	k.Protects = &kind.Protection{
-		Of: func(map[string]any) bool { return true }, Targets: []model.Kind{model.KindService, model.KindXBackend},
-		Fields: []string{"targetRefs", "validation", "options"}, Unnamed: true, Closed: "gets no requests",
+		Protects: func(map[string]any) bool { return true }, Targets: []model.Kind{model.KindService, model.KindXBackend},
+		Fields: []string{"targetRefs", "validation", "options"}, MatchesMissingKind: true, Closed: "gets no requests",
 	}
 	k.Status = AncestorStatus(16, kind.StampOf(StampPolicy))
 	k.Columns = []kind.Column{
-		{Title: "TARGETS", Of: func(o kind.Shown) string {
-			return eachOf(o.List("spec", "targetRefs"), "name", "sectionName")
+		{Title: "TARGETS", CellText: func(o kind.JSONObject) string {
+			return eachOf(o.ObjectsAt("spec", "targetRefs"), "name", "sectionName")
 		}},
-		column("HOSTNAME", "spec", "validation", "hostname"),
-		{Title: "ACCEPTED", Of: EntriesOf("ancestors", "Accepted")},
-		{Title: "RESOLVED", Of: EntriesOf("ancestors", "ResolvedRefs")},
-		{Title: "PROGRAMMED", Of: EntriesOf("ancestors", "cardea.dev/Programmed")},
+		fieldColumn("HOSTNAME", "spec", "validation", "hostname"),
+		{Title: "ACCEPTED", CellText: EntriesOf("ancestors", "Accepted")},
+		{Title: "RESOLVED", CellText: EntriesOf("ancestors", "ResolvedRefs")},
+		{Title: "PROGRAMMED", CellText: EntriesOf("ancestors", "cardea.dev/Programmed")},
 	}
 	k.Page = &kind.Page{Path: "docs/backendtlspolicy.md", Limits: backendTLSPolicyLimits}
 	return &k

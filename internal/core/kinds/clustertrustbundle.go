@@ -16,15 +16,16 @@ import (
 func clusterTrustBundle() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindClusterTrustBundle, Plural: "clustertrustbundles", Versions: []string{"v1", "v1beta1"},
-		Cluster: true, Reading: kind.OnDemand, Optional: true, Fades: true, Many: true,
-		Columns: []kind.Column{column("SIGNERNAME", "spec", "signerName")},
+		Cluster: true, ReadScope: kind.OnDemand, Optional: true, Fades: true, Cacheable: true,
+		Columns: []kind.Column{fieldColumn("SIGNERNAME", "spec", "signerName")},
 	}
-	k.Content = kind.BuiltIn(kind.Native[certificatesv1.ClusterTrustBundle, certificatesv1.ClusterTrustBundleSpec]{
-		Install: certificatesv1.AddToScheme, Edited: "spec",
-		Name:     func(string, bool) []string { return nil }, // it has colons; the API server judges it
-		Of:       func(b *certificatesv1.ClusterTrustBundle) *certificatesv1.ClusterTrustBundleSpec { return &b.Spec },
-		Validate: validateTrustBundle,
-		Print:    func(s *certificatesv1.ClusterTrustBundleSpec) kind.Marshaler { return s },
+	k.Content = kind.BuiltInContent(kind.BuiltInKind[certificatesv1.ClusterTrustBundle,
+		certificatesv1.ClusterTrustBundleSpec]{
+		Install: certificatesv1.AddToScheme, EditField: "spec",
+		Name:        func(string, bool) []string { return nil }, // it has colons; the API server judges it
+		ContentOf:   func(b *certificatesv1.ClusterTrustBundle) *certificatesv1.ClusterTrustBundleSpec { return &b.Spec },
+		Validate:    validateTrustBundle,
+		Fingerprint: func(s *certificatesv1.ClusterTrustBundleSpec) kind.Marshaler { return s },
 		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, spec *certificatesv1.ClusterTrustBundleSpec) any {
 			return certificatesv1.ClusterTrustBundle{TypeMeta: t, ObjectMeta: m, Spec: *spec}
 		},

@@ -7,36 +7,39 @@ import (
 	"cardea.dev/cardea/internal/core/kind"
 )
 
-// column is one that shows one field.
-func column(title string, path ...string) kind.Column {
-	return kind.Column{Title: title, Of: func(o kind.Shown) string { return o.Text(path...) }}
+// fieldColumn is one that shows one field.
+func fieldColumn(title string, path ...string) kind.Column {
+	return kind.Column{Title: title, CellText: func(o kind.JSONObject) string { return o.TextAt(path...) }}
 }
 
 // columnOr is one that shows one field, or what counts where it is not stated.
 func columnOr(title, otherwise string, path ...string) kind.Column {
-	return kind.Column{Title: title, Of: func(o kind.Shown) string { return either(o.Text(path...), otherwise) }}
+	return kind.Column{Title: title, CellText: func(o kind.JSONObject) string {
+		return orDefault(o.TextAt(path...),
+			otherwise)
+	}}
 }
 
-func wide(title string, of func(kind.Shown) string) kind.Column {
-	return kind.Column{Title: title, Of: of, Wide: true}
+func wideColumn(title string, of func(kind.JSONObject) string) kind.Column {
+	return kind.Column{Title: title, CellText: of, Wide: true}
 }
 
-// condition is the status of a condition by its type; "" if there is none.
-func condition(name string, conditions []kind.Shown) string {
+// conditionStatus is the status of a condition by its type; "" if there is none.
+func conditionStatus(name string, conditions []kind.JSONObject) string {
 	for _, c := range conditions {
-		if c.Text("type") == name {
-			return c.Text("status")
+		if c.TextAt("type") == name {
+			return c.TextAt("status")
 		}
 	}
 	return ""
 }
 
 // EntriesOf is a condition over all entries of a list in the status: the worst of them.
-func EntriesOf(list, name string) func(kind.Shown) string {
-	return func(o kind.Shown) string {
+func EntriesOf(list, name string) func(kind.JSONObject) string {
+	return func(o kind.JSONObject) string {
 		all := map[string]bool{}
-		for _, p := range o.List("status", list) {
-			all[condition(name, p.List("conditions"))] = true
+		for _, p := range o.ObjectsAt("status", list) {
+			all[conditionStatus(name, p.ObjectsAt("conditions"))] = true
 		}
 		for _, worst := range []string{"False", "Unknown", "", "True"} {
 			if all[worst] {
@@ -47,9 +50,9 @@ func EntriesOf(list, name string) func(kind.Shown) string {
 	}
 }
 
-// entries counts the entries of maps.
-func entries(fields ...string) func(kind.Shown) string {
-	return func(o kind.Shown) string {
+// countEntries counts the entries of maps.
+func countEntries(fields ...string) func(kind.JSONObject) string {
+	return func(o kind.JSONObject) string {
 		n := 0
 		for _, f := range fields {
 			entries, _ := o[f].(map[string]any)
@@ -60,23 +63,23 @@ func entries(fields ...string) func(kind.Shown) string {
 }
 
 // eachOf shows some fields of each object.
-func eachOf(list []kind.Shown, path ...string) string {
+func eachOf(list []kind.JSONObject, path ...string) string {
 	var all []string
 	for _, o := range list {
 		var one []string
 		for _, field := range path {
-			if text := o.Text(field); text != "" {
+			if text := o.TextAt(field); text != "" {
 				one = append(one, text)
 			}
 		}
 		all = append(all, strings.Join(one, "/"))
 	}
-	return words(all)
+	return joinWords(all)
 }
 
-func words(list []string) string { return strings.Join(list, ",") }
+func joinWords(list []string) string { return strings.Join(list, ",") }
 
-func either(text, otherwise string) string {
+func orDefault(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}

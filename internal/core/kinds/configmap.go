@@ -15,16 +15,16 @@ import (
 func configMap() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindConfigMap, Plural: "configmaps", Short: []string{"cm"}, Versions: []string{"v1"},
-		Reading: kind.OnDemand, Fades: true, Many: true,
-		Columns: []kind.Column{{Title: "DATA", Of: entries("data", "binaryData")}},
+		ReadScope: kind.OnDemand, Fades: true, Cacheable: true,
+		Columns: []kind.Column{{Title: "DATA", CellText: countEntries("data", "binaryData")}},
 	}
-	k.Content = kind.BuiltIn(kind.Native[corev1.ConfigMap, input.ConfigMapSpec]{
-		Install: corev1.AddToScheme, Edited: "data",
-		Of: func(c *corev1.ConfigMap) *input.ConfigMapSpec {
+	k.Content = kind.BuiltInContent(kind.BuiltInKind[corev1.ConfigMap, input.ConfigMapSpec]{
+		Install: corev1.AddToScheme, EditField: "data",
+		ContentOf: func(c *corev1.ConfigMap) *input.ConfigMapSpec {
 			return &input.ConfigMapSpec{Data: c.Data, BinaryData: c.BinaryData}
 		},
 		Validate: validateConfigMap,
-		Print: func(c *input.ConfigMapSpec) kind.Marshaler {
+		Fingerprint: func(c *input.ConfigMapSpec) kind.Marshaler {
 			return &corev1.ConfigMap{Data: c.Data, BinaryData: c.BinaryData}
 		},
 		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, c *input.ConfigMapSpec) any {

@@ -7,10 +7,10 @@ import (
 )
 
 func dataPlane() *kind.Kind {
-	k := custom(model.KindDataPlane, kind.Custom[v1alpha1.DataPlaneSpec]())
+	k := customKind(model.KindDataPlane, kind.CustomContent[v1alpha1.DataPlaneSpec]())
 	k.Optional = true
 	k.Columns = []kind.Column{
-		columnOr("PROXY", "Envoy", "spec", "proxy"),
+		columnOr("PROXY", string(v1alpha1.DefaultProxy), "spec", "proxy"),
 		columnOr("REPLICAS", "<unset>", "spec", "replicas"),
 	}
 	return &k

@@ -15,20 +15,22 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-func endpointSlice() *kind.Kind {
+// endpointSlice declares EndpointSlices, whose endpoints belong to some kinds of backends.
+func endpointSlice(backends []*kind.Kind) *kind.Kind {
+	labels := sliceLabelsOf(backends)
 	k := kind.Kind{
 		Kind: model.KindEndpointSlice, Plural: "endpointslices", Short: []string{"eps"}, Versions: []string{"v1"},
-		Fades: true, Many: true,
-		Owners: sliceOwners,
+		Fades: true, Cacheable: true,
+		Owners: labels.owners,
 	}
-	k.Content = kind.BuiltIn(kind.Native[discoveryv1.EndpointSlice, input.EndpointSliceSpec]{
-		Install: discoveryv1.AddToScheme, Edited: "endpoints",
-		Of: func(s *discoveryv1.EndpointSlice) *input.EndpointSliceSpec {
+	k.Content = kind.BuiltInContent(kind.BuiltInKind[discoveryv1.EndpointSlice, input.EndpointSliceSpec]{
+		Install: discoveryv1.AddToScheme, EditField: "endpoints",
+		ContentOf: func(s *discoveryv1.EndpointSlice) *input.EndpointSliceSpec {
 			return &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
 		},
 		Default: defaultEndpointSlice, Validate: validateEndpointSlice,
-		Trim: trimEndpointSlice,
-		Print: func(s *input.EndpointSliceSpec) kind.Marshaler {
+		Trim: labels.trim,
+		Fingerprint: func(s *input.EndpointSliceSpec) kind.Marshaler {
 			return &discoveryv1.EndpointSlice{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
 		},
 		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, s *input.EndpointSliceSpec) any {
@@ -38,25 +40,28 @@ func endpointSlice() *kind.Kind {
 		},
 	})
 	k.Columns = []kind.Column{
-		column("ADDRESSTYPE", "addressType"),
-		{Title: "PORTS", Of: func(o kind.Shown) string { return either(eachOf(o.List("ports"), "port"), "<unset>") }},
-		{Title: "ENDPOINTS", Of: func(o kind.Shown) string {
+		fieldColumn("ADDRESSTYPE", "addressType"),
+		{Title: "PORTS", CellText: func(o kind.JSONObject) string {
+			return orDefault(eachOf(o.ObjectsAt("ports"), "port"),
+				"<unset>")
+		}},
+		{Title: "ENDPOINTS", CellText: func(o kind.JSONObject) string {
 			var all []string
-			for _, e := range o.List("endpoints") {
-				all = append(all, e.Texts("addresses")...)
+			for _, e := range o.ObjectsAt("endpoints") {
+				all = append(all, e.TextsAt("addresses")...)
 			}
-			return words(all)
+			return joinWords(all)
 		}},
 	}
 	return &k
 }
 
-// sliceOwners lists the objects that a slice's endpoints belong to: a Service, another backend, both, or none.
-func sliceOwners(ref model.ObjectRef, labels model.Labels, spec any) (owners []model.ObjectRef) {
+// owners lists the objects that a slice's endpoints belong to: a Service, another backend, both, or none.
+func (all sliceLabels) owners(ref model.ObjectRef, labels model.Labels, spec any) (owners []model.ObjectRef) {
 	if len(spec.(*input.EndpointSliceSpec).Endpoints) == 0 {
 		return nil
 	}
-	for _, l := range sliceLabels {
+	for _, l := range all {
 		if name := labels.Get(l.key); name != "" {
 			owners = append(owners, model.Ref(l.kind, ref.Namespace(), name))
 		}
@@ -65,21 +70,29 @@ func sliceOwners(ref model.ObjectRef, labels model.Labels, spec any) (owners []m
 }
 
 // sliceLabels say which objects a slice's endpoints belong to.
-var sliceLabels = []struct {
+type sliceLabels []struct {
 	key  string
 	kind model.Kind
-}{
-	{discoveryv1.LabelServiceName, model.KindService},
-	{model.XBackendLabel, model.KindXBackend},
-	{model.InferencePoolLabel, model.KindInferencePool},
 }
 
-// trimEndpointSlice keeps addresses, whether they are to be used, and the labels that name their owners.
-func trimEndpointSlice(
+func sliceLabelsOf(backends []*kind.Kind) (all sliceLabels) {
+	for _, b := range backends {
+		if key := b.Backend.SliceLabel; key != "" {
+			all = append(all, struct {
+				key  string
+				kind model.Kind
+			}{key, b.Kind})
+		}
+	}
+	return all
+}
+
+// trim keeps addresses, whether they are to be used, and the labels that name their owners.
+func (all sliceLabels) trim(
 	labels map[string]string, s *input.EndpointSliceSpec,
 ) (map[string]string, *input.EndpointSliceSpec) {
 	var own map[string]string
-	for _, l := range sliceLabels {
+	for _, l := range all {
 		if value := labels[l.key]; value != "" {
 			if own == nil {
 				own = make(map[string]string, 1)
@@ -87,14 +100,14 @@ func trimEndpointSlice(
 			own[l.key] = value
 		}
 	}
-	endpoints := exact(s.Endpoints)
+	endpoints := clipSlice(s.Endpoints)
 	for i, e := range endpoints {
 		endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: discoveryv1.EndpointConditions{
-			Ready: pooled(e.Conditions.Ready), Serving: pooled(e.Conditions.Serving),
-			Terminating: pooled(e.Conditions.Terminating),
+			Ready: internBool(e.Conditions.Ready), Serving: internBool(e.Conditions.Serving),
+			Terminating: internBool(e.Conditions.Terminating),
 		}}
 	}
-	return own, &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: endpoints, Ports: exact(s.Ports)}
+	return own, &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: endpoints, Ports: clipSlice(s.Ports)}
 }
 
 const (

@@ -10,17 +10,17 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-func gateway() *kind.Kind {
-	k := custom(model.KindGateway, selected(kind.Custom[gatewayv1.GatewaySpec]()))
-	k.After, k.Many = model.KindGatewayClass, true
+func gatewayKind() *kind.Kind {
+	k := customKind(model.KindGateway, keepLabels(kind.CustomContent[gatewayv1.GatewaySpec]()))
+	k.ReadAfter, k.Cacheable = model.KindGatewayClass, true
 	k.References = gatewayReferences
 	k.Owner = &kind.Owner{Field: "spec.gatewayClassName", Of: func(spec any) model.ObjectRef {
 		return model.Ref(model.KindGatewayClass, "", string(spec.(*gatewayv1.GatewaySpec).GatewayClassName))
 	}}
-	k.Foreign = func(spec any) any {
+	k.TrimForeign = func(spec any) any {
 		return &gatewayv1.GatewaySpec{GatewayClassName: spec.(*gatewayv1.GatewaySpec).GatewayClassName}
 	}
-	k.Refers = []model.Kind{
+	k.RefersTo = []model.Kind{
 		model.KindGatewayClass, model.KindDataPlane, model.KindSecret, model.KindConfigMap, model.KindClusterTrustBundle,
 	}
 	k.Parts = func(spec any) (parts []kind.Part) {
@@ -39,15 +39,18 @@ func gateway() *kind.Kind {
 		Stamp:   kind.StampOf(stampGateway),
 	}
 	k.Columns = []kind.Column{
-		column("CLASS", "spec", "gatewayClassName"),
-		{Title: "ADDRESS", Of: func(o kind.Shown) string { return eachOf(o.List("status", "addresses"), "value") }},
-		{Title: "PROGRAMMED", Of: gatewayProgrammed},
-		wide("LISTENERS", func(o kind.Shown) string {
+		fieldColumn("CLASS", "spec", "gatewayClassName"),
+		{Title: "ADDRESS", CellText: func(o kind.JSONObject) string {
+			return eachOf(o.ObjectsAt("status", "addresses"),
+				"value")
+		}},
+		{Title: "PROGRAMMED", CellText: gatewayProgrammed},
+		wideColumn("LISTENERS", func(o kind.JSONObject) string {
 			var all []string
-			for _, l := range o.List("spec", "listeners") {
-				all = append(all, fmt.Sprintf("%s:%s/%s", l.Text("name"), l.Text("protocol"), l.Text("port")))
+			for _, l := range o.ObjectsAt("spec", "listeners") {
+				all = append(all, fmt.Sprintf("%s:%s/%s", l.TextAt("name"), l.TextAt("protocol"), l.TextAt("port")))
 			}
-			return words(all)
+			return joinWords(all)
 		}),
 	}
 	return &k
@@ -113,10 +116,10 @@ func stampGateway(status gatewayv1.GatewayStatus, stamp kind.Stamper) gatewayv1.
 }
 
 // gatewayProgrammed is a Gateway's Programmed, and Partially where some of its listeners don't serve.
-func gatewayProgrammed(o kind.Shown) string {
-	is := condition("Programmed", o.List("status", "conditions"))
-	for _, l := range o.List("status", "listeners") {
-		if is == "True" && condition("Programmed", l.List("conditions")) == "False" {
+func gatewayProgrammed(o kind.JSONObject) string {
+	is := conditionStatus("Programmed", o.ObjectsAt("status", "conditions"))
+	for _, l := range o.ObjectsAt("status", "listeners") {
+		if is == "True" && conditionStatus("Programmed", l.ObjectsAt("conditions")) == "False" {
 			return "Partially"
 		}
 	}

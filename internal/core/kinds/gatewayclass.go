@@ -8,7 +8,7 @@ import (
 )
 
 func gatewayClass() *kind.Kind {
-	k := custom(model.KindGatewayClass, kind.Custom[gatewayv1.GatewayClassSpec]())
+	k := customKind(model.KindGatewayClass, kind.CustomContent[gatewayv1.GatewayClassSpec]())
 	k.References = func(_ model.ObjectRef, spec any) []kind.Reference {
 		var r kind.References
 		if p := spec.(*gatewayv1.GatewayClassSpec).ParametersRef; p != nil {
@@ -16,7 +16,7 @@ func gatewayClass() *kind.Kind {
 		}
 		return r.List
 	}
-	k.Refers = []model.Kind{model.KindDataPlane}
+	k.RefersTo = []model.Kind{model.KindDataPlane}
 	k.Status = &kind.Status{
 		Conditions: []string{"Accepted", "SupportedVersion", "cardea.dev/CRDsInstalled"},
 		Fields:     map[string]int{"supportedFeatures": 64},
@@ -26,9 +26,11 @@ func gatewayClass() *kind.Kind {
 		}),
 	}
 	k.Columns = []kind.Column{
-		column("CONTROLLER", "spec", "controllerName"),
-		{Title: "ACCEPTED", Of: func(o kind.Shown) string { return condition("Accepted", o.List("status", "conditions")) }},
-		wide("DESCRIPTION", column("", "spec", "description").Of),
+		fieldColumn("CONTROLLER", "spec", "controllerName"),
+		{Title: "ACCEPTED", CellText: func(o kind.JSONObject) string {
+			return conditionStatus("Accepted", o.ObjectsAt("status", "conditions"))
+		}},
+		wideColumn("DESCRIPTION", fieldColumn("", "spec", "description").CellText),
 	}
 	return &k
 }

@@ -9,13 +9,20 @@ import (
 )
 
 func grpcRoute() *kind.Kind {
-	k := custom(model.KindGRPCRoute, selected(kind.Custom[gatewayv1.GRPCRouteSpec]()))
-	k.After, k.Many, k.Route, k.Optional = model.KindGateway, true, true, true
-	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
-		return routeReferences(from, input.AsHTTPRoute(spec.(*gatewayv1.GRPCRouteSpec)))
+	k := customKind(model.KindGRPCRoute, keepLabels(kind.CustomContent[gatewayv1.GRPCRouteSpec]()))
+	k.Optional, k.Cacheable = true, true
+	k.Route = &kind.Route{
+		Listeners: httpListeners,
+		Spec: func(spec any) kind.RouteSpec {
+			s := spec.(*gatewayv1.GRPCRouteSpec)
+			return kind.RouteSpec{CommonRouteSpec: &s.CommonRouteSpec, Hostnames: s.Hostnames}
+		},
+		Status:  func(s gatewayv1.RouteStatus) any { return gatewayv1.GRPCRouteStatus{RouteStatus: s} },
+		HTTP:    func(spec any) *gatewayv1.HTTPRouteSpec { return input.AsHTTPRoute(spec.(*gatewayv1.GRPCRouteSpec)) },
+		Matches: func(spec any) [][]model.Match { return grpcMatches(spec.(*gatewayv1.GRPCRouteSpec).Rules) },
+		GRPC:    true,
 	}
-	k.Refers = routeRefers
-	k.Foreign = func(spec any) any {
+	k.TrimForeign = func(spec any) any {
 		refs := spec.(*gatewayv1.GRPCRouteSpec).ParentRefs
 		return &gatewayv1.GRPCRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: refs}}
 	}
@@ -23,7 +30,6 @@ func grpcRoute() *kind.Kind {
 		s.RouteStatus = stampRoute(s.RouteStatus, stamp)
 		return s
 	}))
-	k.Columns = routeColumns()
 	k.Page = &kind.Page{Path: "docs/grpcroute.md", Limits: grpcRouteLimits,
 		Once: []string{"rules[].backendRefs[].filters[]"}}
 	return &k

@@ -8,13 +8,19 @@ import (
 )
 
 func httpRoute() *kind.Kind {
-	k := custom(model.KindHTTPRoute, selected(kind.Custom[gatewayv1.HTTPRouteSpec]()))
-	k.After, k.Many, k.Route = model.KindGateway, true, true
-	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
-		return routeReferences(from, spec.(*gatewayv1.HTTPRouteSpec))
+	k := customKind(model.KindHTTPRoute, keepLabels(kind.CustomContent[gatewayv1.HTTPRouteSpec]()))
+	k.Cacheable = true
+	k.Route = &kind.Route{
+		Listeners: httpListeners,
+		Spec: func(spec any) kind.RouteSpec {
+			s := spec.(*gatewayv1.HTTPRouteSpec)
+			return kind.RouteSpec{CommonRouteSpec: &s.CommonRouteSpec, Hostnames: s.Hostnames}
+		},
+		Status:  func(s gatewayv1.RouteStatus) any { return gatewayv1.HTTPRouteStatus{RouteStatus: s} },
+		HTTP:    func(spec any) *gatewayv1.HTTPRouteSpec { return spec.(*gatewayv1.HTTPRouteSpec) },
+		Matches: func(spec any) [][]model.Match { return httpMatches(spec.(*gatewayv1.HTTPRouteSpec).Rules) },
 	}
-	k.Refers = routeRefers
-	k.Foreign = func(spec any) any {
+	k.TrimForeign = func(spec any) any {
 		refs := spec.(*gatewayv1.HTTPRouteSpec).ParentRefs
 		return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: refs}}
 	}
@@ -22,53 +28,7 @@ func httpRoute() *kind.Kind {
 		s.RouteStatus = stampRoute(s.RouteStatus, stamp)
 		return s
 	}))
-	k.Columns = routeColumns()
 	k.Page = &kind.Page{Path: "docs/httproute.md", Limits: httpRouteLimits,
 		Once: []string{"rules[].backendRefs[].filters[]"}}
 	return &k
-}
-
-var routeRefers = append([]model.Kind{model.KindGateway}, backendKinds()...)
-
-// routeReferences are the Gateways that a route names, and the backends to which its rules and their filters send
-// requests.
-func routeReferences(from model.ObjectRef, route *gatewayv1.HTTPRouteSpec) []kind.Reference {
-	r := kind.References{Namespace: from.Namespace()}
-	for _, p := range route.ParentRefs {
-		var part kind.Part
-		if p.Port != nil {
-			part.Port = *p.Port
-		}
-		if p.SectionName != nil {
-			part.Section = string(*p.SectionName)
-		}
-		r.Add(p.Group, p.Kind, p.Namespace, p.Name, kind.Reference{Part: part}, model.KindGateway)
-	}
-	for _, rule := range route.Rules {
-		for _, b := range rule.BackendRefs {
-			addBackend(&r, b.BackendObjectReference)
-			addFilters(&r, b.Filters)
-		}
-		addFilters(&r, rule.Filters)
-	}
-	return r.List
-}
-
-func addBackend(r *kind.References, b gatewayv1.BackendObjectReference) {
-	var part kind.Part
-	if b.Port != nil {
-		part.Port = *b.Port
-	}
-	r.Add(b.Group, b.Kind, b.Namespace, b.Name, kind.Reference{Part: part}, backendKinds()...)
-}
-
-func addFilters(r *kind.References, filters []gatewayv1.HTTPRouteFilter) {
-	for _, f := range filters {
-		if f.RequestMirror != nil {
-			addBackend(r, f.RequestMirror.BackendRef)
-		}
-		if f.ExternalAuth != nil {
-			addBackend(r, f.ExternalAuth.BackendRef)
-		}
-	}
 }

@@ -13,8 +13,12 @@ import (
 
 // inferencePool is pods that serve models, and who chooses among them.
 func inferencePool() *kind.Kind {
-	k := custom(model.KindInferencePool, selected(kind.Custom[inferencev1.InferencePoolSpec]()))
-	k.Optional, k.Fades, k.Many = true, true, true
+	k := customKind(model.KindInferencePool, keepLabels(kind.CustomContent[inferencev1.InferencePoolSpec]()))
+	k.Optional, k.Fades, k.Cacheable = true, true, true
+	k.Backend = &kind.Backend{
+		RulesOnly: true, Targets: kind.ForBackend | kind.ForPool, SliceLabel: model.InferencePoolLabel, Denials: true,
+		Finder: &kind.Finder{App: "cardea-pool", Prefix: "pool-"},
+	}
 	k.Annotations = []string{inferencev1.PickerBodyAnnotation, inferencev1.PickerAnnotation,
 		inferencev1.MetricsTokenAnnotation}
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
@@ -27,22 +31,25 @@ func inferencePool() *kind.Kind {
 			kind.Reference{Part: kind.Part{Port: picker.Port.Number}}, model.KindService)
 		return r.List
 	}
-	k.Refers = []model.Kind{model.KindService}
-	k.Sliced = func(any) bool { return true }
-	k.Selects = k.Sliced
+	k.RefersTo = []model.Kind{model.KindService}
+	k.OwnsEndpointSlices = func(any) bool { return true }
+	k.SelectsPods = k.OwnsEndpointSlices
 	k.Status = &kind.Status{
 		List: "parents", Identity: "parentRef", Controlled: true, Entries: 32,
 		InEntry: []string{inferencev1.ConditionAccepted, inferencev1.ConditionResolvedRefs},
 		Stamp:   kind.StampOf(stampPool),
 	}
 	k.Columns = []kind.Column{
-		{Title: "PORTS", Of: func(o kind.Shown) string { return eachOf(o.List("spec", "targetPorts"), "number") }},
+		{Title: "PORTS", CellText: func(o kind.JSONObject) string {
+			return eachOf(o.ObjectsAt("spec", "targetPorts"),
+				"number")
+		}},
 		columnOr("PICKER", "-", "spec", "endpointPickerRef", "name"),
 		columnOr("FAILURE", "-", "spec", "endpointPickerRef", "failureMode"),
 		columnOr("ENDPOINTS", "-", "metadata", "annotations", model.EndpointsAnnotation),
 		columnOr("UNREACHED", "-", "metadata", "annotations", model.UnreachedAnnotation),
-		{Title: "ACCEPTED", Of: EntriesOf("parents", inferencev1.ConditionAccepted)},
-		{Title: "RESOLVED", Of: EntriesOf("parents", inferencev1.ConditionResolvedRefs)},
+		{Title: "ACCEPTED", CellText: EntriesOf("parents", inferencev1.ConditionAccepted)},
+		{Title: "RESOLVED", CellText: EntriesOf("parents", inferencev1.ConditionResolvedRefs)},
 	}
 	k.Page = &kind.Page{Path: "docs/inference.md", Limits: map[string]string{
 		"endpointPickerRef.group": "only the core group", "endpointPickerRef.kind": "only Service",
@@ -67,14 +74,14 @@ func stampPool(s inferencev1.InferencePoolStatus, stamp kind.Stamper) inferencev
 
 // inferenceObjective is how important requests to a pool are. Pickers read it; Cardea only shows it.
 func inferenceObjective() *kind.Kind {
-	k := custom(model.KindInferenceObjective, kind.Custom[v1alpha2.InferenceObjectiveSpec]())
-	k.Optional, k.Many = true, true
+	k := customKind(model.KindInferenceObjective, kind.CustomContent[v1alpha2.InferenceObjectiveSpec]())
+	k.Optional, k.Cacheable = true, true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		return poolRef(from, spec.(*v1alpha2.InferenceObjectiveSpec).PoolRef)
 	}
-	k.Refers = []model.Kind{model.KindInferencePool}
+	k.RefersTo = []model.Kind{model.KindInferencePool}
 	k.Columns = []kind.Column{
-		column("POOL", "spec", "poolRef", "name"),
+		fieldColumn("POOL", "spec", "poolRef", "name"),
 		columnOr("PRIORITY", "0", "spec", "priority"),
 	}
 	return &k
@@ -82,13 +89,13 @@ func inferenceObjective() *kind.Kind {
 
 // modelRewrite is which models requests to a pool get. Pickers read it; Cardea only shows it.
 func modelRewrite() *kind.Kind {
-	k := custom(model.KindModelRewrite, kind.Custom[v1alpha2.InferenceModelRewriteSpec]())
-	k.Optional, k.Many = true, true
+	k := customKind(model.KindModelRewrite, kind.CustomContent[v1alpha2.InferenceModelRewriteSpec]())
+	k.Optional, k.Cacheable = true, true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		return poolRef(from, spec.(*v1alpha2.InferenceModelRewriteSpec).PoolRef)
 	}
-	k.Refers = []model.Kind{model.KindInferencePool}
-	k.Columns = []kind.Column{column("POOL", "spec", "poolRef", "name")}
+	k.RefersTo = []model.Kind{model.KindInferencePool}
+	k.Columns = []kind.Column{fieldColumn("POOL", "spec", "poolRef", "name")}
 	return &k
 }
 

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
@@ -17,18 +18,35 @@ var crdsJSON []byte
 //go:embed descriptions.json
 var descriptionsJSON []byte
 
-// All lists the kinds, those that users ask for most first.
-func All() []*kind.Kind {
-	return []*kind.Kind{
-		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), mcpBackend(), backendTLSPolicy(),
-		inferencePool(), inferenceObjective(), modelRewrite(), dataPlane(),
-		service(), endpointSlice(), secret(), configMap(), namespace(), clusterTrustBundle(),
-	}
+// All lists the kinds, those that users ask for most first, and more, which may be routes and backends, too. It panics
+// if data planes could not tell two kinds apart by their names (Prefix).
+func All(more ...*kind.Kind) []*kind.Kind {
+	list := listAll(more...)
+	checkPrefixes(list)
+	return list
 }
 
-// Catalog makes a catalog of All and more.
-func Catalog(more ...*kind.Kind) *kind.Catalog {
-	c := kind.NewCatalog(append(All(), more...)...)
+func listAll(more ...*kind.Kind) []*kind.Kind {
+	backends := append(Backends(), slices.DeleteFunc(slices.Clone(more), isNoBackend)...)
+	list := append([]*kind.Kind{
+		gatewayClass(), gatewayKind(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), mcpBackend(),
+		backendTLSPolicy(),
+		inferencePool(), inferenceObjective(), modelRewrite(), dataPlane(),
+		serviceKind(), endpointSlice(backends), secretKind(), configMap(), namespaceKind(), clusterTrustBundle(),
+	}, more...)
+	for i, k := range list {
+		if k.Route != nil {
+			list[i] = completeRoute(k, backends)
+		}
+	}
+	return list
+}
+
+func isNoBackend(k *kind.Kind) bool { return k.Backend == nil }
+
+// NewCatalog makes a catalog of All and more.
+func NewCatalog(more ...*kind.Kind) *kind.Catalog {
+	c := kind.NewCatalog(All(more...)...)
 	for _, name := range []string{"TLSRoute", "TCPRoute", "UDPRoute", "ListenerSet"} {
 		c.NotYet = append(c.NotYet, model.KindOf(model.KindGateway.Group(), name))
 	}
@@ -48,9 +66,9 @@ var definitions = func() map[model.Kind]*kind.Definition {
 	return all
 }()
 
-// Describe is what the definition of a kind says of its fields; nil for a kind that All does not declare, or that is
-// built into Kubernetes.
-func Describe(k model.Kind) *kind.Descriptions {
+// FieldDescriptions is what the definition of a kind says of its fields; nil for a kind that All does not declare, or
+// that is built into Kubernetes.
+func FieldDescriptions(k model.Kind) *kind.Descriptions {
 	var list []*kind.Descriptions
 	if err := json.Unmarshal(descriptionsJSON, &list); err != nil {
 		panic(fmt.Sprintf("kinds: descriptions.json: %v", err))
@@ -63,9 +81,9 @@ func Describe(k model.Kind) *kind.Descriptions {
 	return nil
 }
 
-// custom begins the declaration of a kind that crds.json defines.
-func custom(k model.Kind, content kind.Content) kind.Kind {
-	declared := definitions[k].Declare()
+// customKind begins the declaration of a kind that crds.json defines.
+func customKind(k model.Kind, content kind.Content) kind.Kind {
+	declared := definitions[k].NewKind()
 	declared.Content = content
 	return declared
 }

@@ -10,16 +10,16 @@ var httpRouteLimits = map[string]string{
 		"warning",
 	"rules[].filters[].externalAuth.forwardBody.maxSize": "a longer body is refused (413), not cut",
 	"rules[].sessionPersistence.cookie.path":             "`;` and all but printable ASCII is refused",
-	"rules[].backendRefs[].filters[]": "all of them; what the rule's own filters do, too, is " +
-		"refused, but for headers and mirrors",
+	"rules[].backendRefs[].filters[]": "all of them; a filter that repeats one of the rule's own is rejected, except " +
+		"headers and mirrors",
 	"rules[].backendRefs[].kind":                      backendLimit(true),
 	"rules[].filters[].requestMirror.backendRef.kind": backendLimit(false),
 	"rules[].filters[].externalAuth.backendRef.kind":  backendLimit(false),
-	"rules[].retry.attempts":                          "more than 10 are 10, with a warning",
+	"rules[].retry.attempts":                          "more than 10 count as 10, with a warning",
 	"rules[].retry.backoff":                           "0s is refused",
 	"rules[].timeouts.backendRequest":                 "with retry, an attempt that was reset is tried again, too",
 	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
-	"parentRefs[].kind":                               "Gateway; others are left to others",
+	"parentRefs[].kind":                               "Gateway; other kinds are ignored",
 
 	"rules[].filters[].externalAuth.http.allowedResponseHeaders": "Host, `x-envoy-*`, and what a header modifier can't " +
 		"state are refused",
@@ -35,7 +35,7 @@ var grpcRouteLimits = map[string]string{
 	"rules[].backendRefs[].kind":                      backendLimit(true),
 	"rules[].filters[].requestMirror.backendRef.kind": backendLimit(false),
 	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
-	"parentRefs[].kind":                               "Gateway; others are left to others",
+	"parentRefs[].kind":                               "Gateway; other kinds are ignored",
 }
 
 // xBackendLimits says the same of an XBackend's fields.

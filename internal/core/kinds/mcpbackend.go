@@ -8,8 +8,12 @@ import (
 
 // mcpBackend is the XBackend of agentic.networking.x-k8s.io.
 func mcpBackend() *kind.Kind {
-	k := custom(model.KindMCPBackend, selected(kind.Custom[v0alpha0.XBackendSpec]()))
-	k.Optional, k.Fades, k.Many = true, true, true
+	k := customKind(model.KindMCPBackend, keepLabels(kind.CustomContent[v0alpha0.XBackendSpec]()))
+	k.Optional, k.Fades, k.Cacheable = true, true, true
+	k.Backend = &kind.Backend{
+		Targets: kind.ForRules, Tools: kind.ToolsAlways,
+		Path: func(spec any) string { return spec.(*v0alpha0.XBackendSpec).MCP.Path },
+	}
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		mcp := spec.(*v0alpha0.XBackendSpec).MCP
 		if mcp.ServiceName == nil {
@@ -18,12 +22,12 @@ func mcpBackend() *kind.Kind {
 		to := model.Ref(model.KindService, from.Namespace(), *mcp.ServiceName)
 		return []kind.Reference{{To: to, Part: kind.Part{Port: mcp.Port}}}
 	}
-	k.Refers = []model.Kind{model.KindService}
+	k.RefersTo = []model.Kind{model.KindService}
 	k.Columns = []kind.Column{
-		column("SERVICE", "spec", "mcp", "serviceName"),
-		column("HOSTNAME", "spec", "mcp", "hostname"),
-		column("PORT", "spec", "mcp", "port"),
-		column("PATH", "spec", "mcp", "path"),
+		fieldColumn("SERVICE", "spec", "mcp", "serviceName"),
+		fieldColumn("HOSTNAME", "spec", "mcp", "hostname"),
+		fieldColumn("PORT", "spec", "mcp", "port"),
+		fieldColumn("PATH", "spec", "mcp", "path"),
 	}
 	return &k
 }

@@ -9,19 +9,19 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-func namespace() *kind.Kind {
+func namespaceKind() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindNamespace, Plural: "namespaces", Short: []string{"ns"}, Versions: []string{"v1"}, Cluster: true,
-		Reading: kind.MetadataOnly, Many: true,
-		Columns: []kind.Column{{Title: "STATUS", Of: func(kind.Shown) string { return "Active" }}},
+		ReadScope: kind.MetadataOnly, Cacheable: true,
+		Columns: []kind.Column{{Title: "STATUS", CellText: func(kind.JSONObject) string { return "Active" }}},
 	}
-	k.Content = kind.BuiltIn(kind.Native[corev1.Namespace, input.NamespaceSpec]{
-		Install: corev1.AddToScheme, Edited: "labels", Name: kind.LabelName,
-		Of: func(*corev1.Namespace) *input.NamespaceSpec { return &input.NamespaceSpec{} },
+	k.Content = kind.BuiltInContent(kind.BuiltInKind[corev1.Namespace, input.NamespaceSpec]{
+		Install: corev1.AddToScheme, EditField: "labels", Name: kind.LabelName,
+		ContentOf: func(*corev1.Namespace) *input.NamespaceSpec { return &input.NamespaceSpec{} },
 		Trim: func(labels map[string]string, spec *input.NamespaceSpec) (map[string]string, *input.NamespaceSpec) {
-			return sharedKeys(labels), spec
+			return internKeys(labels), spec
 		},
-		Print: func(*input.NamespaceSpec) kind.Marshaler { return nothing{} },
+		Fingerprint: func(*input.NamespaceSpec) kind.Marshaler { return emptyContent{} },
 		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, _ *input.NamespaceSpec) any {
 			return corev1.Namespace{TypeMeta: t, ObjectMeta: m}
 		},
@@ -29,7 +29,7 @@ func namespace() *kind.Kind {
 	return &k
 }
 
-// nothing is no content: the labels tell versions apart.
-type nothing struct{}
+// emptyContent is no content: the labels tell versions apart.
+type emptyContent struct{}
 
-func (nothing) Marshal() ([]byte, error) { return nil, nil }
+func (emptyContent) Marshal() ([]byte, error) { return nil, nil }

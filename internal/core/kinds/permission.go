@@ -15,9 +15,9 @@ const (
 // refusedAccount finds the ServiceAccount in what an API server says when it forbids something.
 var refusedAccount = regexp.MustCompile(`User "system:serviceaccount:([a-z0-9.-]+:[a-z0-9.-]+)"`)
 
-// Permit repeats what the API server said when it forbade something, and the command that permits it in a namespace by
-// one of the roles above. It has no command if somebody else than a ServiceAccount was refused.
-func Permit(refusal, role, namespace string) string {
+// SuggestPermission repeats what the API server said when it forbade something, and the command that permits it in a
+// namespace by one of the roles above. It has no command if somebody else than a ServiceAccount was refused.
+func SuggestPermission(refusal, role, namespace string) string {
 	account := refusedAccount.FindStringSubmatch(refusal)
 	if account == nil {
 		return refusal

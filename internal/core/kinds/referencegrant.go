@@ -8,11 +8,14 @@ import (
 )
 
 func referenceGrant() *kind.Kind {
-	k := custom(model.KindReferenceGrant, kind.Custom[gatewayv1.ReferenceGrantSpec]())
-	k.Many = true
+	k := customKind(model.KindReferenceGrant, kind.CustomContent[gatewayv1.ReferenceGrantSpec]())
+	k.Cacheable = true
 	k.Columns = []kind.Column{
-		wide("FROM", func(o kind.Shown) string { return eachOf(o.List("spec", "from"), "kind", "namespace") }),
-		wide("TO", func(o kind.Shown) string { return eachOf(o.List("spec", "to"), "kind", "name") }),
+		wideColumn("FROM", func(o kind.JSONObject) string {
+			return eachOf(o.ObjectsAt("spec", "from"), "kind",
+				"namespace")
+		}),
+		wideColumn("TO", func(o kind.JSONObject) string { return eachOf(o.ObjectsAt("spec", "to"), "kind", "name") }),
 	}
 	return &k
 }

@@ -30,10 +30,11 @@ func TestReferencesOfBothKinds(t *testing.T) {
 		Filters:     []gatewayv1.HTTPRouteFilter{{Type: gatewayv1.HTTPRouteFilterRequestMirror, RequestMirror: mirror}},
 		BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: ref("app")}}},
 	}}}
-	catalog := Catalog()
+	catalog := NewCatalog()
 	from := model.Ref(model.KindGRPCRoute, "a", "r")
-	if got, want := catalog.Names(from, calls),
-		catalog.Names(model.Ref(model.KindHTTPRoute, "a", "r"), requests); len(got) != 3 || !slices.Equal(got, want) {
+	if got, want := catalog.ListReferences(from, calls),
+		catalog.ListReferences(model.Ref(model.KindHTTPRoute, "a", "r"), requests); len(got) != 3 || !slices.Equal(got,
+		want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -125,7 +126,7 @@ func TestReferences(t *testing.T) {
 		}},
 		{model.Ref(model.KindService, "a", "shop"), &corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}, nil},
 	} {
-		if got := Catalog().Names(c.from, c.spec); !slices.Equal(got, c.want) {
+		if got := NewCatalog().ListReferences(c.from, c.spec); !slices.Equal(got, c.want) {
 			t.Errorf("%s names %+v, want %+v", c.from, got, c.want)
 		}
 	}
@@ -135,7 +136,44 @@ func TestByNaming(t *testing.T) {
 	route, gateway := model.Ref(model.KindHTTPRoute, "a", "a"), model.Ref(model.KindGateway, "b", "b")
 	class, service := model.Ref(model.KindGatewayClass, "", "c"), model.Ref(model.KindService, "z", "z")
 	list := []model.ObjectRef{route, service, gateway, class}
-	if slices.SortFunc(list, Catalog().ByNaming); !slices.Equal(list, []model.ObjectRef{class, service, gateway, route}) {
+	if slices.SortFunc(list, NewCatalog().ByNaming); !slices.Equal(list, []model.ObjectRef{class, service, gateway,
+		route}) {
 		t.Errorf("sorted: %v", list)
+	}
+}
+
+// TestDeclaredRoute: what a kind of routes declares stays, and the declaration is not changed.
+func TestDeclaredRoute(t *testing.T) {
+	secret := model.Ref(model.KindSecret, "a", "own")
+	declared := &kind.Kind{
+		Kind: model.KindOf("test.example", "Page"), Plural: "pages", Versions: []string{"v1"},
+		ReadAfter: model.KindService, RefersTo: []model.Kind{model.KindSecret},
+		References: func(model.ObjectRef, any) []kind.Reference { return []kind.Reference{{To: secret}} },
+		Columns:    []kind.Column{{Title: "OWN"}},
+		Route: &kind.Route{
+			Spec: func(any) kind.RouteSpec {
+				return kind.RouteSpec{CommonRouteSpec: &gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{
+					Group: new(gatewayv1.Group(gatewayv1.GroupName)), Kind: new(gatewayv1.Kind("Gateway")), Name: "web",
+				}}}}
+			},
+			Connections: func(any) []kind.ConnectionRule { return nil },
+		},
+	}
+	k := NewCatalog(declared).FindKind(declared.Kind)
+	want := []kind.Reference{{To: model.Ref(model.KindGateway, "a", "web")}, {To: secret}}
+	if got := k.ListReferences(model.Ref(declared.Kind, "a", "r"), nil); !slices.Equal(got, want) {
+		t.Errorf("it names %v, want %v", got, want)
+	}
+	if !slices.Contains(k.RefersTo, model.KindSecret) || !slices.Contains(k.RefersTo, model.KindGateway) ||
+		k.ReadAfter != model.KindService || len(k.Columns) != 1 || k.Cacheable || k.Status == nil {
+		t.Errorf("the kind is %+v", k)
+	}
+	if len(declared.RefersTo) != 1 || declared.Status != nil {
+		t.Errorf("the declaration was changed: %+v", declared)
+	}
+	for _, own := range NewCatalog().Routes() {
+		if !own.Cacheable || own.ReadAfter != model.KindGateway {
+			t.Errorf("%s: %+v", own, own)
+		}
 	}
 }

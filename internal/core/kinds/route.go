@@ -8,7 +8,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/model"
 )
+
+// httpListeners are those that routes for requests attach to.
+var httpListeners = []kind.ListenerMode{{Protocol: model.HTTP}, {Protocol: model.HTTPS, TLS: model.TLSTerminate}}
 
 // routeStatus is the form of the status of routes.
 func routeStatus(stamp func(any, kind.Stamper) any) *kind.Status {
@@ -35,11 +39,12 @@ func parentName(p gatewayv1.ParentReference) string {
 		port = *p.Port
 	}
 	return strings.Join([]string{
-		stated(p.Group), stated(p.Kind), stated(p.Namespace), string(p.Name), stated(p.SectionName), strconv.Itoa(int(port)),
+		derefText(p.Group), derefText(p.Kind), derefText(p.Namespace), string(p.Name), derefText(p.SectionName),
+		strconv.Itoa(int(port)),
 	}, "/")
 }
 
-func stated[T ~string](text *T) string {
+func derefText[T ~string](text *T) string {
 	if text == nil {
 		return ""
 	}
@@ -48,18 +53,18 @@ func stated[T ~string](text *T) string {
 
 func routeColumns() []kind.Column {
 	return []kind.Column{
-		{Title: "HOSTNAMES", Of: func(o kind.Shown) string { return words(o.Texts("spec", "hostnames")) }},
-		{Title: "ACCEPTED", Of: routeAccepted},
-		{Title: "RESOLVED", Of: EntriesOf("parents", "ResolvedRefs")},
-		{Title: "PROGRAMMED", Of: EntriesOf("parents", "cardea.dev/Programmed")},
-		wide("PARENTS", func(o kind.Shown) string { return eachOf(o.List("spec", "parentRefs"), "name") }),
+		{Title: "HOSTNAMES", CellText: func(o kind.JSONObject) string { return joinWords(o.TextsAt("spec", "hostnames")) }},
+		{Title: "ACCEPTED", CellText: routeAccepted},
+		{Title: "RESOLVED", CellText: EntriesOf("parents", "ResolvedRefs")},
+		{Title: "PROGRAMMED", CellText: EntriesOf("parents", "cardea.dev/Programmed")},
+		wideColumn("PARENTS", func(o kind.JSONObject) string { return eachOf(o.ObjectsAt("spec", "parentRefs"), "name") }),
 	}
 }
 
 // routeAccepted is a route's Accepted, and Partially where some of its rules are answered with an error.
-func routeAccepted(o kind.Shown) string {
-	for _, p := range o.List("status", "parents") {
-		if condition("PartiallyInvalid", p.List("conditions")) == "True" {
+func routeAccepted(o kind.JSONObject) string {
+	for _, p := range o.ObjectsAt("status", "parents") {
+		if conditionStatus("PartiallyInvalid", p.ObjectsAt("conditions")) == "True" {
 			return "Partially"
 		}
 	}

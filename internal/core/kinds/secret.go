@@ -11,20 +11,20 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-func secret() *kind.Kind {
+func secretKind() *kind.Kind {
 	k := kind.Kind{
-		Kind: model.KindSecret, Plural: "secrets", Versions: []string{"v1"}, Reading: kind.OnDemand, Fades: true,
+		Kind: model.KindSecret, Plural: "secrets", Versions: []string{"v1"}, ReadScope: kind.OnDemand, Fades: true,
 		Hidden:  []string{"data", "stringData"},
-		Columns: []kind.Column{column("TYPE", "type"), {Title: "DATA", Of: entries("data")}},
+		Columns: []kind.Column{fieldColumn("TYPE", "type"), {Title: "DATA", CellText: countEntries("data")}},
 	}
-	k.Content = kind.BuiltIn(kind.Native[corev1.Secret, input.SecretSpec]{
-		Install: corev1.AddToScheme, Edited: "data",
-		Of: func(s *corev1.Secret) *input.SecretSpec {
+	k.Content = kind.BuiltInContent(kind.BuiltInKind[corev1.Secret, input.SecretSpec]{
+		Install: corev1.AddToScheme, EditField: "data",
+		ContentOf: func(s *corev1.Secret) *input.SecretSpec {
 			return &input.SecretSpec{Type: s.Type, Data: s.Data}
 		},
 		Default: defaultSecret, Validate: validateSecret,
 		Narrow: narrowSecret,
-		Print: func(s *input.SecretSpec) kind.Marshaler {
+		Fingerprint: func(s *input.SecretSpec) kind.Marshaler {
 			return &corev1.Secret{Type: s.Type, Data: s.Data}
 		},
 		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, s *input.SecretSpec) any {
@@ -35,7 +35,7 @@ func secret() *kind.Kind {
 }
 
 // narrowSecret keeps the entries that somebody asks for: what nobody reads, nobody should keep.
-func narrowSecret(s *input.SecretSpec, keys kind.Keys) *input.SecretSpec {
+func narrowSecret(s *input.SecretSpec, keys kind.DataKeys) *input.SecretSpec {
 	switch keys {
 	case kind.AllKeys:
 		return s

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -13,12 +14,16 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-func service() *kind.Kind {
+func serviceKind() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindService, Plural: "services", Short: []string{"svc"}, Versions: []string{"v1"},
-		Fades: true, Many: true,
-		Sliced:  func(any) bool { return true },
-		Selects: func(spec any) bool { return len(spec.(*corev1.ServiceSpec).Selector) > 0 },
+		Fades: true, Cacheable: true,
+		OwnsEndpointSlices: func(any) bool { return true },
+		SelectsPods:        func(spec any) bool { return len(spec.(*corev1.ServiceSpec).Selector) > 0 },
+	}
+	k.Backend = &kind.Backend{
+		Asked: true, Targets: kind.ForBackend, Sections: "port", SliceLabel: discoveryv1.LabelServiceName,
+		Tools: kind.ToolsIfStated,
 	}
 	k.Parts = func(spec any) (parts []kind.Part) {
 		for _, p := range spec.(*corev1.ServiceSpec).Ports {
@@ -26,13 +31,13 @@ func service() *kind.Kind {
 		}
 		return parts
 	}
-	k.Content = selected(kind.BuiltIn(kind.Native[corev1.Service, corev1.ServiceSpec]{
-		Install: corev1.AddToScheme, Edited: "spec", Name: apivalidation.NameIsDNS1035Label,
-		Of:       func(s *corev1.Service) *corev1.ServiceSpec { return &s.Spec },
-		Default:  func(s *corev1.Service) { defaultService(&s.Spec) },
-		Validate: func(s *corev1.Service) field.ErrorList { return validateService(&s.Spec) },
-		Trim:     trimService,
-		Print:    func(s *corev1.ServiceSpec) kind.Marshaler { return s },
+	k.Content = keepLabels(kind.BuiltInContent(kind.BuiltInKind[corev1.Service, corev1.ServiceSpec]{
+		Install: corev1.AddToScheme, EditField: "spec", Name: apivalidation.NameIsDNS1035Label,
+		ContentOf:   func(s *corev1.Service) *corev1.ServiceSpec { return &s.Spec },
+		Default:     func(s *corev1.Service) { defaultService(&s.Spec) },
+		Validate:    func(s *corev1.Service) field.ErrorList { return validateService(&s.Spec) },
+		Trim:        trimService,
+		Fingerprint: func(s *corev1.ServiceSpec) kind.Marshaler { return s },
 		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, spec *corev1.ServiceSpec) any {
 			return corev1.Service{TypeMeta: t, ObjectMeta: m, Spec: *spec}
 		},
@@ -40,13 +45,13 @@ func service() *kind.Kind {
 	k.Columns = []kind.Column{
 		columnOr("TYPE", "ClusterIP", "spec", "type"),
 		columnOr("CLUSTER-IP", "<none>", "spec", "clusterIP"),
-		{Title: "EXTERNAL-IP", Of: externalIP},
-		{Title: "PORT(S)", Of: func(o kind.Shown) string {
+		{Title: "EXTERNAL-IP", CellText: externalIP},
+		{Title: "PORT(S)", CellText: func(o kind.JSONObject) string {
 			var all []string
-			for _, p := range o.List("spec", "ports") {
-				all = append(all, p.Text("port")+"/"+either(p.Text("protocol"), "TCP"))
+			for _, p := range o.ObjectsAt("spec", "ports") {
+				all = append(all, p.TextAt("port")+"/"+orDefault(p.TextAt("protocol"), "TCP"))
 			}
-			return words(all)
+			return joinWords(all)
 		}},
 		columnOr("ENDPOINTS", "-", "metadata", "annotations", model.EndpointsAnnotation),
 	}
@@ -56,8 +61,8 @@ func service() *kind.Kind {
 // trimService keeps how a Service is reached, and which pods it selects.
 func trimService(_ map[string]string, s *corev1.ServiceSpec) (map[string]string, *corev1.ServiceSpec) {
 	kept := &corev1.ServiceSpec{
-		Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports),
-		Selector: sharedKeys(s.Selector), SessionAffinity: corev1.ServiceAffinity(shared(string(s.SessionAffinity))),
+		Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: clipSlice(s.Ports),
+		Selector: internKeys(s.Selector), SessionAffinity: corev1.ServiceAffinity(internText(string(s.SessionAffinity))),
 	}
 	for i := range kept.Ports {
 		kept.Ports[i].NodePort = 0
@@ -67,21 +72,21 @@ func trimService(_ map[string]string, s *corev1.ServiceSpec) (map[string]string,
 
 // externalIP is where a Service is reached from outside its cluster, as kubectl has it. A Service without any status is
 // not of a cluster, or shown by one who does not keep it.
-func externalIP(o kind.Shown) string {
-	fixed := o.Texts("spec", "externalIPs")
-	switch o.Text("spec", "type") {
+func externalIP(o kind.JSONObject) string {
+	fixed := o.TextsAt("spec", "externalIPs")
+	switch o.TextAt("spec", "type") {
 	case "ExternalName":
-		return o.Text("spec", "externalName")
+		return o.TextAt("spec", "externalName")
 	case "LoadBalancer":
-		for _, i := range o.List("status", "loadBalancer", "ingress") {
-			fixed = append(fixed, either(i.Text("ip"), i.Text("hostname")))
+		for _, i := range o.ObjectsAt("status", "loadBalancer", "ingress") {
+			fixed = append(fixed, orDefault(i.TextAt("ip"), i.TextAt("hostname")))
 		}
 		if len(fixed) == 0 && o["status"] == nil {
 			return "<unknown>"
 		}
-		return either(words(fixed), "<pending>")
+		return orDefault(joinWords(fixed), "<pending>")
 	}
-	return either(words(fixed), "<none>")
+	return orDefault(joinWords(fixed), "<none>")
 }
 
 func defaultService(s *corev1.ServiceSpec) {

@@ -10,45 +10,45 @@ import (
 
 // Values that many objects of a cluster have are kept once: there are tens of thousands of them.
 
-// shared returns the copy of a text that all objects share.
-func shared(s string) string { return unique.Make(s).Value() }
+// internText returns the copy of a text that all objects share.
+func internText(s string) string { return unique.Make(s).Value() }
 
-func sharedKeys(labels map[string]string) map[string]string {
+func internKeys(labels map[string]string) map[string]string {
 	if labels == nil {
 		return nil
 	}
 	m := make(map[string]string, len(labels))
 	for k, v := range labels {
-		m[shared(k)] = v
+		m[internText(k)] = v
 	}
 	return m
 }
 
-// selected makes content keep its labels, since policies select objects by them.
-func selected(c kind.Content) kind.Content {
+// keepLabels makes content keep its labels, since policies select objects by them.
+func keepLabels(c kind.Content) kind.Content {
 	read, trim := c.Read, c.Trim
-	c.Read = func(object metav1.Object) (kind.Kept, error) {
+	c.Read = func(object metav1.Object) (kind.KeptObject, error) {
 		kept, err := read(object)
-		kept.Labels = sharedLabels(object.GetLabels())
+		kept.Labels = internLabels(object.GetLabels())
 		return kept, err
 	}
 	c.Trim = func(labels map[string]string, spec any) (map[string]string, any) {
 		_, spec = trim(labels, spec)
-		return sharedLabels(labels), spec
+		return internLabels(labels), spec
 	}
 	return c
 }
 
-func sharedLabels(labels map[string]string) map[string]string {
-	labels = sharedKeys(labels)
+func internLabels(labels map[string]string) map[string]string {
+	labels = internKeys(labels)
 	for k, v := range labels {
-		labels[k] = shared(v)
+		labels[k] = internText(v)
 	}
 	return labels
 }
 
-// exact returns a slice without room for more.
-func exact[T any](s []T) []T {
+// clipSlice returns a slice without room for more.
+func clipSlice[T any](s []T) []T {
 	if s == nil || cap(s) == len(s) {
 		return s
 	}
@@ -57,8 +57,8 @@ func exact[T any](s []T) []T {
 
 var yes, no = true, false
 
-// pooled returns the copy of a bool that all objects share.
-func pooled(b *bool) *bool {
+// internBool returns the copy of a bool that all objects share.
+func internBool(b *bool) *bool {
 	switch {
 	case b == nil:
 		return nil

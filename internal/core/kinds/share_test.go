@@ -45,7 +45,7 @@ func TestLabelsAreKept(t *testing.T) {
 func TestLabelsAreShared(t *testing.T) {
 	read := func() map[string]string {
 		labels := map[string]string{strings.Clone("team"): strings.Clone("shop")}
-		kept, err := service().Content.Read(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Labels: labels}})
+		kept, err := serviceKind().Content.Read(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Labels: labels}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func BenchmarkLabels(b *testing.B) {
 					for j := range n {
 						labels["app.kubernetes.io/label-"+strconv.Itoa(j)] = "value-" + strconv.Itoa(i%50)
 					}
-					kept[i] = model.LabelsOf(sharedLabels(labels))
+					kept[i] = model.LabelsOf(internLabels(labels))
 				}
 				runtime.GC()
 				runtime.ReadMemStats(&after)

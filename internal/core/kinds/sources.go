@@ -36,28 +36,28 @@ type Sources struct {
 	InferencePools      *input.Source[inferencev1.InferencePoolSpec]
 }
 
-// Of finds the sources of a program that has all kinds of this package in its catalog.
-func Of(s *input.Sources) *Sources {
+// SourcesOf finds the sources of a program that has all kinds of this package in its catalog.
+func SourcesOf(s *input.Sources) *Sources {
 	return &Sources{
 		Sources:             s,
-		GatewayClasses:      input.Of[gatewayv1.GatewayClassSpec](s, model.KindGatewayClass),
-		Gateways:            input.Of[gatewayv1.GatewaySpec](s, model.KindGateway),
-		HTTPRoutes:          input.Of[gatewayv1.HTTPRouteSpec](s, model.KindHTTPRoute),
-		GRPCRoutes:          input.Of[gatewayv1.GRPCRouteSpec](s, model.KindGRPCRoute),
-		ReferenceGrants:     input.Of[gatewayv1.ReferenceGrantSpec](s, model.KindReferenceGrant),
-		Namespaces:          input.Of[input.NamespaceSpec](s, model.KindNamespace),
-		Services:            input.Of[corev1.ServiceSpec](s, model.KindService),
-		EndpointSlices:      input.Of[input.EndpointSliceSpec](s, model.KindEndpointSlice),
-		Secrets:             input.Of[input.SecretSpec](s, model.KindSecret),
-		ConfigMaps:          input.Of[input.ConfigMapSpec](s, model.KindConfigMap),
-		ClusterTrustBundles: input.Of[certificatesv1.ClusterTrustBundleSpec](s, model.KindClusterTrustBundle),
-		XBackends:           input.Of[xgatewayv1alpha1.BackendSpec](s, model.KindXBackend),
-		BackendTLSPolicies:  input.Of[gatewayv1.BackendTLSPolicySpec](s, model.KindBackendTLSPolicy),
-		DataPlanes:          input.Of[v1alpha1.DataPlaneSpec](s, model.KindDataPlane),
-		MCPBackends:         input.Of[v0alpha0.XBackendSpec](s, model.KindMCPBackend),
-		InferencePools:      input.Of[inferencev1.InferencePoolSpec](s, model.KindInferencePool),
+		GatewayClasses:      input.SourceOf[gatewayv1.GatewayClassSpec](s, model.KindGatewayClass),
+		Gateways:            input.SourceOf[gatewayv1.GatewaySpec](s, model.KindGateway),
+		HTTPRoutes:          input.SourceOf[gatewayv1.HTTPRouteSpec](s, model.KindHTTPRoute),
+		GRPCRoutes:          input.SourceOf[gatewayv1.GRPCRouteSpec](s, model.KindGRPCRoute),
+		ReferenceGrants:     input.SourceOf[gatewayv1.ReferenceGrantSpec](s, model.KindReferenceGrant),
+		Namespaces:          input.SourceOf[input.NamespaceSpec](s, model.KindNamespace),
+		Services:            input.SourceOf[corev1.ServiceSpec](s, model.KindService),
+		EndpointSlices:      input.SourceOf[input.EndpointSliceSpec](s, model.KindEndpointSlice),
+		Secrets:             input.SourceOf[input.SecretSpec](s, model.KindSecret),
+		ConfigMaps:          input.SourceOf[input.ConfigMapSpec](s, model.KindConfigMap),
+		ClusterTrustBundles: input.SourceOf[certificatesv1.ClusterTrustBundleSpec](s, model.KindClusterTrustBundle),
+		XBackends:           input.SourceOf[xgatewayv1alpha1.BackendSpec](s, model.KindXBackend),
+		BackendTLSPolicies:  input.SourceOf[gatewayv1.BackendTLSPolicySpec](s, model.KindBackendTLSPolicy),
+		DataPlanes:          input.SourceOf[v1alpha1.DataPlaneSpec](s, model.KindDataPlane),
+		MCPBackends:         input.SourceOf[v0alpha0.XBackendSpec](s, model.KindMCPBackend),
+		InferencePools:      input.SourceOf[inferencev1.InferencePoolSpec](s, model.KindInferencePool),
 	}
 }
 
 // NewSources makes the sources of the kinds of this package.
-func NewSources(g *flow.Graph) *Sources { return Of(input.New(g, Catalog())) }
+func NewSources(g *flow.Graph) *Sources { return SourcesOf(input.New(g, NewCatalog())) }

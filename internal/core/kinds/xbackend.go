@@ -10,12 +10,17 @@ import (
 )
 
 func xBackend() *kind.Kind {
-	k := custom(model.KindXBackend, selected(kind.Custom[xgatewayv1alpha1.BackendSpec]()))
-	k.Optional, k.Fades, k.Many = true, true, true
+	k := customKind(model.KindXBackend, keepLabels(kind.CustomContent[xgatewayv1alpha1.BackendSpec]()))
+	k.Optional, k.Fades, k.Cacheable = true, true, true
+	k.Backend = &kind.Backend{
+		Asked: true, Targets: kind.ForBackend | kind.ForRules, SliceLabel: model.XBackendLabel,
+		OwnTLS: "an XBackend states its own TLS settings (spec.tls)",
+		Finder: &kind.Finder{App: "cardea-xbackend", Prefix: "xbackend-"}, Tools: kind.ToolsAlways,
+	}
 	k.References = xBackendReferences
-	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap}
-	k.Sliced = func(spec any) bool { return spec.(*xgatewayv1alpha1.BackendSpec).EndpointSelector != nil }
-	k.Selects = k.Sliced
+	k.RefersTo = []model.Kind{model.KindSecret, model.KindConfigMap}
+	k.OwnsEndpointSlices = func(spec any) bool { return spec.(*xgatewayv1alpha1.BackendSpec).EndpointSelector != nil }
+	k.SelectsPods = k.OwnsEndpointSlices
 	k.Status = AncestorStatus(32, kind.StampOf(func(s xgatewayv1alpha1.BackendStatus,
 		stamp kind.Stamper) xgatewayv1alpha1.BackendStatus {
 		s.Ancestors = slices.Clone(s.Ancestors)
@@ -26,11 +31,11 @@ func xBackend() *kind.Kind {
 		return s
 	}))
 	k.Columns = []kind.Column{
-		column("TYPE", "spec", "type"),
-		column("HOSTNAME", "spec", "externalHostname", "hostname"),
-		column("PORT", "spec", "port", "number"),
-		{Title: "ACCEPTED", Of: EntriesOf("ancestors", "Accepted")},
-		{Title: "RESOLVED", Of: EntriesOf("ancestors", "ResolvedRefs")},
+		fieldColumn("TYPE", "spec", "type"),
+		fieldColumn("HOSTNAME", "spec", "externalHostname", "hostname"),
+		fieldColumn("PORT", "spec", "port", "number"),
+		{Title: "ACCEPTED", CellText: EntriesOf("ancestors", "Accepted")},
+		{Title: "RESOLVED", CellText: EntriesOf("ancestors", "ResolvedRefs")},
 	}
 	k.Page = &kind.Page{Path: "docs/xbackend.md", Limits: xBackendLimits, Elsewhere: map[string]string{
 		"endpointSelector.matchLabels": "../internal/test/e2e/kubernetes/selectors_test.go",

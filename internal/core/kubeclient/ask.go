@@ -39,27 +39,27 @@ type answer struct {
 	body   []byte
 }
 
-// away says whether the API server could not answer; then a watch is to be tried later. A client that may not list, or
-// asks for what is not there, learns that from the watch itself.
-func (a answer) away() bool {
+// isUnavailable says whether the API server could not answer; then a watch is to be tried later. A client that may not
+// list, or asks for what is not there, learns that from the watch itself.
+func (a answer) isUnavailable() bool {
 	return a.err != nil || a.status == http.StatusTooManyRequests || a.status >= http.StatusInternalServerError
 }
 
-// response is the answer as that to a watch.
-func (a answer) response(request *http.Request) *http.Response {
+// toResponse is the answer as that to a watch.
+func (a answer) toResponse(request *http.Request) *http.Response {
 	if a.err != nil {
 		return nil
 	}
-	return respond(request, a.status, a.header.Clone(), a.body)
+	return newResponse(request, a.status, a.header.Clone(), a.body)
 }
 
 // onlyMetadata asks for as little of an object as there is.
 const onlyMetadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
-// ask asks for the newest version of what a request would watch. The list has no resource version, so it is answered
-// from the store, or from what is known to be as new.
-func (t transport) ask(watch *http.Request) (a answer) {
-	ctx, cancel := context.WithTimeout(watch.Context(), patience)
+// askNewest asks for the newest version of what a request would watch. The list has no resource version, so it is
+// answered from the store, or from what is known to be as new.
+func (t transport) askNewest(watch *http.Request) (a answer) {
+	ctx, cancel := context.WithTimeout(watch.Context(), listTimeout)
 	defer cancel()
 	request := watch.Clone(ctx)
 	query := request.URL.Query()
@@ -93,21 +93,21 @@ func (t transport) ask(watch *http.Request) (a answer) {
 	return a
 }
 
-// expired is the answer that has a client list again.
-func expired(request *http.Request, from, newest uint64) *http.Response {
+// newExpiredResponse is the answer that has a client list again.
+func newExpiredResponse(request *http.Request, from, newest uint64) *http.Response {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure",
 		"reason": "Expired", "code": http.StatusGone,
-		"message": fmt.Sprintf("resource version %d is not of this store, whose newest is %d: it was restored to an older "+
-			"state", from, newest),
+		"message": fmt.Sprintf("resource version %d is newer than the newest of the API server's store (%d): the store "+
+			"was restored to an older state", from, newest),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("watches: %v", err))
 	}
-	return respond(request, http.StatusGone, http.Header{"Content-Type": {"application/json"}}, body)
+	return newResponse(request, http.StatusGone, http.Header{"Content-Type": {"application/json"}}, body)
 }
 
-func respond(request *http.Request, status int, header http.Header, body []byte) *http.Response {
+func newResponse(request *http.Request, status int, header http.Header, body []byte) *http.Response {
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -1,6 +1,6 @@
-// Package kubeclient is how the program reaches a cluster: which one (LoadConfig), clients of one group (Typed),
-// requests that are made once (Once), and watches that end after the cluster's store was restored to an older state
-// (Guard).
+// Package kubeclient is how the program reaches a cluster: which one (LoadConfig), clients of one group
+// (NewTypedClient), requests that are made once (NoRetryConfig), and watches that end after the cluster's store was
+// restored to an older state (Guard).
 //
 // After its etcd was restored from a backup, an API server counts resource versions on from those of the backup. A
 // client that asks for a watch from a later version gets status 200, and no event before the numbers have come that

@@ -18,12 +18,12 @@ type server struct {
 
 func (s server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Has("watch") {
-		return respond(r, http.StatusOK, http.Header{}, nil), nil
+		return newResponse(r, http.StatusOK, http.Header{}, nil), nil
 	}
 	select {
 	case <-s.release:
 		is := s.lists[r.URL.Path]
-		return respond(r, is.status, http.Header{}, is.body), nil
+		return newResponse(r, is.status, http.Header{}, is.body), nil
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
@@ -57,7 +57,7 @@ func watch(ctx context.Context, t *testing.T, through http.RoundTripper, path st
 
 const inA, inB = "/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/b/configmaps"
 
-func guarded(s server) http.RoundTripper { return New(func(Restored) {}).Wrap(s) }
+func guarded(s server) http.RoundTripper { return NewGuard(func(Restoration) {}).Wrap(s) }
 
 func newServer() server {
 	five := answer{status: http.StatusOK, body: []byte(`{"metadata":{"resourceVersion":"5"}}`)}

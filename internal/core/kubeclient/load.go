@@ -22,7 +22,7 @@ const (
 // this process runs in, or else what kubectl would use. Built-in kinds are read and written as protobuf; who makes a
 // typed client of other kinds must set ContentType and AcceptContentTypes to JSON.
 func LoadConfig(kubeconfig, context string) (*rest.Config, error) {
-	config, err := load(kubeconfig, context)
+	config, err := findConfig(kubeconfig, context)
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
@@ -32,27 +32,27 @@ func LoadConfig(kubeconfig, context string) (*rest.Config, error) {
 	return config, nil
 }
 
-func load(kubeconfig, context string) (*rest.Config, error) {
+func findConfig(kubeconfig, context string) (*rest.Config, error) {
 	if kubeconfig == "" && context == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		config, err := rest.InClusterConfig()
 		if !errors.Is(err, rest.ErrNotInCluster) {
 			return config, err
 		}
 	}
-	config, _, err := Kubeconfig(kubeconfig, context)
+	config, _, err := LoadKubeconfig(kubeconfig, context)
 	return config, err
 }
 
-// Kubeconfig reads what kubectl would use, and the namespace that is meant where none is named: of a file and one of
-// its contexts or, where these are "", of $KUBECONFIG or the file at home. The error names the files where nothing was
-// found.
-func Kubeconfig(file, context string) (config *rest.Config, namespace string, err error) {
+// LoadKubeconfig reads what kubectl would use, and the namespace that is meant where none is named: of a file and one
+// of its contexts or, where these are "", of $KUBECONFIG or the file at home. The error names the files where nothing
+// was found.
+func LoadKubeconfig(file, context string) (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = file, false
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: context})
 	if config, err = loader.ClientConfig(); err != nil {
-		return nil, "", unfound(rules, err)
+		return nil, "", explainMissing(rules, err)
 	}
 	if namespace, _, err = loader.Namespace(); err != nil {
 		return nil, "", err
@@ -60,8 +60,8 @@ func Kubeconfig(file, context string) (config *rest.Config, namespace string, er
 	return config, namespace, nil
 }
 
-// unfound says where no kubeconfig is, if that is why there is no configuration.
-func unfound(rules *clientcmd.ClientConfigLoadingRules, err error) error {
+// explainMissing says where no kubeconfig is, if that is why there is no configuration.
+func explainMissing(rules *clientcmd.ClientConfigLoadingRules, err error) error {
 	there := slices.ContainsFunc(rules.Precedence, func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
@@ -74,7 +74,7 @@ func unfound(rules *clientcmd.ClientConfigLoadingRules, err error) error {
 	case there:
 		return fmt.Errorf("the kubeconfig %s names no cluster: %s", files, remedy)
 	case variable != "":
-		return fmt.Errorf("there is no kubeconfig at %s, where $KUBECONFIG says it is: %s", files, remedy)
+		return fmt.Errorf("there is no kubeconfig at %s, the path in $KUBECONFIG: %s", files, remedy)
 	}
 	return fmt.Errorf("there is no kubeconfig at %s: %s", files, remedy)
 }

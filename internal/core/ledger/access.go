@@ -64,6 +64,15 @@ const (
 // Permissions are all that grants give.
 var Permissions = []Permission{MayRead, MayWrite, MayDelete, MayRollback, MayHold, MayPropose, MayApprove, MayAdmin}
 
+// Describe says in messages what a permission is for.
+func (p Permission) Describe() string {
+	return map[Permission]string{
+		MayRead: "read it", MayWrite: "write it", MayDelete: "delete it",
+		MayRollback: "undo or roll back its changes", MayHold: "hold or release it",
+		MayPropose: "propose changes of it", MayApprove: "approve changes of it", MayAdmin: "administer the ledger",
+	}[p]
+}
+
 // Grant lets subjects do something. In each list, "*" is all; an empty list of kinds, namespaces or targets is all,
 // too.
 type Grant struct {
@@ -85,11 +94,11 @@ type Caller struct {
 	All     bool   // may do everything: who can open the database
 }
 
-// Lets tells whether a grant lets a caller do something with an object. A key without a name stands for all objects of
-// what its other fields say: Key{} for all there are. A caller with rights to some objects only is no administrator,
-// whatever the grant says.
-func (g Grant) Lets(c Caller, p Permission, k Key) bool {
-	if !g.Gives(c, p) {
+// AllowsObject tells whether a grant lets a caller do something with an object. A key without a name stands for all
+// objects of what its other fields say: Key{} for all there are. A caller with rights to some objects only is no
+// administrator, whatever the grant says.
+func (g Grant) AllowsObject(c Caller, p Permission, k Key) bool {
+	if !g.HasPermission(c, p) {
 		return false
 	}
 	if p == MayAdmin {
@@ -98,11 +107,12 @@ func (g Grant) Lets(c Caller, p Permission, k Key) bool {
 	if k.Name == "" && k.Namespace == "" && !isAll(g.Namespaces) {
 		return false
 	}
-	return in(g.Kinds, k.kind()) && in(g.Namespaces, k.Namespace) && in(g.Targets, k.Target)
+	return listContains(g.Kinds, k.kindName()) && listContains(g.Namespaces, k.Namespace) && listContains(g.Targets,
+		k.Target)
 }
 
-// Gives tells whether a grant gives a caller a permission, for whatever objects.
-func (g Grant) Gives(c Caller, p Permission) bool {
+// HasPermission tells whether a grant gives a caller a permission, for whatever objects.
+func (g Grant) HasPermission(c Caller, p Permission) bool {
 	named := slices.ContainsFunc(g.Subjects, func(s string) bool {
 		group, isGroup := strings.CutPrefix(s, "group:")
 		return s == "*" || isGroup && slices.Contains(c.Groups, group) || !isGroup && s != "" && s == c.Subject
@@ -113,7 +123,7 @@ func (g Grant) Gives(c Caller, p Permission) bool {
 	return named && (slices.Contains(g.Permissions, p) || slices.Contains(g.Permissions, "*"))
 }
 
-func in(list []string, word string) bool { return isAll(list) || slices.Contains(list, word) }
+func listContains(list []string, word string) bool { return isAll(list) || slices.Contains(list, word) }
 
 func isAll(list []string) bool { return len(list) == 0 || slices.Contains(list, "*") }
 

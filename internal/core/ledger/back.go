@@ -32,7 +32,7 @@ func UndoOf(ctx context.Context, r Reader, number int64) (Draft, error) {
 		case err != nil:
 			return Draft{}, err
 		case now.Revision == e.Revision: // also if it was changed since, and that was undone
-			d.Edits = append(d.Edits, back(e.Key, now, e.BeforeRev))
+			d.Edits = append(d.Edits, revertEdit(e.Key, now, e.BeforeRev))
 		case now.Revision == e.BeforeRev:
 		default:
 			after, err := laterOf(ctx, r, e)
@@ -48,8 +48,8 @@ func UndoOf(ctx context.Context, r Reader, number int64) (Draft, error) {
 	if len(later) > 0 {
 		slices.Sort(later)
 		later = slices.Compact(later)
-		err := refuse(Conflict, first, "was changed again since change %d, by %s", number, numbers(later))
-		err.Later, err.Fix = later, "undo those first, or go back to what was with a rollback"
+		err := newObjectError(Conflict, first, "was changed again since change %d, by %s", number, formatChanges(later))
+		err.Later, err.Fix = later, "undo those changes first, or restore the older state by a rollback"
 		return Draft{}, err
 	}
 	return d, nil
@@ -69,7 +69,7 @@ func RollbackOf(ctx context.Context, r Reader, keys []Key, to int64) (Draft, err
 	}
 	for _, k := range keys {
 		if is, was := now[k], then[k]; is.Revision != was.Revision {
-			d.Edits = append(d.Edits, back(k, is, was.Revision))
+			d.Edits = append(d.Edits, revertEdit(k, is, was.Revision))
 		}
 	}
 	return d, nil
@@ -88,8 +88,8 @@ func byKey(ctx context.Context, r Reader, keys []Key, at int64) (map[Key]Object,
 	return found, nil
 }
 
-// back makes the edit that makes an object what it was in a revision; 0: it was not there.
-func back(k Key, now Object, revision int64) Edit {
+// revertEdit makes the edit that makes an object what it was in a revision; 0: it was not there.
+func revertEdit(k Key, now Object, revision int64) Edit {
 	expect := now.Generation
 	if now.IsDeleted() {
 		expect = 0
@@ -123,7 +123,7 @@ func UndoneBy(ctx context.Context, r Reader, c Change) (int64, error) {
 	return 0, err
 }
 
-func numbers(list []int64) string {
+func formatChanges(list []int64) string {
 	const few = 5
 	text := "change "
 	if len(list) > 1 {

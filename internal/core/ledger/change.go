@@ -41,21 +41,21 @@ type Draft struct {
 	// Request, if not "", makes the draft one change however often it is sent: a second time answers the first one's
 	// change (Idempotency-Key). It is the author's own.
 	Request string `json:"request,omitempty"`
-	// Head, if not 0, has the draft refused if another change than this one is the newest (Conflict).
+	// Head, if not 0, is the change that must be the newest one; otherwise the draft is refused (Conflict).
 	Head int64 `json:"head,omitempty"`
-	// Release has holds of the edited objects ended; without it, an edit of a held object is refused (Held).
+	// Release ends the holds of the edited objects; without it, an edit of a held object is refused (Held).
 	Release bool `json:"release,omitempty"`
 	// Hold, if not nil, holds the edited objects from then on.
 	Hold *Hold `json:"hold,omitempty"`
 	// Deletions confirms how many objects are deleted, if they are more than FewDeletions.
 	Deletions int `json:"deletions,omitempty"`
-	// DryRun has nothing written. The answer is the change that it would be.
+	// DryRun writes nothing. The answer is the change that it would be.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Proposal, if not nil, makes this the commit of a proposal, which must have this draft. It is refused unless that is
 	// approved (Conflict).
 	Proposal *Proposed `json:"proposal,omitempty"`
-	// Direct has the draft refused if it changes something of a target that needs approvals, and is no proposal's
-	// (Denied). A program that opens the database itself need not state it.
+	// Direct refuses a draft that is no proposal's and changes something of a target that needs approvals (Denied). A
+	// program that opens the database itself need not state it.
 	Direct bool `json:"-"`
 	// Blind says that the author may not read a Secret of the draft: then a Direct draft is refused also if it would
 	// change nothing, which would tell them its values.
@@ -69,7 +69,7 @@ type Edit struct {
 	Revision int64   `json:"revision,omitempty"` // if not 0: the content that this revision is
 	Delete   bool    `json:"delete,omitempty"`
 	// Expect, if not nil, is the generation that the object must have; 0: it must not be there (never have been, or be
-	// deleted). An object that was deleted has no generation that fits but 0.
+	// deleted). For a deleted object, only 0 fits.
 	Expect *int64 `json:"expect,omitempty"`
 	// Permitted is as Expect, and set for an author who may write the object only if it is there, or only if it is not.
 	// It is no part of what the draft states, so a Request may come again with another one.
@@ -93,7 +93,7 @@ type Change struct {
 	Verb    Verb      `json:"verb"`
 	Of      int64     `json:"of,omitempty"`
 	Edited  []Edited  `json:"edited"` // by key; what a draft did not change is not in it
-	// Digest is a SHA-256 over the digest of the change before and all of this one, in hexadecimal digits (Chain).
+	// Digest is a SHA-256 over the digest of the change before and all of this one, in hexadecimal digits (ChainDigest).
 	Digest string `json:"digest"`
 	// Unchanged are objects of the draft that were as it wants them already. Not kept: only Commit answers it.
 	Unchanged []Key `json:"unchanged,omitempty"`
@@ -114,8 +114,8 @@ type Edited struct {
 	BeforeRev  int64  `json:"beforeRevision,omitempty"`
 }
 
-// Did says what became of the object.
-func (e Edited) Did() string {
+// ActionWord says what became of the object.
+func (e Edited) ActionWord() string {
 	switch {
 	case e.Revision == 0:
 		return "deleted"
@@ -151,12 +151,12 @@ type Object struct {
 	Failures []Failed `json:"failures,omitempty"`
 }
 
-// Opened reads the object that the content states.
-func (o Object) Opened() (map[string]any, error) {
+// DecodeContent reads the object that the content states.
+func (o Object) DecodeContent() (map[string]any, error) {
 	if o.Unopened != "" {
 		return nil, &Error{Code: Unprotected, Object: o.String(), Message: o.Unopened}
 	}
-	return o.Content.Object()
+	return o.Content.DecodeObject()
 }
 
 // IsDeleted tells whether the object is deleted in this generation.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Standing is what is known of an object when a draft comes to it.
-type Standing struct {
+// ObjectState is what is known of an object when a draft comes to it.
+type ObjectState struct {
 	ID         string
 	Generation int64  // 0: never was
 	Revision   int64  // 0: deleted, or never was
@@ -20,29 +20,30 @@ type Standing struct {
 	Revisions map[string]int64
 }
 
-// State is what Resolve decides by. It is the ledger's newest state as far as drafts need it, and Resolve moves it on.
-type State struct {
+// LedgerState is what Resolve decides by. It is the ledger's newest state as far as drafts need it, and Resolve moves
+// it on.
+type LedgerState struct {
 	Head    int64  // the newest change
 	Digest  string // of the newest change
-	Objects map[Key]*Standing
+	Objects map[Key]*ObjectState
 	Now     time.Time // by the database's clock
 	NewID   func() string
 }
 
-// Hashed is an edit with the hash of its content, as the store names it.
-type Hashed struct {
+// HashedEdit is an edit with the hash of its content, as the store names it.
+type HashedEdit struct {
 	Edit
 	Hash string // "" if the edit has no content
 }
 
-// Writes is what a draft comes to.
-type Writes struct {
+// ResolvedDraft is what a draft comes to.
+type ResolvedDraft struct {
 	Change Change
-	Edits  []Write // in the order of Change.Edited
+	Edits  []ObjectWrite // in the order of Change.Edited
 }
 
-// Write is one object's new generation.
-type Write struct {
+// ObjectWrite is one object's new generation.
+type ObjectWrite struct {
 	Edited
 	Content Content // nil: deleted, or content that is kept already
 	New     bool    // the object never was
@@ -51,29 +52,29 @@ type Write struct {
 
 // Resolve decides what a draft comes to, by a state that has an entry for each object that it names, and moves the
 // state on. If it refuses the draft, the state stays. A draft that changes nothing has a Change without a number.
-func Resolve(s *State, d Draft, edits []Hashed) (Writes, error) {
+func Resolve(s *LedgerState, d Draft, edits []HashedEdit) (ResolvedDraft, error) {
 	if d.Back != nil {
-		return Writes{}, &Error{Code: Invalid, Field: "back", Message: "is not drafted yet",
+		return ResolvedDraft{}, &Error{Code: Invalid, Field: "back", Message: "is not drafted yet",
 			Fix: "draft its edits, or have a server do it"}
 	}
 	if d.Head != 0 && d.Head != s.Head {
-		return Writes{}, &Error{Code: Conflict, Message: "the ledger is at another change than the draft was made for",
-			Fix: "look at the draft again as things are now", Later: later(d.Head, s.Head)}
+		return ResolvedDraft{}, &Error{Code: Conflict, Message: "the ledger has changed since the draft was made",
+			Fix: "look at the draft again as it is now", Later: laterChanges(d.Head, s.Head)}
 	}
-	w := Writes{Change: Change{Number: s.Head + 1, At: s.Now, Author: d.Author, Via: d.Via, Message: d.Message,
+	w := ResolvedDraft{Change: Change{Number: s.Head + 1, At: s.Now, Author: d.Author, Via: d.Via, Message: d.Message,
 		Verb: d.Verb, Of: d.Of}}
 	if w.Change.Verb == "" {
 		w.Change.Verb = Apply
 	}
 	edits = slices.Clone(edits)
-	slices.SortFunc(edits, func(a, b Hashed) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(edits, func(a, b HashedEdit) int { return a.Key.Compare(b.Key) })
 	for i, e := range edits {
 		if i > 0 && edits[i-1].Key == e.Key {
-			return Writes{}, refuse(Invalid, e.Key, "comes twice in one change")
+			return ResolvedDraft{}, newObjectError(Invalid, e.Key, "comes twice in one change")
 		}
-		write, changed, err := resolve(s, d, e)
+		write, changed, err := resolveEdit(s, d, e)
 		if err != nil {
-			return Writes{}, err
+			return ResolvedDraft{}, err
 		}
 		if !changed {
 			w.Change.Unchanged = append(w.Change.Unchanged, e.Key)
@@ -85,10 +86,10 @@ func Resolve(s *State, d Draft, edits []Hashed) (Writes, error) {
 		w.Change.Number = 0
 		return w, nil
 	}
-	if err := confirmed(d, w.Change.Edited); err != nil {
-		return Writes{}, err
+	if err := checkDeletions(d, w.Change.Edited); err != nil {
+		return ResolvedDraft{}, err
 	}
-	w.Change.Digest = Chain(s.Digest, w.Change)
+	w.Change.Digest = ChainDigest(s.Digest, w.Change)
 	if d.DryRun {
 		w.Change.Number, w.Change.Digest = 0, ""
 		return w, nil
@@ -107,8 +108,8 @@ func Resolve(s *State, d Draft, edits []Hashed) (Writes, error) {
 	return w, nil
 }
 
-// confirmed refuses a draft that deletes many objects and does not say how many.
-func confirmed(d Draft, edited []Edited) error {
+// checkDeletions refuses a draft that deletes many objects and does not say how many.
+func checkDeletions(d Draft, edited []Edited) error {
 	deleted := 0
 	for _, e := range edited {
 		if e.Revision == 0 {
@@ -123,16 +124,16 @@ func confirmed(d Draft, edited []Edited) error {
 		Fix:     fmt.Sprintf("confirm it: state deletions: %d, or --deletions %[1]d", deleted)}
 }
 
-// resolve decides about one edit.
-func resolve(s *State, d Draft, e Hashed) (w Write, changed bool, err error) {
+// resolveEdit decides about one edit.
+func resolveEdit(s *LedgerState, d Draft, e HashedEdit) (w ObjectWrite, changed bool, err error) {
 	o := s.Objects[e.Key]
-	if err := check(o, d, e, s.Now); err != nil {
+	if err := checkPreconditions(o, d, e, s.Now); err != nil {
 		return w, false, err
 	}
 	hash, revision := e.Hash, int64(0)
 	switch {
 	case e.Delete && o.Revision == 0:
-		return w, false, refuse(NotFound, e.Key, "is not in the ledger")
+		return w, false, newObjectError(NotFound, e.Key, "is not in the ledger")
 	case e.Delete:
 		hash = ""
 	case e.Revision != 0:
@@ -142,14 +143,15 @@ func resolve(s *State, d Draft, e Hashed) (w Write, changed bool, err error) {
 			}
 		}
 		if revision == 0 && e.Revision <= o.Generation {
-			return w, false, refuse(Compacted, e.Key, "the content of revision %d is not kept, or that is no revision",
+			return w, false, newObjectError(Compacted, e.Key, "the content of revision %d is no longer kept, or the "+
+				"revision does not exist",
 				e.Revision)
 		}
 		if revision == 0 {
-			return w, false, refuse(NotFound, e.Key, "has no revision %d", e.Revision)
+			return w, false, newObjectError(NotFound, e.Key, "has no revision %d", e.Revision)
 		}
 	case len(e.Content) == 0:
-		return w, false, refuse(Invalid, e.Key, "the edit has no content, revision or deletion")
+		return w, false, newObjectError(Invalid, e.Key, "the edit has no content, revision or deletion")
 	default:
 		revision = o.Revisions[hash]
 	}
@@ -172,18 +174,18 @@ func resolve(s *State, d Draft, e Hashed) (w Write, changed bool, err error) {
 }
 
 // checkGeneration refuses an object that does not have the generation that was expected (Edit.Expect).
-func checkGeneration(o *Standing, k Key, expect *int64) error {
+func checkGeneration(o *ObjectState, k Key, expect *int64) error {
 	there := o.Revision != 0
 	var err *Error
 	switch {
 	case expect == nil:
 		return nil
 	case *expect == 0 && there:
-		err = refuse(Exists, k, "is in the ledger already, with generation %d", o.Generation)
+		err = newObjectError(Exists, k, "is in the ledger already, with generation %d", o.Generation)
 	case *expect != 0 && !there:
-		err = refuse(Stale, k, "is not in the ledger, but generation %d was expected", *expect)
+		err = newObjectError(Stale, k, "is not in the ledger, but generation %d was expected", *expect)
 	case *expect != 0 && *expect != o.Generation:
-		err = refuse(Stale, k, "has generation %d, but generation %d was expected", o.Generation, *expect)
+		err = newObjectError(Stale, k, "has generation %d, but generation %d was expected", o.Generation, *expect)
 		err.Fix = "read it again, and repeat the edit"
 	default:
 		return nil
@@ -192,15 +194,15 @@ func checkGeneration(o *Standing, k Key, expect *int64) error {
 	return err
 }
 
-// check refuses an edit if its preconditions do not hold.
-func check(o *Standing, d Draft, e Hashed, now time.Time) error {
+// checkPreconditions refuses an edit if its preconditions do not hold.
+func checkPreconditions(o *ObjectState, d Draft, e HashedEdit, now time.Time) error {
 	for _, generation := range []*int64{e.Expect, e.Permitted} {
 		if err := checkGeneration(o, e.Key, generation); err != nil {
 			return err
 		}
 	}
-	if h := o.Hold; h.holds(now) && !d.Release {
-		err := refuse(Held, e.Key, "is held by %s", h.By)
+	if h := o.Hold; h.isActive(now) && !d.Release {
+		err := newObjectError(Held, e.Key, "is held by %s", h.By)
 		if h.Why != "" {
 			err.Message += " (" + h.Why + ")"
 		}
@@ -210,16 +212,16 @@ func check(o *Standing, d Draft, e Hashed, now time.Time) error {
 	return nil
 }
 
-func (h *Hold) holds(now time.Time) bool {
+func (h *Hold) isActive(now time.Time) bool {
 	return h != nil && (h.Until.IsZero() || now.Before(h.Until))
 }
 
 // holdOf is the hold that an object has after a draft.
-func holdOf(o *Standing, d Draft, now time.Time) *Hold {
+func holdOf(o *ObjectState, d Draft, now time.Time) *Hold {
 	switch {
 	case d.Hold != nil:
 		return d.Hold
-	case d.Release || !o.Hold.holds(now):
+	case d.Release || !o.Hold.isActive(now):
 		return nil
 	}
 	return o.Hold
@@ -227,19 +229,19 @@ func holdOf(o *Standing, d Draft, now time.Time) *Hold {
 
 func sameHold(a, b *Hold) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// later lists the changes after one, a few of them.
-func later(after, head int64) (list []int64) {
+// laterChanges lists the changes after one, a few of them.
+func laterChanges(after, head int64) (list []int64) {
 	for n := after + 1; n <= head && len(list) < 20; n++ {
 		list = append(list, n)
 	}
 	return list
 }
 
-// Chain is the digest of a change: of the digest of the one before, and of all that is kept of this one. A change that
-// the ledger did not write breaks the chain from there on.
-func Chain(before string, c Change) string {
+// ChainDigest is the digest of a change: of the digest of the one before, and of all that is kept of this one. A change
+// that the ledger did not write breaks the chain from there on.
+func ChainDigest(before string, c Change) string {
 	c.Digest, c.Unchanged, c.Repeated, c.At = "", nil, false, c.At.UTC().Truncate(time.Microsecond)
-	text, err := marshal(c)
+	text, err := marshalSorted(c)
 	if err != nil {
 		panic("ledger: " + err.Error()) // it consists of text and numbers
 	}

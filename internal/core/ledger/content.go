@@ -56,8 +56,8 @@ func (c Content) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Object decodes a content into maps, slices, strings, bools, int64, float64 and nil.
-func (c Content) Object() (object map[string]any, err error) {
+// DecodeObject decodes a content into maps, slices, strings, bools, int64, float64 and nil.
+func (c Content) DecodeObject() (object map[string]any, err error) {
 	return object, utiljson.Unmarshal(c, &object)
 }
 
@@ -99,15 +99,15 @@ func ContentOf(target string, object map[string]any) (Key, Content, error) {
 			delete(meta, "annotations")
 		}
 	}
-	text, err := marshal(object)
+	text, err := marshalSorted(object)
 	if err != nil {
 		return Key{}, nil, &Error{Code: Invalid, Object: key.String(), Message: fmt.Sprintf("is not JSON: %v", err)}
 	}
 	return key, text, nil
 }
 
-// marshal writes JSON with sorted keys, and no escapes that only HTML needs.
-func marshal(v any) ([]byte, error) {
+// marshalSorted writes JSON with sorted keys, and no escapes that only HTML needs.
+func marshalSorted(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -57,7 +57,7 @@ func TestRanks(t *testing.T) {
 		{Kind: "GatewayClass"}, {Kind: "XBackend"}, {Kind: "Gateway"}, {Kind: "RoutePolicy"},
 		{Kind: "HTTPRoute"}}
 	for i := 1; i < len(order); i++ {
-		if order[i-1].Rank() >= order[i].Rank() {
+		if order[i-1].ApplyRank() >= order[i].ApplyRank() {
 			t.Errorf("%s does not come before %s", order[i-1].Kind, order[i].Kind)
 		}
 	}
@@ -92,7 +92,7 @@ func TestGrants(t *testing.T) {
 		"another target": {Grant{Subjects: []string{"*"}, Permissions: []Permission{MayRead}, Targets: []string{"test"}},
 			shop, MayRead, false},
 	} {
-		if got := c.grant.Lets(c.caller, c.permission, route); got != c.want {
+		if got := c.grant.AllowsObject(c.caller, c.permission, route); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -162,7 +162,7 @@ func TestRefusedBefore(t *testing.T) {
 	} {
 		s := Status{Key: Key{Name: "a"}, Generation: 1, Newest: 2, LiveSince: c.live,
 			Failures: []Failed{{Cluster: "here", Code: c.code, Message: "no"}}}
-		if got := s.Progress(1).String(); got != c.want {
+		if got := s.ProgressAt(1).String(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -171,15 +171,18 @@ func TestRefusedBefore(t *testing.T) {
 // TestResolveRefuses: what a draft may not do, and that the state then stays.
 func TestResolveRefuses(t *testing.T) {
 	key, one, two, none := Key{Kind: "HTTPRoute", Name: "a"}, int64(1), int64(2), int64(0)
-	state := func() *State {
-		return &State{Head: 4, Digest: "d", Now: time.Unix(1000, 0), NewID: func() string { return "id" },
-			Objects: map[Key]*Standing{key: {ID: "x", Generation: 2, Revision: 2, Hash: "h2", Change: 4,
+	state := func() *LedgerState {
+		return &LedgerState{Head: 4, Digest: "d", Now: time.Unix(1000, 0), NewID: func() string { return "id" },
+			Objects: map[Key]*ObjectState{key: {ID: "x", Generation: 2, Revision: 2, Hash: "h2", Change: 4,
 				Revisions: map[string]int64{"h1": 1, "h2": 2}}}}
 	}
-	content := func(e Edit, hash string) []Hashed { e.Key, e.Content = key, Content("{}"); return []Hashed{{e, hash}} }
+	content := func(e Edit, hash string) []HashedEdit {
+		e.Key, e.Content = key, Content("{}")
+		return []HashedEdit{{e, hash}}
+	}
 	for name, c := range map[string]struct {
 		draft Draft
-		edits []Hashed
+		edits []HashedEdit
 		code  Code
 	}{
 		"another generation":  {Draft{}, content(Edit{Expect: &one}, "h3"), Stale},
@@ -188,8 +191,8 @@ func TestResolveRefuses(t *testing.T) {
 		"only that one may":   {Draft{}, content(Edit{Permitted: &one}, "h3"), Stale},
 		"another head":        {Draft{Head: 3}, content(Edit{}, "h3"), Conflict},
 		"twice in one change": {Draft{}, append(content(Edit{}, "h3"), content(Edit{}, "h4")...), Invalid},
-		"no such revision":    {Draft{}, []Hashed{{Edit{Key: key, Revision: 9}, ""}}, NotFound},
-		"nothing wanted":      {Draft{}, []Hashed{{Edit{Key: key}, ""}}, Invalid},
+		"no such revision":    {Draft{}, []HashedEdit{{Edit{Key: key, Revision: 9}, ""}}, NotFound},
+		"nothing wanted":      {Draft{}, []HashedEdit{{Edit{Key: key}, ""}}, Invalid},
 	} {
 		s := state()
 		if _, err := Resolve(s, c.draft, c.edits); CodeOf(err) != c.code {
@@ -200,7 +203,7 @@ func TestResolveRefuses(t *testing.T) {
 		}
 	}
 	s := state()
-	w, err := Resolve(s, Draft{}, []Hashed{{Edit{Key: key, Revision: 1}, ""}})
+	w, err := Resolve(s, Draft{}, []HashedEdit{{Edit{Key: key, Revision: 1}, ""}})
 	if err != nil || w.Change.Number != 5 || w.Edits[0].Generation != 3 || w.Edits[0].Revision != 1 {
 		t.Errorf("back to revision 1: %+v, %v", w, err)
 	}

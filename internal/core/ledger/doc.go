@@ -3,7 +3,7 @@
 //
 // It owns the words, the rules and the interface:
 //
-//	Draft --Resolve--> Writes: numbers, generations, revisions, refusals (pure: commit.go)
+//	Draft --Resolve--> ResolvedDraft: numbers, generations, revisions, refusals (pure: commit.go)
 //	Reader --Undo, Rollback--> Draft (pure: back.go)
 //
 // A change has a number: gapless, in the order of commits. An object has a generation, which grows by one with each

@@ -65,6 +65,6 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-func refuse(code Code, k Key, format string, args ...any) *Error {
+func newObjectError(code Code, k Key, format string, args ...any) *Error {
 	return &Error{Code: code, Object: k.String(), Message: fmt.Sprintf(format, args...)}
 }

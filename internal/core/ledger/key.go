@@ -26,8 +26,8 @@ func (k Key) String() string {
 	return k.Kind + " " + name
 }
 
-// kind is how grants name the object's kind.
-func (k Key) kind() string {
+// kindName is how grants name the object's kind.
+func (k Key) kindName() string {
 	if k.Group == "" {
 		return k.Kind
 	}
@@ -40,9 +40,9 @@ func (k Key) Compare(o Key) int {
 		cmp.Compare(k.Group, o.Group), cmp.Compare(k.Name, o.Name))
 }
 
-// Rank says what has to be in a cluster first: what others refer to before those. Within one change, objects of a lower
-// rank are applied before those of a higher one, and deleted after them.
-func (k Key) Rank() int {
+// ApplyRank says what has to be in a cluster first: what others refer to before those. Within one change, objects of a
+// lower rank are applied before those of a higher one, and deleted after them.
+func (k Key) ApplyRank() int {
 	switch {
 	case k.Kind == "Namespace" && k.Group == "":
 		return 0

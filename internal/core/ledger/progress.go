@@ -41,11 +41,11 @@ func (p Progress) String() string {
 	return string(p.Stage)
 }
 
-// Decided tells whether nothing more is to be expected.
-func (p Progress) Decided() bool { return p.Stage != Committed && p.Stage != IsApplied }
+// IsFinal tells whether nothing more is to be expected.
+func (p Progress) IsFinal() bool { return p.Stage != Committed && p.Stage != IsApplied }
 
-// Progress tells how far a generation of the object got.
-func (s Status) Progress(generation int64) Progress {
+// ProgressAt tells how far a generation of the object got.
+func (s Status) ProgressAt(generation int64) Progress {
 	p := Progress{Key: s.Key, Generation: generation, Stage: Committed, LiveSince: s.LiveSince}
 	if max(s.Generation, s.Newest) > generation {
 		p.Stage = Superseded
@@ -58,14 +58,14 @@ func (s Status) Progress(generation int64) Progress {
 	applied := s.Server != Clusters || s.Deleted || len(s.Clusters) > 0
 	for _, c := range s.Clusters {
 		switch a := c.Applied; {
-		case a != nil && a.Code != "" && a.Permanent && s.Failed(c.Cluster, a.Code):
+		case a != nil && a.Code != "" && a.Permanent && s.HasFailed(c.Cluster, a.Code):
 			p.Words = append(p.Words, fmt.Sprintf("cluster %s: %s: %s", c.Cluster, a.Code, a.Message))
 		case s.Deleted && a == nil && c.Due.IsZero():
 		case a == nil || a.Generation < generation || s.Deleted:
 			applied = false
 		}
 	}
-	live, refused, waits := s.answers(generation)
+	live, refused, waits := s.summarizeAnswers(generation)
 	p.Words = append(p.Words, refused...)
 	switch {
 	case len(p.Words) > 0:
@@ -77,22 +77,22 @@ func (s Status) Progress(generation int64) Progress {
 	case s.Server == Clusters && applied:
 		p.Stage = IsApplied
 	}
-	if !p.Decided() {
+	if !p.IsFinal() {
 		p.Waits = s.waitsFor(generation, waits)
 	}
 	return p
 }
 
-// Failed tells whether what failed last in a cluster is about this generation: what is known of an object in a cluster
-// stays until the next one was tried.
-func (s Status) Failed(cluster, code string) bool {
+// HasFailed tells whether what failed last in a cluster is about this generation: what is known of an object in a
+// cluster stays until the next one was tried.
+func (s Status) HasFailed(cluster, code string) bool {
 	return slices.ContainsFunc(s.Failures, func(f Failed) bool { return f.Cluster == cluster && f.Code == code })
 }
 
-// awaited are the names of those that answer for a target, and whether each of them has to: the clusters of a target
-// that is applied, and the Cardeas that read another one. If none of these was seen lately, what was said last is all
-// that is known.
-func (s Status) awaited() (names []string, all bool) {
+// expectedAnswerers are the names of those that answer for a target, and whether each of them has to: the clusters of a
+// target that is applied, and the Cardeas that read another one. If none of these was seen lately, what was said last
+// is all that is known.
+func (s Status) expectedAnswerers() (names []string, all bool) {
 	for _, c := range s.Clusters {
 		names = append(names, c.Cluster)
 	}
@@ -114,19 +114,19 @@ func (s Status) awaited() (names []string, all bool) {
 // answers, also about other Gateways, do not count any more; nor do answers of a Cardea that does not read the target
 // any more, while others do.
 func (s Status) LastLive() (list []Live) {
-	list, _ = s.last()
+	list, _ = s.lastAnswers()
 	return list
 }
 
-// last are the answers that count, and what those wait for who have none yet.
-func (s Status) last() (answers, waits []Live) {
+// lastAnswers are the answers that count, and what those wait for who have none yet.
+func (s Status) lastAnswers() (answers, waits []Live) {
 	last := map[string]time.Time{}
 	for _, l := range slices.Concat(s.Live, s.Waits) {
 		if l.At.After(last[l.Cluster]) {
 			last[l.Cluster] = l.At
 		}
 	}
-	names, _ := s.awaited()
+	names, _ := s.expectedAnswerers()
 	counts := func(l Live) bool {
 		return l.At.Equal(last[l.Cluster]) && (s.Server == Clusters || slices.Contains(names, l.Cluster))
 	}
@@ -143,11 +143,11 @@ func (s Status) last() (answers, waits []Live) {
 	return answers, waits
 }
 
-// answers are what proxies said of a generation: whether all acknowledged it, their words if they refused it, and what
-// it waits for.
-func (s Status) answers(generation int64) (live bool, refused, waits []string) {
+// summarizeAnswers are what proxies said of a generation: whether all acknowledged it, their words if they refused it,
+// and what it waits for.
+func (s Status) summarizeAnswers(generation int64) (live bool, refused, waits []string) {
 	answered, known := map[string]bool{}, map[string]bool{}
-	last, waiting := s.last()
+	last, waiting := s.lastAnswers()
 	for _, l := range last {
 		if l.Generation < generation {
 			continue
@@ -170,7 +170,7 @@ func (s Status) answers(generation int64) (live bool, refused, waits []string) {
 		}
 	}
 	live = len(answered) > 0 && len(waits) == 0
-	names, all := s.awaited()
+	names, all := s.expectedAnswerers()
 	for _, name := range names {
 		live = live && (answered[name] || !all)
 		if all && !known[name] && s.Server == Proxies {
@@ -194,7 +194,7 @@ func ProgressOf(c Change, list []Status) (Stage, []Progress) {
 		s, known := byKey[e.Key]
 		p := Progress{Key: e.Key, Generation: e.Generation, Stage: IsLive}
 		if known {
-			p = s.Progress(e.Generation)
+			p = s.ProgressAt(e.Generation)
 		}
 		if slices.Index(order, p.Stage) < slices.Index(order, least) {
 			least = p.Stage
@@ -204,18 +204,18 @@ func ProgressOf(c Change, list []Status) (Stage, []Progress) {
 	return least, all
 }
 
-// Became says what became of a change: how far it got, and of one that is over whether it was refused, and which change
-// undid it; 0: none that is known.
-func Became(reached Stage, list []Progress, undoneBy int64) string {
+// DescribeOutcome says what became of a change: how far it got, and of one that is over whether it was refused, and
+// which change undid it; 0: none that is known.
+func DescribeOutcome(reached Stage, list []Progress, undoneBy int64) string {
 	all := Progress{Stage: reached}
 	for _, p := range list {
 		all.Refused = all.Refused || p.Refused
 	}
-	return all.Became(undoneBy)
+	return all.DescribeOutcome(undoneBy)
 }
 
-// Became says what became of one object of the change.
-func (p Progress) Became(undoneBy int64) string {
+// DescribeOutcome says what became of one object of the change.
+func (p Progress) DescribeOutcome(undoneBy int64) string {
 	if p.Stage == Superseded && p.Refused && undoneBy != 0 {
 		return fmt.Sprintf("%s, undone by %d", IsRefused, undoneBy)
 	}

@@ -9,7 +9,7 @@ import (
 // proposed is alice's proposal that needs two approvals.
 func proposed() Proposal {
 	p := Proposal{Number: 7, By: "alice", Round: 1, Needed: 2, Preview: Preview{Digest: "d1"}}
-	p.State = p.Standing()
+	p.State = p.DeriveState()
 	return p
 }
 
@@ -21,17 +21,17 @@ func answered(t *testing.T, p Proposal, answers ...Answer) Proposal {
 	t.Helper()
 	for _, a := range answers {
 		var err error
-		if p, err = p.Answered(a); err != nil {
+		if p, err = p.WithAnswer(a); err != nil {
 			t.Fatalf("%s: %v", a.By, err)
 		}
 	}
 	return p
 }
 
-func isState(t *testing.T, p Proposal, want Verdict) {
+func isState(t *testing.T, p Proposal, want ProposalState) {
 	t.Helper()
-	if p.State != want || p.Standing() != want {
-		t.Fatalf("the proposal is %s (%s), want %s", p.State, p.Standing(), want)
+	if p.State != want || p.DeriveState() != want {
+		t.Fatalf("the proposal is %s (%s), want %s", p.State, p.DeriveState(), want)
 	}
 }
 
@@ -49,46 +49,46 @@ func TestProposalApprovals(t *testing.T) {
 	isState(t, p, Open)
 	p = answered(t, p, yes("bob"), yes("bob"))
 	isState(t, p, Open) // one person counts once
-	if p.Approvals() != 1 || len(p.Answers) != 3 {
-		t.Fatalf("%d approvals of %d answers", p.Approvals(), len(p.Answers))
+	if p.CountApprovals() != 1 || len(p.Answers) != 3 {
+		t.Fatalf("%d approvals of %d answers", p.CountApprovals(), len(p.Answers))
 	}
 	isState(t, answered(t, p, yes("carol")), Approved)
 }
 
 func TestProposalNeverTheAuthor(t *testing.T) {
-	_, err := proposed().Answered(yes("alice"))
-	refusedWith(t, err, Denied, "nobody approves what they proposed")
-	_, err = proposed().Answered(no("alice"))
+	_, err := proposed().WithAnswer(yes("alice"))
+	refusedWith(t, err, Denied, "alice proposed it, so alice can't approve it")
+	_, err = proposed().WithAnswer(no("alice"))
 	refusedWith(t, err, Denied, "withdraw it")
-	_, err = proposed().Answered(yes(""))
+	_, err = proposed().WithAnswer(yes(""))
 	refusedWith(t, err, Invalid, "no author")
 
 	// Also if an answer of the author got in some other way, it does not count.
 	p := answered(t, proposed(), yes("bob"))
 	p.Answers = append(p.Answers, Answer{By: "alice", Approve: true, Round: 1})
-	if p.Standing() != Open {
+	if p.DeriveState() != Open {
 		t.Fatal("the author's answer counts")
 	}
 }
 
 func TestProposalRejection(t *testing.T) {
-	_, err := proposed().Answered(Answer{By: "bob"})
+	_, err := proposed().WithAnswer(Answer{By: "bob"})
 	refusedWith(t, err, Invalid, "no reason")
 	p := answered(t, proposed(), yes("bob"), yes("carol"), no("dave"))
 	isState(t, p, Rejected) // also an approved one
-	_, err = p.Answered(yes("erin"))
+	_, err = p.WithAnswer(yes("erin"))
 	refusedWith(t, err, Conflict, "was rejected by dave: not on a Friday")
-	_, err = p.CommittedAs(9, Proposed{Preview: "d1"}, time.Time{})
+	_, err = p.WithCommit(9, Proposed{Preview: "d1"}, time.Time{})
 	refusedWith(t, err, Conflict, "rejected")
-	_, err = p.Repreviewed(Preview{Digest: "d2"})
+	_, err = p.WithPreview(Preview{Digest: "d2"})
 	refusedWith(t, err, Conflict, "rejected")
 }
 
 func TestProposalAnswersWhatWasSeen(t *testing.T) {
 	a := yes("bob")
 	a.Preview = "d0"
-	_, err := proposed().Answered(a)
-	refusedWith(t, err, Conflict, "something else by now")
+	_, err := proposed().WithAnswer(a)
+	refusedWith(t, err, Conflict, "has changed since the preview")
 	a.Preview = "d1"
 	if p := answered(t, proposed(), a); p.Answers[0].Preview != "" || p.Answers[0].Round != 1 {
 		t.Fatalf("kept as %+v", p.Answers[0])
@@ -97,56 +97,56 @@ func TestProposalAnswersWhatWasSeen(t *testing.T) {
 
 func TestProposalOutdated(t *testing.T) {
 	p := answered(t, proposed(), yes("bob"), yes("carol"))
-	same, err := p.Repreviewed(Preview{Digest: "d1", Head: 12})
+	same, err := p.WithPreview(Preview{Digest: "d1", Head: 12})
 	if err != nil || same.Base != 12 {
 		t.Fatalf("%+v, %v", same, err)
 	}
 	isState(t, same, Approved) // the same outcome at a later change
-	p, err = same.Repreviewed(Preview{Digest: "d2", Head: 13})
+	p, err = same.WithPreview(Preview{Digest: "d2", Head: 13})
 	if err != nil {
 		t.Fatal(err)
 	}
 	isState(t, p, Outdated)
-	if p.Number != 7 || len(p.Answers) != 2 || p.Approvals() != 0 {
+	if p.Number != 7 || len(p.Answers) != 2 || p.CountApprovals() != 0 {
 		t.Fatalf("%+v", p)
 	}
-	_, err = p.CommittedAs(14, Proposed{Preview: "d2"}, time.Time{})
+	_, err = p.WithCommit(14, Proposed{Preview: "d2"}, time.Time{})
 	refusedWith(t, err, Conflict, "0 of 2 approvals")
 	p = answered(t, p, yes("bob"))
 	isState(t, p, Outdated)
-	back, err := p.Repreviewed(Preview{Digest: "d1"})
+	back, err := p.WithPreview(Preview{Digest: "d1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	isState(t, back, Outdated) // what was approved before does not count again
 	p = answered(t, p, yes("carol"))
 	isState(t, p, Approved)
-	_, err = p.CommittedAs(14, Proposed{Preview: "d1"}, time.Time{})
-	refusedWith(t, err, Conflict, "another preview")
+	_, err = p.WithCommit(14, Proposed{Preview: "d1"}, time.Time{})
+	refusedWith(t, err, Conflict, "a newer preview")
 }
 
 func TestProposalCommittedOnce(t *testing.T) {
 	p := answered(t, proposed(), yes("bob"), yes("carol"))
-	p, err := p.CommittedAs(5, Proposed{Preview: "d1", By: "bob"}, time.Time{})
+	p, err := p.WithCommit(5, Proposed{Preview: "d1", By: "bob"}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	isState(t, p, Done)
-	_, err = p.CommittedAs(6, Proposed{Preview: "d1"}, time.Time{})
+	_, err = p.WithCommit(6, Proposed{Preview: "d1"}, time.Time{})
 	refusedWith(t, err, Conflict, "as change 5")
-	_, err = p.Withdrawn("alice", "", time.Time{})
+	_, err = p.WithWithdrawal("alice", "", time.Time{})
 	refusedWith(t, err, Conflict, "as change 5")
 }
 
 func TestProposalWithdrawn(t *testing.T) {
-	_, err := proposed().Withdrawn("bob", "", time.Time{})
+	_, err := proposed().WithWithdrawal("bob", "", time.Time{})
 	refusedWith(t, err, Denied, "alice")
-	p, err := proposed().Withdrawn("alice", "not needed", time.Time{})
+	p, err := proposed().WithWithdrawal("alice", "not needed", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	isState(t, p, Withdrawn)
-	_, err = p.Answered(yes("bob"))
+	_, err = p.WithAnswer(yes("bob"))
 	refusedWith(t, err, Conflict, "withdrawn by alice")
 }
 
@@ -154,9 +154,9 @@ func TestProposalWithdrawn(t *testing.T) {
 func TestProposalNeedsNone(t *testing.T) {
 	p := proposed()
 	p.Needed = 0
-	p.State = p.Standing()
+	p.State = p.DeriveState()
 	isState(t, p, Approved)
-	p, err := p.Repreviewed(Preview{Digest: "d2"})
+	p, err := p.WithPreview(Preview{Digest: "d2"})
 	if err != nil {
 		t.Fatal(err)
 	}

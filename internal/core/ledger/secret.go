@@ -3,13 +3,13 @@ package ledger
 // secretFields are the fields of a Secret that have its values.
 var secretFields = []string{"data", "stringData"}
 
-// Masked shows an object: in a Secret, mask stands in place of each value. A Secret that can't be read has no content:
-// rather nothing than something that may be secret.
-func (o Object) Masked(mask func(field, name string, value any) string) Object {
+// MaskSecret shows an object: in a Secret, mask stands in place of each value. A Secret that can't be read has no
+// content: rather nothing than something that may be secret.
+func (o Object) MaskSecret(mask func(field, name string, value any) string) Object {
 	if !o.IsSecret() || len(o.Content) == 0 {
 		return o
 	}
-	object, err := o.Content.Object()
+	object, err := o.Content.DecodeObject()
 	o.Content = nil
 	if err != nil {
 		return o
@@ -25,7 +25,7 @@ func (o Object) Masked(mask func(field, name string, value any) string) Object {
 			delete(object, field)
 		}
 	}
-	if text, err := marshal(object); err == nil {
+	if text, err := marshalSorted(object); err == nil {
 		o.Content = text
 	}
 	return o

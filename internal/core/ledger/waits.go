@@ -2,8 +2,8 @@ package ledger
 
 import "fmt"
 
-// Unserved says that nobody is there who could serve the object's target; "": somebody is.
-func (s Status) Unserved() string {
+// DescribeUnserved says that nobody is there who could serve the object's target; "": somebody is.
+func (s Status) DescribeUnserved() string {
 	switch {
 	case s.Server == Clusters && len(s.Clusters) == 0:
 		return fmt.Sprintf("no cluster serves target %s: `cardea ledger cluster set` registers one", s.Target)
@@ -20,7 +20,7 @@ func (s Status) Unserved() string {
 
 // waitsFor says what a generation waits for; proxies is what those wait for that have not answered.
 func (s Status) waitsFor(generation int64, proxies []string) (waits []string) {
-	if nobody := s.Unserved(); nobody != "" {
+	if nobody := s.DescribeUnserved(); nobody != "" {
 		return []string{nobody}
 	}
 	answered := map[string]bool{}
@@ -30,13 +30,13 @@ func (s Status) waitsFor(generation int64, proxies []string) (waits []string) {
 	for _, in := range s.Clusters {
 		words := ""
 		switch a := in.Applied; {
-		case a != nil && a.Code != "" && s.Failed(in.Cluster, a.Code):
+		case a != nil && a.Code != "" && s.HasFailed(in.Cluster, a.Code):
 			words = a.Code + ": " + a.Message
 		case a != nil && a.Code == Waiting:
 			words = a.Message
 		case s.Deleted && a == nil && in.Due.IsZero(): // it is gone
 		case in.Attempts == 0 && (a == nil || a.Generation < generation):
-			words = "nobody has applied it yet: does `cardea ledger serve` run, or the cluster's own worker?"
+			words = "it is not applied yet: does `cardea ledger serve` run, or the cluster's own worker?"
 		case a == nil || a.Generation < generation || s.Deleted:
 			words = "it is not applied yet"
 		case !answered[in.Cluster]:

@@ -27,13 +27,13 @@ type Work interface {
 	Retry(ctx context.Context, cluster string, keys []Key) (int, error)
 	// Observe takes what is seen in a cluster. Corrections make an object due.
 	Observe(ctx context.Context, cluster string, list []Observation) error
-	// Report takes what proxies said.
-	Report(ctx context.Context, list []Live) error
-	// Reads takes that a Cardea reads a target: when it starts, and every ReadsEvery. It answers who has the name: that
-	// one, or another instance that said so in the last NameKept.
-	Reads(ctx context.Context, r Reading) (Reading, error)
-	// Leaves takes that it does not read it any more.
-	Leaves(ctx context.Context, r Reading) error
+	// ReportAnswers takes what proxies said.
+	ReportAnswers(ctx context.Context, list []Live) error
+	// RecordReader takes that a Cardea reads a target: when it starts, and every ReadsEvery. It answers who has the name:
+	// that one, or another instance that said so in the last NameKept.
+	RecordReader(ctx context.Context, r Reading) (Reading, error)
+	// RemoveReader takes that it does not read it any more.
+	RemoveReader(ctx context.Context, r Reading) error
 	Status(ctx context.Context, q StatusQuery) ([]Status, error)
 }
 
@@ -202,8 +202,8 @@ type InCluster struct {
 	DriftBy  string `json:"driftBy,omitempty"`
 }
 
-// State is one word for what became of an object: "synced", "pending", "out-of-sync", "error" or "deleting".
-func (s Status) State() string {
+// SummaryState is one word for what became of an object: "synced", "pending", "out-of-sync", "error" or "deleting".
+func (s Status) SummaryState() string {
 	state := "synced"
 	for _, c := range s.Clusters {
 		switch {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Metadata are the networks at which machines find their own credentials; docs/adr/0037-what-is-fetched.md says where
-// each is documented.
-var Metadata = []netip.Prefix{
+// MetadataNetworks are the networks at which machines find their own credentials; docs/adr/0037-what-is-fetched.md says
+// where each is documented.
+var MetadataNetworks = []netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),         // link-local: most clouds
 	netip.MustParsePrefix("fe80::/10"),              // link-local
 	netip.MustParsePrefix("168.63.129.16/32"),       // Azure, of its agent
@@ -29,17 +29,18 @@ var sixToFour = netip.MustParsePrefix("2002::/16")
 
 // IsMetadata tells whether an address is of the kind at which machines find their own credentials. Nothing that users
 // state is fetched from there.
-func IsMetadata(a netip.Addr) bool { return Within(a, Metadata) }
+func IsMetadata(a netip.Addr) bool { return InNetworks(a, MetadataNetworks) }
 
-// Within tells whether an address leads into one of some networks, as it is or as the IPv4 address that it carries.
-func Within(a netip.Addr, networks []netip.Prefix) bool {
+// InNetworks tells whether an address leads into one of some networks, as it is or as the IPv4 address that it carries.
+func InNetworks(a netip.Addr, networks []netip.Prefix) bool {
 	a = a.Unmap().WithZone("")
-	meant := []netip.Addr{a, carried(a)}
+	meant := []netip.Addr{a, embeddedIPv4(a)}
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return slices.ContainsFunc(meant, n.Contains) })
 }
 
-// carried is the IPv4 address to which a translator or a tunnel sends what is for an IPv6 address; zero: none is known.
-func carried(a netip.Addr) netip.Addr {
+// embeddedIPv4 is the IPv4 address to which a translator or a tunnel sends what is for an IPv6 address; zero: none is
+// known.
+func embeddedIPv4(a netip.Addr) netip.Addr {
 	b := a.As16()
 	switch {
 	case slices.ContainsFunc(nat64, func(n netip.Prefix) bool { return n.Contains(a) }):
@@ -50,8 +51,8 @@ func carried(a netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// OfNAT64 is the network of IPv6 in which a translator has an IPv4 one (RFC 6052); zero for one of IPv6.
-func OfNAT64(n netip.Prefix) netip.Prefix {
+// NAT64Prefix is the network of IPv6 in which a translator has an IPv4 one (RFC 6052); zero for one of IPv6.
+func NAT64Prefix(n netip.Prefix) netip.Prefix {
 	if !n.Addr().Is4() {
 		return netip.Prefix{}
 	}

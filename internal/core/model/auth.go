@@ -5,7 +5,7 @@ package model
 type ExternalAuth struct {
 	Backend  BackendKey
 	External bool // see WeightedBackend
-	GRPC     bool // Envoy's ext_authz protocol; else HTTP, where the status 200 allows
+	GRPC     bool // the ext_authz protocol; else HTTP, where the status 200 allows
 	// Path goes before the request's path; HTTP only.
 	Path string
 	// RequestHeaders go to the server. HTTP: besides Host, Method, Path, Content-Length and Authorization. GRPC: none

@@ -13,13 +13,34 @@ type BackendKey struct {
 	HTTP2 bool
 	// Picker: it is who chooses among the endpoints of the InferencePool, and no requests of clients go there.
 	Picker bool
+	// Carries is what is sent to it in place of requests of HTTP.
+	Carries Carried
+}
+
+// Carried is what a rule for connections sends to a backend; "": requests of HTTP.
+type Carried string
+
+// What rules for connections send: the bytes of a connection, which the proxy may wrap in TLS (BackendTLS); those of a
+// connection in which the client speaks TLS with the backend; datagrams.
+const (
+	Bytes       Carried = "tcp"
+	Passthrough Carried = "tls"
+	Datagrams   Carried = "udp"
+)
+
+// Transport is how it is reached.
+func (c Carried) Transport() Transport {
+	if c == Datagrams {
+		return TransportUDP
+	}
+	return TransportTCP
 }
 
 // Owner is the object.
 func (k BackendKey) Owner() ObjectRef { return k.Object }
 
-// Words names it to a user: "Service NAMESPACE/NAME port 80".
-func (k BackendKey) Words() string {
+// Describe names it to a user: "Service NAMESPACE/NAME port 80".
+func (k BackendKey) Describe() string {
 	switch {
 	case k.Picker:
 		return "the picker of " + k.Object.String()
@@ -46,8 +67,8 @@ type Backend struct {
 	Endpoints []Endpoint
 }
 
-// Reachable tells whether there is somebody to send requests to. Only the proxy knows that of a hostname.
-func (b Backend) Reachable() bool { return b.Hostname != "" || len(b.Endpoints) > 0 }
+// IsReachable tells whether there is somebody to send requests to. Only the proxy knows that of a hostname.
+func (b Backend) IsReachable() bool { return b.Hostname != "" || len(b.Endpoints) > 0 }
 
 // BackendProtocol is the version of HTTP that a backend speaks.
 type BackendProtocol string

@@ -26,47 +26,47 @@ var DefaultBudgets = Budgets{
 	Gateway:   Size{Routes: 100_000},
 }
 
-// Form is how much of a rule is rendered.
-type Form uint8
+// Degradation is how much of a rule is rendered.
+type Degradation uint8
 
 // Forms of a rule, each smaller than the one before. A rule that is over a budget is served in the first form for which
 // there is room; but for the first one its answer is an error.
 const (
-	FormWhole   Form = iota // as it was written
-	FormMatches             // its matches without expressions
-	FormPrefix              // one match, for the path that its matches have in common
-	FormNone                // it takes no request
+	NotDegraded        Degradation = iota // as it was written
+	DegradedNoRegex                       // its matches without expressions
+	DegradedPrefix                        // one match, for the path that its matches have in common
+	DegradedNoRequests                    // it takes no request
 )
 
-// Forms are the Sizes of a rule's forms, but for the last one, which has none, at one domain of one listener.
-func (r Rule) Forms() (sizes [FormNone]Size) {
-	sizes[FormWhole] = r.size()
+// DegradedSizes are the Sizes of a rule's forms, but for the last one, which has none, at one domain of one listener.
+func (r Rule) DegradedSizes() (sizes [DegradedNoRequests]Size) {
+	sizes[NotDegraded] = r.renderedSize()
 	var one Match // of those that In leaves
 	matches := 0
 	for _, m := range r.Matches {
-		if m.wide() {
+		if m.canDropRegex() {
 			one = m
 			matches++
-			sizes[FormMatches].Routes += m.spellings()
+			sizes[DegradedNoRegex].Routes += m.countRoutes()
 		}
 	}
 	switch {
 	case matches == 1:
-		sizes[FormPrefix].Routes = one.spellings()
+		sizes[DegradedPrefix].Routes = one.countRoutes()
 	case matches > 1:
-		sizes[FormPrefix].Routes = 1
+		sizes[DegradedPrefix].Routes = 1
 	}
 	return sizes
 }
 
-// In returns the rule in a form.
-func (r Rule) In(form Form) Rule {
-	if form == FormWhole {
+// DegradeTo returns the rule in a form.
+func (r Rule) DegradeTo(form Degradation) Rule {
+	if form == NotDegraded {
 		return r
 	}
-	status, _ := r.Key.Route.Kind().Failure()
+	status, _ := r.Key.Route.Kind().FailureStatus()
 	reduced := Rule{Key: r.Key, Index: r.Index, Error: status}
-	if form == FormNone {
+	if form == DegradedNoRequests {
 		return reduced
 	}
 	for _, m := range r.Matches {
@@ -74,45 +74,45 @@ func (r Rule) In(form Form) Rule {
 			reduced.Matches = append(reduced.Matches, wide)
 		}
 	}
-	if form == FormPrefix && len(reduced.Matches) > 1 {
-		reduced.Matches = []Match{common(reduced.Matches)}
+	if form == DegradedPrefix && len(reduced.Matches) > 1 {
+		reduced.Matches = []Match{commonMatch(reduced.Matches)}
 	}
 	return reduced
 }
 
-// size is what a proxy keeps of the rule at one domain of one listener.
-func (r Rule) size() (s Size) {
-	routes, origins := 1, r.origins()
-	if r.Divided() {
+// renderedSize is what a proxy keeps of the rule at one domain of one listener.
+func (r Rule) renderedSize() (s Size) {
+	routes, origins := 1, r.countRegexOrigins()
+	if r.HasBackendRoutes() {
 		routes, origins = 0, 0
 		for _, b := range r.Backends {
 			if b.Weight > 0 {
 				n := 1
-				if b.Pool.Picked() && !b.Pool.Own {
+				if b.Pool.HasPicker() && !b.Pool.Own {
 					n = 2 // one is for WebSockets
 				}
 				routes += n
-				origins += n * max(r.origins(), b.Filters.origins())
+				origins += n * max(r.countRegexOrigins(), b.Filters.countRegexOrigins())
 			}
 		}
 	}
 	one := Size{Routes: max(routes, 1)}
 	add := func(m Match) {
-		one.Expressions = one.Routes*m.expressions() + origins
-		s = s.Plus(one.Times(m.spellings()))
+		one.Expressions = one.Routes*m.countRegexes() + origins
+		s = s.Plus(one.Times(m.countRoutes()))
 	}
 	for _, m := range r.Matches {
 		add(m)
-		if asks, apart := m.Preflight(); apart && r.CORSFilter() != nil {
+		if asks, apart := m.PreflightMatch(); apart && r.CORSFilter() != nil {
 			add(asks)
 		}
 	}
 	return s
 }
 
-// Divided tells whether backends have filters, sessions or pickers of their own, so that each one's share of the
-// requests of a match is a route by itself.
-func (r Rule) Divided() bool {
+// HasBackendRoutes tells whether backends have filters, sessions or pickers of their own, so that each one's share of
+// the requests of a match is a route by itself.
+func (r Rule) HasBackendRoutes() bool {
 	if r.Error != 0 || r.Redirect != nil {
 		return false
 	}
@@ -124,8 +124,8 @@ func (r Rule) Divided() bool {
 	return false
 }
 
-// origins counts the origins of CORS that are expressions: those with a star as a part.
-func (f *Filters) origins() (n int) {
+// countRegexOrigins counts the origins of CORS that are expressions: those with a star as a part.
+func (f *Filters) countRegexOrigins() (n int) {
 	if f == nil || f.CORS == nil {
 		return 0
 	}
@@ -137,15 +137,15 @@ func (f *Filters) origins() (n int) {
 	return n
 }
 
-// spellings counts the routes that a match takes: of the exact path "/" there is one for "//", too.
-func (m Match) spellings() int {
+// countRoutes counts the routes that a match takes: of the exact path "/" there is one for "//", too.
+func (m Match) countRoutes() int {
 	if m.GRPC == nil && m.Path == (PathMatch{Type: PathExact, Value: "/"}) {
 		return 2
 	}
 	return 1
 }
 
-func (m Match) expressions() (n int) {
+func (m Match) countRegexes() (n int) {
 	if m.Path.Type == PathRegex || m.GRPC != nil && m.GRPC.Regex {
 		n++
 	}
@@ -159,8 +159,8 @@ func (m Match) expressions() (n int) {
 	return n
 }
 
-// common is the match for the path that all matches have in common, element by element.
-func common(list []Match) Match {
+// commonMatch is the match for the path that all matches have in common, element by element.
+func commonMatch(list []Match) Match {
 	if list[0].GRPC != nil {
 		first := *list[0].GRPC
 		for _, m := range list {
@@ -170,9 +170,9 @@ func common(list []Match) Match {
 		}
 		return Match{GRPC: &GRPCMatch{Service: first.Service}}
 	}
-	shared := list[0].Path.elements()
+	shared := list[0].Path.pathElements()
 	for _, m := range list[1:] {
-		elements, n := m.Path.elements(), 0
+		elements, n := m.Path.pathElements(), 0
 		for n < min(len(shared), len(elements)) && shared[n] == elements[n] {
 			n++
 		}
@@ -181,8 +181,8 @@ func common(list []Match) Match {
 	return Match{Path: PathMatch{Type: PathPrefix, Value: "/" + strings.Join(shared, "/")}}
 }
 
-// elements are those of the path that a match without expressions compares.
-func (m PathMatch) elements() []string {
+// pathElements are those of the path that a match without expressions compares.
+func (m PathMatch) pathElements() []string {
 	path := m.Value
 	if m.Type == PathStart {
 		path, _ = RegexStart(m.Value)
@@ -194,5 +194,5 @@ func (m PathMatch) elements() []string {
 	return strings.Split(path, "/")
 }
 
-// Reduced are the rules that have no room in a host as they were written, with the forms that have.
-type Reduced map[RuleKey]Form
+// DegradedRules are the rules that have no room in a host as they were written, with the forms that have.
+type DegradedRules map[RuleKey]Degradation

@@ -21,7 +21,7 @@ func TestFormSizes(t *testing.T) {
 	filtered := []WeightedBackend{{Weight: 1, Filters: &Filters{}}, {Weight: 0}, {Weight: 1, Filters: &cors}}
 	for name, c := range map[string]struct {
 		rule Rule
-		want [FormNone]Size
+		want [DegradedNoRequests]Size
 	}{
 		"prefixes":    {Rule{Matches: prefixes("/a", "/b", "/c")}, [...]Size{{3, 0}, {3, 0}, {1, 0}}},
 		"expressions": {Rule{Matches: []Match{regex("/a/.*"), regex("/b+"), header}}, [...]Size{{3, 4}, {3, 0}, {1, 0}}},
@@ -35,11 +35,11 @@ func TestFormSizes(t *testing.T) {
 			Filters: cors}, [...]Size{{5, 6}, {3, 0}, {1, 0}}},
 		"invalid": {Rule{Matches: prefixes("/a"), Error: 500, Backends: filtered}, [...]Size{{1, 0}, {1, 0}, {1, 0}}},
 	} {
-		if got := c.rule.Forms(); got != c.want {
+		if got := c.rule.DegradedSizes(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 		for form := range c.want {
-			if got := c.rule.In(Form(form)).size(); got != c.want[form] {
+			if got := c.rule.DegradeTo(Degradation(form)).renderedSize(); got != c.want[form] {
 				t.Errorf("%s: in form %d %v, want %v", name, form, got, c.want[form])
 			}
 		}
@@ -61,7 +61,7 @@ func TestFormPrefix(t *testing.T) {
 			Match{GRPC: &GRPCMatch{Service: "a"}}},
 		"services": {[]Match{{GRPC: &GRPCMatch{Service: "a"}}, {GRPC: &GRPCMatch{Service: "b"}}}, Match{GRPC: &GRPCMatch{}}},
 	} {
-		got := Rule{Matches: c.matches}.In(FormPrefix)
+		got := Rule{Matches: c.matches}.DegradeTo(DegradedPrefix)
 		if len(got.Matches) != 1 || !reflect.DeepEqual(got.Matches[0], c.want) || got.Error != 500 {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}

@@ -1,5 +1,7 @@
 package model
 
+import "reflect"
+
 // CORS answers preflight requests, and tells browsers which other origins' scripts may read the answers. In each list a
 // "*" stands alone and means all.
 type CORS struct {
@@ -11,3 +13,6 @@ type CORS struct {
 	Credentials bool
 	MaxAge      int32 // seconds that a browser may keep the answer
 }
+
+// Equal tells whether both state the same; nil states nothing.
+func (c *CORS) Equal(o *CORS) bool { return reflect.DeepEqual(c, o) }

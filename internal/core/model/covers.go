@@ -15,18 +15,18 @@ func (m Match) Covers(other Match) bool {
 	if m.Method != "" && m.Method != other.Method {
 		return false
 	}
-	if m.GRPC == nil && !m.Path.every() && !m.Path.texts().cover(other.Path.texts()) {
+	if m.GRPC == nil && !m.Path.matchesAllPaths() && !m.Path.matchedTexts().includesAll(other.Path.matchedTexts()) {
 		return false
 	}
-	if m.GRPC != nil && !m.GRPC.covers(*other.GRPC) {
+	if m.GRPC != nil && !m.GRPC.coversGRPC(*other.GRPC) {
 		return false
 	}
 	return coverValues(m.Headers, other.Headers) && coverValues(m.Query, other.Query)
 }
 
-func (m GRPCMatch) covers(other GRPCMatch) bool {
+func (m GRPCMatch) coversGRPC(other GRPCMatch) bool {
 	part := func(wide, narrow string) bool {
-		return wide == "" || narrow != "" && textsOf(wide, m.Regex).cover(textsOf(narrow, other.Regex))
+		return wide == "" || narrow != "" && textSetOf(wide, m.Regex).includesAll(textSetOf(narrow, other.Regex))
 	}
 	return part(m.Service, other.Service) && part(m.Method, other.Method)
 }
@@ -35,70 +35,70 @@ func (m GRPCMatch) covers(other GRPCMatch) bool {
 func coverValues(wide, narrow []ValueMatch) bool {
 	for _, w := range wide {
 		at := slices.IndexFunc(narrow, func(n ValueMatch) bool { return n.Name == w.Name })
-		if at < 0 || !textsOf(w.Value, w.Regex).cover(textsOf(narrow[at].Value, narrow[at].Regex)) {
+		if at < 0 || !textSetOf(w.Value, w.Regex).includesAll(textSetOf(narrow[at].Value, narrow[at].Regex)) {
 			return false
 		}
 	}
 	return true
 }
 
-// texts is a set of texts, as far as it is known.
-type texts struct {
-	form textForm
+// textSet is a set of texts, as far as it is known.
+type textSet struct {
+	kind textSetKind
 	text string
 }
 
-type textForm uint8
+type textSetKind uint8
 
 const (
-	theText textForm = iota // that one only
-	below                   // it, and all that go on with a slash: a path's prefix, without the slash at its end
-	begins                  // all that begin with it
-	matches                 // those that an expression matches: which ones is not known
+	exactText    textSetKind = iota // that one only
+	pathPrefix                      // it, and all that go on with a slash: a path's prefix, without the slash at its end
+	textPrefix                      // all that begin with it
+	unknownTexts                    // those that an expression matches: which ones is not known
 )
 
-// every tells whether it takes every path. All begin with a slash.
-func (p PathMatch) every() bool {
-	all := p.texts()
-	return all == (texts{below, ""}) || all == (texts{begins, ""}) || all == (texts{begins, "/"})
+// matchesAllPaths tells whether it takes every path. All begin with a slash.
+func (p PathMatch) matchesAllPaths() bool {
+	all := p.matchedTexts()
+	return all == (textSet{pathPrefix, ""}) || all == (textSet{textPrefix, ""}) || all == (textSet{textPrefix, "/"})
 }
 
-// texts is the set of paths that it takes.
-func (p PathMatch) texts() texts {
+// matchedTexts is the set of paths that it takes.
+func (p PathMatch) matchedTexts() textSet {
 	switch p.Type {
 	case PathExact:
-		return texts{theText, p.Value}
+		return textSet{exactText, p.Value}
 	case PathRegex:
-		return textsOf(p.Value, true)
+		return textSetOf(p.Value, true)
 	case PathStart:
 		start, _ := RegexStart(p.Value)
-		return texts{begins, start}
+		return textSet{textPrefix, start}
 	}
-	return texts{below, strings.TrimRight(p.Value, "/")}
+	return textSet{pathPrefix, strings.TrimRight(p.Value, "/")}
 }
 
-func textsOf(value string, regex bool) texts {
+func textSetOf(value string, regex bool) textSet {
 	if !regex {
-		return texts{theText, value}
+		return textSet{exactText, value}
 	}
 	if literal, is := strings.CutSuffix(value, ".*"); is {
-		if text, is := unescaped(literal); is {
-			return texts{begins, text}
+		if text, is := unescapeLiteral(literal); is {
+			return textSet{textPrefix, text}
 		}
 	}
-	return texts{matches, value}
+	return textSet{unknownTexts, value}
 }
 
-// unescaped is the one text that an expression matches, if it is no more than a text: letters and signs that mean
+// unescapeLiteral is the one text that an expression matches, if it is no more than a text: letters and signs that mean
 // themselves, a backslash before others.
-func unescaped(expr string) (text string, is bool) {
+func unescapeLiteral(expr string) (text string, is bool) {
 	var b strings.Builder
 	for i := 0; i < len(expr); i++ {
 		c := expr[i]
 		if c == '\\' && i+1 < len(expr) && strings.IndexByte(`.-/+*?()[]{}|^$`, expr[i+1]) >= 0 {
 			i++
 			c = expr[i]
-		} else if !meansItself(c) {
+		} else if !isLiteralChar(c) {
 			return "", false
 		}
 		b.WriteByte(c)
@@ -106,25 +106,25 @@ func unescaped(expr string) (text string, is bool) {
 	return b.String(), true
 }
 
-func meansItself(c byte) bool {
+func isLiteralChar(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("/-_~%:=@,", c) >= 0
 }
 
-// cover tells whether a set surely has all texts of another one. No text here has a line break, which a dot would not
-// match: neither paths nor values of headers can have one.
-func (s texts) cover(other texts) bool {
-	if s == other || s == (texts{begins, ""}) {
+// includesAll tells whether a set surely has all texts of another one. No text here has a line break, which a dot would
+// not match: neither paths nor values of headers can have one.
+func (s textSet) includesAll(other textSet) bool {
+	if s == other || s == (textSet{textPrefix, ""}) {
 		return true
 	}
 	within := strings.HasPrefix(other.text, s.text)
 	switch {
-	case other.form == matches:
+	case other.kind == unknownTexts:
 		return false
-	case s.form == below && other.form == begins:
+	case s.kind == pathPrefix && other.kind == textPrefix:
 		return strings.HasPrefix(other.text, s.text+"/")
-	case s.form == below:
+	case s.kind == pathPrefix:
 		return within && (len(other.text) == len(s.text) || other.text[len(s.text)] == '/')
-	case s.form == begins:
+	case s.kind == textPrefix:
 		return within
 	}
 	return false

@@ -3,7 +3,7 @@ package model
 // Definition is a CustomResourceDefinition of a cluster that is absent, or is older than what Cardea reads.
 type Definition struct {
 	Name   string // "inferencepools.inference.networking.k8s.io"
-	Origin Origin
+	Origin KindOrigin
 	Absent bool
 	Reads  string // Cardea reads one of these versions: "v1"
 	Serves string // the versions that the cluster serves: "v1alpha1, v1alpha2"
@@ -13,20 +13,20 @@ type Definition struct {
 	Lacks string
 }
 
-// Origin is who defines a kind, and so who installs its CustomResourceDefinition.
-type Origin uint8
+// KindOrigin is who defines a kind, and so who installs its CustomResourceDefinition.
+type KindOrigin uint8
 
 const (
 	// OwnOrigin: Cardea, or a module that its program was built with.
-	OwnOrigin Origin = iota
+	OwnOrigin KindOrigin = iota
 	// GatewayAPIOrigin: the Gateway API.
 	GatewayAPIOrigin
 	// ThirdPartyOrigin: another project. deploy/third-party-crds.yaml has the definition, for clusters without it.
 	ThirdPartyOrigin
 )
 
-// Origin is who defines the kind.
-func (k Kind) Origin() Origin {
+// DefinedBy is who defines the kind.
+func (k Kind) DefinedBy() KindOrigin {
 	switch k.Group() {
 	case gatewayGroup, xGatewayGroup:
 		return GatewayAPIOrigin

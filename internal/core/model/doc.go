@@ -2,8 +2,9 @@
 // endpoints, secrets, findings.
 //
 // It owns the types that internal/translate produces and every dialect reads. It must never know Kubernetes types,
-// Envoy types or any library: it imports the standard library only, and it holds no virtual hosts, clusters or filter
-// chains, which are one proxy's ideas. Values are immutable once they were handed on; nothing here locks or runs.
+// types of a proxy or any library: it imports the standard library only, and it holds no virtual hosts, clusters or
+// filter chains, which are one proxy's ideas. Values are immutable once they were handed on; nothing here locks or
+// runs.
 //
-// Start reading at Rule and Site: a Rule says what happens to a request, a Site says where the rule serves.
+// Start reading at Rule and RouteEntry: a Rule says what happens to a request, a RouteEntry says where the rule serves.
 package model

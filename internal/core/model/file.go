@@ -5,5 +5,5 @@ type File struct{ Path string }
 
 // FileState is what is known of a file.
 type FileState struct {
-	Wrong string // why it can't be written to, and what to do; "": it can
+	Problem string // why it can't be written to, and what to do; "": it can
 }

@@ -12,8 +12,8 @@ type Filters struct {
 	Auth            *ExternalAuth
 }
 
-// uses lists the backends that the filters send requests to.
-func (f Filters) uses() []BackendKey {
+// listBackends lists the backends that the filters send requests to.
+func (f Filters) listBackends() []BackendKey {
 	var list []BackendKey
 	for _, m := range f.Mirrors {
 		list = append(list, m.Backend)
@@ -44,16 +44,17 @@ type Header struct{ Name, Value string }
 // LoopHeader is the header by which hops through hostnames are counted (RFC 8586): nobody else changes it.
 const LoopHeader = "cdn-loop"
 
-// LoopToken is what each hop adds to it, and MostHops how many a request may have.
+// LoopToken is what each hop adds to it, and MaxHops how many a request may have.
 const (
 	LoopToken = "cardea"
-	MostHops  = 5
+	MaxHops   = 5
 )
 
-// Framing are headers by which a message is told from the next one, or that are about one connection (RFC 9110, 7.6.1;
-// RFC 9112, 6): who could set them could have a part of a body taken for a message. No route and no authorization
-// server may.
-var Framing = []string{"connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"}
+// FramingHeaders are headers by which a message is told from the next one, or that are about one connection (RFC 9110,
+// 7.6.1; RFC 9112, 6): who could set them could have a part of a body taken for a message. No route and no
+// authorization server may.
+var FramingHeaders = []string{"connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding",
+	"upgrade"}
 
 // PathRewrite replaces a path: all of it, or the prefix that matched (by path elements).
 type PathRewrite struct {

@@ -35,8 +35,8 @@ type Finding struct {
 	Message   string // a sentence: what is wrong and how to mend it
 }
 
-// Says is what is wrong and where: "FIELD: MESSAGE".
-func (f Finding) Says() string {
+// Describe is what is wrong and where: "FIELD: MESSAGE".
+func (f Finding) Describe() string {
 	if f.Field == "" {
 		return f.Message
 	}

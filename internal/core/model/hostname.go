@@ -2,21 +2,21 @@ package model
 
 import "strings"
 
-// Every is the domain that covers every host.
-const Every = "*"
+// EveryHost is the domain that covers every host.
+const EveryHost = "*"
 
 // HostnameDomain is the domain of a listener's hostname: "" takes every host.
 func HostnameDomain(hostname string) string {
 	if hostname == "" {
-		return Every
+		return EveryHost
 	}
 	return hostname
 }
 
-// Covers tells whether every host of narrow is a host of wide. A wildcard "*.host" stands for one label or more, so it
-// covers "a.b.host" but not "host".
-func Covers(wide, narrow string) bool {
-	if wide == Every || wide == narrow {
+// DomainCovers tells whether every host of narrow is a host of wide. A wildcard "*.host" stands for one label or more,
+// so it covers "a.b.host" but not "host".
+func DomainCovers(wide, narrow string) bool {
+	if wide == EveryHost || wide == narrow {
 		return true
 	}
 	return strings.HasPrefix(wide, "*.") && strings.HasSuffix(strings.TrimPrefix(narrow, "*"), wide[1:]) &&
@@ -24,17 +24,17 @@ func Covers(wide, narrow string) bool {
 }
 
 // MoreSpecific tells whether hostname a takes a request before b: exact before wildcard, a longer wildcard before a
-// shorter one, anything before Every.
+// shorter one, anything before EveryHost.
 func MoreSpecific(a, b string) bool {
-	if ra, rb := rank(a), rank(b); ra != rb {
+	if ra, rb := rankHostname(a), rankHostname(b); ra != rb {
 		return ra > rb
 	}
 	return len(a) > len(b)
 }
 
-func rank(hostname string) int {
+func rankHostname(hostname string) int {
 	switch {
-	case hostname == Every || hostname == "":
+	case hostname == EveryHost || hostname == "":
 		return 0
 	case strings.HasPrefix(hostname, "*."):
 		return 1
@@ -42,23 +42,23 @@ func rank(hostname string) int {
 	return 2
 }
 
-// Wider lists the domains that cover the given one and that the listener's hostname allows, from narrow to wide,
+// WiderDomains lists the domains that cover the given one and that the listener's hostname allows, from narrow to wide,
 // without the domain itself.
-func Wider(domain, listener string) []string {
+func WiderDomains(domain, listener string) []string {
 	listener = HostnameDomain(listener)
 	var wider []string
-	for rest := strings.TrimPrefix(domain, "*."); rest != Every; {
+	for rest := strings.TrimPrefix(domain, "*."); rest != EveryHost; {
 		dot := strings.IndexByte(rest, '.')
 		if dot < 0 {
 			break
 		}
 		rest = rest[dot+1:]
-		if w := "*." + rest; w != domain && Covers(listener, w) {
+		if w := "*." + rest; w != domain && DomainCovers(listener, w) {
 			wider = append(wider, w)
 		}
 	}
-	if domain != Every && listener == Every {
-		wider = append(wider, Every)
+	if domain != EveryHost && listener == EveryHost {
+		wider = append(wider, EveryHost)
 	}
 	return wider
 }

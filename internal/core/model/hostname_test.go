@@ -14,7 +14,7 @@ func TestCovers(t *testing.T) {
 		{"*.a.com", "*.b.a.com", true}, {"*.b.a.com", "*.a.com", false}, {"*.a.com", "*.a.com", true},
 		{"*.a.com", "a.com", false}, {"*.a.com", "ba.com", false}, {"a.com", "*.a.com", false},
 	} {
-		if got := Covers(c.wide, c.narrow); got != c.want {
+		if got := DomainCovers(c.wide, c.narrow); got != c.want {
 			t.Errorf("Covers(%q, %q) = %v", c.wide, c.narrow, got)
 		}
 	}
@@ -33,7 +33,7 @@ func TestWider(t *testing.T) {
 		{"a.b.com", "*.b.com", []string{"*.b.com"}},
 		{"x.a.b.com", "*.b.com", []string{"*.a.b.com", "*.b.com"}},
 	} {
-		if got := Wider(c.domain, c.listener); !reflect.DeepEqual(got, c.want) {
+		if got := WiderDomains(c.domain, c.listener); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("Wider(%q, %q) = %q, want %q", c.domain, c.listener, got, c.want)
 		}
 	}

@@ -24,17 +24,17 @@ const EndpointsAnnotation = ownGroup + "/endpoints"
 // don't answer the picker.
 const UnreachedAnnotation = ownGroup + "/unreached"
 
-// LongestLabel is how many characters a label's value has at most.
-const LongestLabel = 63
+// MaxLabelLength is how many characters a label's value has at most.
+const MaxLabelLength = 63
 
 // LabelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
 func LabelValue(name string) string {
 	const hashed = 12
-	if len(name) <= LongestLabel {
+	if len(name) <= MaxLabelLength {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return strings.TrimRight(name[:LongestLabel-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
+	return strings.TrimRight(name[:MaxLabelLength-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
 }
 
 // Labels are an object's labels, in order of their keys. Most objects have one or none, and a map would need ten times
@@ -65,8 +65,8 @@ func (l Labels) Get(key string) string {
 	return ""
 }
 
-// Map is nil if there are none.
-func (l Labels) Map() map[string]string {
+// ToMap is nil if there are none.
+func (l Labels) ToMap() map[string]string {
 	if len(l) == 0 {
 		return nil
 	}

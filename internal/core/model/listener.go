@@ -3,18 +3,104 @@ package model
 // Protocol is a listener's protocol, in Gateway API's words.
 type Protocol string
 
-// The protocols that listeners can have. TLS can't be served yet, but such a listener keeps its hosts.
+// The protocols that are declared (Protocols).
 const (
 	HTTP  Protocol = "HTTP"
 	HTTPS Protocol = "HTTPS"
 	TLS   Protocol = "TLS"
+	TCP   Protocol = "TCP"
+	UDP   Protocol = "UDP"
 )
+
+// TLSMode is what a listener does with the TLS of its clients, in Gateway API's words; "": they speak none.
+type TLSMode string
+
+// The modes.
+const (
+	TLSTerminate   TLSMode = "Terminate"
+	TLSPassthrough TLSMode = "Passthrough"
+)
+
+// DeclaredProtocol is what listeners of a protocol are, whoever serves them. A kind of routes declares to which
+// protocols it attaches (kind.Route), a data plane which it serves (dataplane.Dialect).
+type DeclaredProtocol struct {
+	Name      Protocol
+	Transport Transport // of its ports
+	Requests  bool      // routes decide request by request; else connection by connection
+	// Hosts: clients say which host they want, so listeners can have hostnames.
+	Hosts bool
+	// Modes are those that a listener can have, the default first; none: there is no TLS.
+	Modes []TLSMode
+	// SNI: connections are told apart by the server name that clients ask for, so listeners of such protocols can share a
+	// port.
+	SNI bool
+}
+
+// Carries is what connections of a listener carry to the backends of routes; "": requests of HTTP, or the protocol is
+// not declared.
+func (p Protocol) Carries(mode TLSMode) Carried {
+	d, known := p.Declared()
+	switch {
+	case d.Requests || !known:
+		return ""
+	case d.Transport == TransportUDP:
+		return Datagrams
+	case mode == TLSPassthrough:
+		return Passthrough
+	}
+	return Bytes
+}
+
+// Protocols are all that are declared. A listener of one that its data plane does not serve keeps its hosts.
+func Protocols() []DeclaredProtocol {
+	return []DeclaredProtocol{
+		{Name: HTTP, Transport: TransportTCP, Requests: true, Hosts: true},
+		{Name: HTTPS, Transport: TransportTCP, Requests: true, Hosts: true, Modes: []TLSMode{TLSTerminate}, SNI: true},
+		{Name: TLS, Transport: TransportTCP, Hosts: true, Modes: []TLSMode{TLSTerminate, TLSPassthrough}, SNI: true},
+		{Name: TCP, Transport: TransportTCP},
+		{Name: UDP, Transport: TransportUDP},
+	}
+}
+
+// Declared is the protocol's declaration; false: nobody knows it, and nothing is known of it but that its ports are
+// TCP.
+func (p Protocol) Declared() (DeclaredProtocol, bool) {
+	for _, d := range Protocols() {
+		if d.Name == p {
+			return d, true
+		}
+	}
+	return DeclaredProtocol{Transport: TransportTCP}, false
+}
+
+// HasSNI tells whether connections are told apart by the server name that clients ask for.
+func (p Protocol) HasSNI() bool {
+	d, _ := p.Declared()
+	return d.SNI
+}
+
+// Plaintext tells whether it is known that clients speak no TLS.
+func (p Protocol) Plaintext() bool {
+	d, known := p.Declared()
+	return known && len(d.Modes) == 0
+}
+
+// CanShare tells whether listeners of two protocols can share a port. A protocol that is not declared conflicts with
+// none.
+func (p Protocol) CanShare(other Protocol) bool {
+	a, known := p.Declared()
+	b, otherKnown := other.Declared()
+	return p == other || !known || !otherKnown || a.SNI && b.SNI
+}
 
 // Transport is the layer-4 protocol of a port.
 type Transport string
 
-// TCP carries HTTP and HTTPS.
-const TCP Transport = "TCP"
+// The transports. The same number can be a port of each.
+const (
+	TransportTCP Transport = "TCP"
+	TransportUDP Transport = "UDP"
+)
 
 // PortKey names one port of one Gateway's data plane.
 type PortKey struct {
@@ -31,7 +117,8 @@ type Port struct {
 	Key       PortKey
 	BindPort  int32    // where the proxy binds: Number plus an offset
 	Addresses []string // IP addresses to bind, never empty, sorted
-	Protocol  Protocol // all listeners that serve agree on it
+	// Protocol is that of a listener that serves; the others have it, too, or share the port with it by SNI.
+	Protocol  Protocol
 	DataPlane DataPlane
 	Listeners []PortListener
 	AccessLog string // as the Environment says
@@ -61,6 +148,7 @@ type Listener struct {
 	DataPlane DataPlane
 	Port      PortKey
 	Protocol  Protocol
+	TLS       TLSMode
 	Hostname  string // "", "host" or "*.host"; "" takes every host
 	// Certificates, for HTTPS: Secrets of type kubernetes.io/tls that resolved, in the order of certificateRefs.
 	Certificates []ObjectRef
@@ -81,8 +169,8 @@ type ClientValidation struct {
 type Gateway struct {
 	Ref   ObjectRef
 	Class ObjectRef
-	// Accepted: what it asks for is known. If it is not, DataPlane may be another one than before a mistake was made, and
-	// proxies that run stay what they are.
+	// Accepted: what it asks for is known. If it is not, DataPlaneOf may be another one than before a mistake was made,
+	// and proxies that run stay what they are.
 	Accepted  bool
 	DataPlane DataPlane
 	Addresses []string // that its proxies bind, sorted
@@ -90,7 +178,7 @@ type Gateway struct {
 
 // Environment is what all proxies have in common: what they are by default, and what they can and may do.
 type Environment struct {
-	Version    string   // of Envoy: "1.40.0"
+	Version    string   // of the proxy: "1.40.0"
 	PortOffset int32    // added to every listener's port to get the port to bind
 	Addresses  []string // IP addresses to bind where nothing else says so
 	// Fronted: a Service stands before the proxies. It has the Gateway's addresses, and the proxies bind Addresses. Else

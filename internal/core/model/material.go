@@ -12,14 +12,14 @@ type MaterialKey struct {
 	Use    string // what it is read as: "certificate", "authorities", "jwt/jwks"
 }
 
-// asCertificate is the use of a Secret with a certificate that is shown, and its key.
-const asCertificate = "certificate"
+// certificateUse is the use of a Secret with a certificate that is shown, and its key.
+const certificateUse = "certificate"
 
 // CertificateKey names the certificate of a Secret, with its key.
-func CertificateKey(secret ObjectRef) MaterialKey { return MaterialKey{secret, asCertificate} }
+func CertificateKey(secret ObjectRef) MaterialKey { return MaterialKey{secret, certificateUse} }
 
 // IsCertificate tells whether it is one.
-func (k MaterialKey) IsCertificate() bool { return k.Use == asCertificate }
+func (k MaterialKey) IsCertificate() bool { return k.Use == certificateUse }
 
 // Material is a certificate with its key, authorities, revocations, or a key set.
 type Material struct {
@@ -37,10 +37,11 @@ func (m Material) String() string {
 // MarshalJSON implements json.Marshaler, since JSON is what dumps show.
 func (m Material) MarshalJSON() ([]byte, error) { return json.Marshal(m.String()) }
 
-// Instead ends the message of what can't be used while this is used in its place.
-func (m Material) Instead() string {
+// DescribeFallback ends the message of what can't be used while this is used in its place.
+func (m Material) DescribeFallback() string {
 	if m.Until.IsZero() {
-		return "; the last good version serves on until Cardea restarts"
+		return "; the last good version stays in use until Cardea restarts"
 	}
-	return "; the last good version serves on until " + m.Until.UTC().Format(time.RFC3339) + ", or until Cardea restarts"
+	return "; the last good version stays in use until " + m.Until.UTC().Format(time.RFC3339) + ", or until Cardea " +
+		"restarts"
 }

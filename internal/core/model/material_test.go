@@ -16,7 +16,7 @@ func TestMaterialIsNotShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, shown := range []string{string(text), fmt.Sprint(held), fmt.Sprintf("%+v", held), held.Of.Instead()} {
+	for _, shown := range []string{string(text), fmt.Sprint(held), fmt.Sprintf("%+v", held), held.Of.DescribeFallback()} {
 		if strings.Contains(shown, "sentinel") || strings.Contains(shown, "115 101") || strings.Contains(shown, "c2Vud") {
 			t.Errorf("it is shown: %s", shown)
 		}

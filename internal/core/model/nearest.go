@@ -5,42 +5,42 @@ import (
 	"strings"
 )
 
-// Nearest finds the known name that a misspelt one probably means, without regard to case; "" if none is close.
-func Nearest(name string, known []string) string {
+// NearestName finds the known name that a misspelt one probably means, without regard to case; "" if none is close.
+func NearestName(name string, known []string) string {
 	best, limit := "", 2+max(0, len(name)-2)/3
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < limit || d == limit && best != "" && k < best {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < limit || d == limit && best != "" && k < best {
 			best, limit = k, d
 		}
 	}
 	return best
 }
 
-// Meant tells which of the known names may have been meant by one that is none of them, to stand behind what is said of
-// it: "; did you mean web?", or which there are; "" if there are none.
-func Meant(name string, known []string) string {
-	if near := Nearest(name, known); near != "" {
+// SuggestNames tells which of the known names may have been meant by one that is none of them, to stand behind what is
+// said of it: "; did you mean web?", or which there are; "" if there are none.
+func SuggestNames(name string, known []string) string {
+	if near := NearestName(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	if len(known) == 0 {
 		return ""
 	}
-	return "; there is " + Listed(known)
+	return "; there is " + JoinSome(known)
 }
 
-// maxListed is how many things a message names of a list.
-const maxListed = 6
+// maxJoined is how many things a message names of a list.
+const maxJoined = 6
 
-// Listed names a few of a list, and says how many more there are.
-func Listed(list []string) string {
-	if n := len(list) - maxListed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxListed], ", "), n)
+// JoinSome names a few of a list, and says how many more there are.
+func JoinSome(list []string) string {
+	if n := len(list) - maxJoined; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxJoined], ", "), n)
 	}
 	return strings.Join(list, ", ")
 }
 
-// distance is the number of letters to insert, delete or replace between two words.
-func distance(a, b string) int {
+// editDistance is the number of letters to insert, delete or replace between two words.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

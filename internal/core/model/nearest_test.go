@@ -7,7 +7,7 @@ func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"cadrea": "cardea", "Cardea": "cardea", "card": "cards", "envoi": "envoy", "nowhere": "", "": "",
 	} {
-		if got := Nearest(name, known); got != want {
+		if got := NearestName(name, known); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}

@@ -28,6 +28,9 @@ var (
 	KindGateway            = KindOf(gatewayGroup, "Gateway")
 	KindHTTPRoute          = KindOf(gatewayGroup, "HTTPRoute")
 	KindGRPCRoute          = KindOf(gatewayGroup, "GRPCRoute")
+	KindTLSRoute           = KindOf(gatewayGroup, "TLSRoute")
+	KindTCPRoute           = KindOf(gatewayGroup, "TCPRoute")
+	KindUDPRoute           = KindOf(gatewayGroup, "UDPRoute")
 	KindReferenceGrant     = KindOf(gatewayGroup, "ReferenceGrant")
 	KindBackendTLSPolicy   = KindOf(gatewayGroup, "BackendTLSPolicy")
 	KindNamespace          = KindOf("", "Namespace")
@@ -62,7 +65,7 @@ func KindOf(group, name string) Kind {
 	return Kind{unique.Make(kindName{group, name})}
 }
 
-func (k Kind) parts() kindName {
+func (k Kind) nameParts() kindName {
 	if k == KindNone {
 		return kindName{}
 	}
@@ -70,14 +73,14 @@ func (k Kind) parts() kindName {
 }
 
 // String is the kind's name as in an object's `kind` field. Kinds of several groups may have one name.
-func (k Kind) String() string { return k.parts().name }
+func (k Kind) String() string { return k.nameParts().name }
 
 // Group is the kind's API group; the core group is "".
-func (k Kind) Group() string { return k.parts().group }
+func (k Kind) Group() string { return k.nameParts().group }
 
-// Qualified is the kind's name, followed by the group for a kind that is neither of the Gateway API nor of Kubernetes
-// nor Cardea's own: there may be another one of its name.
-func (k Kind) Qualified() string {
+// QualifiedName is the kind's name, followed by the group for a kind that is neither of the Gateway API nor of
+// Kubernetes nor Cardea's own: there may be another one of its name.
+func (k Kind) QualifiedName() string {
 	switch group := k.Group(); group {
 	case "", gatewayGroup, xGatewayGroup, ownGroup, KindEndpointSlice.Group():
 		return k.String()
@@ -91,13 +94,13 @@ func (k Kind) Compare(other Kind) int {
 	if k == other {
 		return 0
 	}
-	a, b := k.parts(), other.parts()
+	a, b := k.nameParts(), other.nameParts()
 	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.group, b.group))
 }
 
-// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Proxies
-// turn a 503 into UNAVAILABLE for gRPC clients, and a 500 into UNKNOWN.
-func (k Kind) Failure() (status int, name string) {
+// FailureStatus is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it.
+// Proxies turn a 503 into UNAVAILABLE for gRPC clients, and a 500 into UNKNOWN.
+func (k Kind) FailureStatus() (status int, name string) {
 	if k == KindGRPCRoute {
 		return 503, "UNAVAILABLE"
 	}
@@ -117,7 +120,7 @@ func Ref(kind Kind, namespace, name string) ObjectRef {
 	return ObjectRef{unique.Make(objectName{kind, namespace, name})}
 }
 
-func (r ObjectRef) parts() objectName {
+func (r ObjectRef) nameParts() objectName {
 	if r == (ObjectRef{}) {
 		return objectName{}
 	}
@@ -125,17 +128,17 @@ func (r ObjectRef) parts() objectName {
 }
 
 // Kind is the object's kind.
-func (r ObjectRef) Kind() Kind { return r.parts().kind }
+func (r ObjectRef) Kind() Kind { return r.nameParts().kind }
 
 // Namespace is "" for a cluster-scoped object.
-func (r ObjectRef) Namespace() string { return r.parts().namespace }
+func (r ObjectRef) Namespace() string { return r.nameParts().namespace }
 
 // Name is the object's name.
-func (r ObjectRef) Name() string { return r.parts().name }
+func (r ObjectRef) Name() string { return r.nameParts().name }
 
 // NamespacedName is "shop/web", or "web" for a cluster-scoped object.
 func (r ObjectRef) NamespacedName() string {
-	o := r.parts()
+	o := r.nameParts()
 	if o.namespace == "" {
 		return o.name
 	}
@@ -150,29 +153,29 @@ func (r ObjectRef) Compare(other ObjectRef) int {
 	if r == other {
 		return 0
 	}
-	a, b := r.parts(), other.parts()
+	a, b := r.nameParts(), other.nameParts()
 	return cmp.Or(a.kind.Compare(b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 }
 
 // Meta is what Cardea keeps of an object's metadata. Status and managed fields are not kept.
 type Meta struct {
-	UID        string    // "" where none is stated
-	Generation int64     // grows when the spec changes
-	Created    time.Time // zero: not stated; such an object is younger than all that state it
-	Deleting   bool      // it is being deleted
-	Held       bool      // it has the Finalizer
-	Labels     Labels    // and the annotations that count (kind.Kind.Annotations)
+	UID          string    // "" where none is stated
+	Generation   int64     // grows when the spec changes
+	Created      time.Time // zero: not stated; such an object is younger than all that state it
+	Deleting     bool      // it is being deleted
+	HasFinalizer bool      // it has the Finalizer
+	Labels       Labels    // and the annotations that count (kind.Kind.Annotations)
 	// Unknown are the fields of the spec that this version does not know, such as "rules[0].matches[1].language": they
 	// were left out. The last one may be MoreUnknown.
-	Unknown []string
-	Edit    *Edit // objects of one file share it
+	Unknown  []string
+	LastEdit *LastEdit // objects of one file share it
 }
 
 // MoreUnknown stands in Meta.Unknown for fields that were not counted any more.
 const MoreUnknown = "and more"
 
-// Edit says who made the last change to an object's spec, when and where.
-type Edit struct {
+// LastEdit says who made the last change to an object's spec, when and where.
+type LastEdit struct {
 	By      string    // a field manager or a user; "" if unknown
 	At      time.Time // zero if unknown
 	Latest  bool      // it was at At or before: that is the time of a file that has other objects, too

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Plain is a text that somebody else wrote, as it may be shown in a terminal: characters that can't be seen, such as a
-// newline or what moves the cursor, are escaped as Go does.
-func Plain(text string) string {
+// EscapeUnprintable is a text that somebody else wrote, as it may be shown in a terminal: characters that can't be
+// seen, such as a newline or what moves the cursor, are escaped as Go does.
+func EscapeUnprintable(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return text
 	}

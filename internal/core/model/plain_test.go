@@ -7,7 +7,7 @@ func TestPlain(t *testing.T) {
 	for text, want := range map[string]string{
 		"green is ready": "green is ready", "é: 日本": "é: 日本", "x\x1b[31m\n99  root": `x\x1b[31m\n99  root`, "a\tb": `a\tb`,
 	} {
-		if got := Plain(text); got != want {
+		if got := EscapeUnprintable(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)
 		}
 	}

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// The headers by which a browser asks, in a preflight, whether a script of an origin may send a request (Fetch
+// The headers by which a browser asks, in a preflight, whether a script of an origin may send a request (FetchSpec
 // standard, CORS-preflight fetch).
 const (
-	originHeader  = "origin"
-	methodOfAsked = "access-control-request-method"
+	originHeader        = "origin"
+	requestMethodHeader = "access-control-request-method"
 )
 
-// Preflight is what takes the preflights of the requests that a match takes. A preflight has the path and the query of
-// that request, but neither its method nor its headers, except for "origin". It is false if the match takes them
-// itself.
-func (m Match) Preflight() (Match, bool) {
+// PreflightMatch is what takes the preflights of the requests that a match takes. A preflight has the path and the
+// query of that request, but neither its method nor its headers, except for "origin". It is false if the match takes
+// them itself.
+func (m Match) PreflightMatch() (Match, bool) {
 	asks := Match{Path: m.Path, GRPC: m.GRPC, Query: m.Query, Method: http.MethodOptions}
 	for _, h := range m.Headers {
 		if strings.EqualFold(h.Name, originHeader) {
@@ -29,14 +29,14 @@ func (m Match) Preflight() (Match, bool) {
 	if len(asks.Headers) == 0 {
 		asks.Headers = append(asks.Headers, ValueMatch{Name: originHeader, Regex: true})
 	}
-	asks.Headers = append(asks.Headers, ValueMatch{Name: methodOfAsked, Value: m.Method, Regex: m.Method == ""})
+	asks.Headers = append(asks.Headers, ValueMatch{Name: requestMethodHeader, Value: m.Method, Regex: m.Method == ""})
 	return asks, true
 }
 
 // HasPreflights tells whether a match of the rule does not take the preflights of its requests.
 func (r Rule) HasPreflights() bool {
 	return slices.ContainsFunc(r.Matches, func(m Match) bool {
-		_, apart := m.Preflight()
+		_, apart := m.PreflightMatch()
 		return apart
 	})
 }

@@ -27,23 +27,24 @@ const (
 // whichever comes last, and several routes would get around it.
 func CheckRegex(expr string) error {
 	if expr == "" {
-		return errors.New("it is empty, which Envoy takes for none; .* is everything")
+		return errors.New("it is empty, and that is no expression; write .* to match everything")
 	}
-	if name, unknown := foreignClass(expr); unknown {
+	if name, unknown := findForeignClass(expr); unknown {
 		return fmt.Errorf(
-			`\p{%s} is no class of characters that RE2 knows; name a category as in \p{Lu}, or a script as in \p{Latin}`, name,
+			`RE2 has no class of characters \p{%s}; name a category as in \p{Lu}, or a script as in \p{Latin}`, name,
 		)
 	}
-	if escape, found := wideEscape(expr); found {
+	if escape, found := findWideEscape(expr); found {
 		return fmt.Errorf(
-			`\%s is more than a byte: bytes are compared, \xFF is the last; é is \xC3\xA9 in a header, %%C3%%A9 in a path`,
+			`\%s is larger than a byte: bytes are compared, so \xFF is the largest; write é as \xC3\xA9 in a header, `+
+				`%%C3%%A9 in a path`,
 			escape,
 		)
 	}
 	if n := namedRanges(expr); n > maxRanges {
 		return fmt.Errorf("too large: its classes have %d ranges of characters, at most %d", n, maxRanges)
 	}
-	re, err := syntax.Parse(latin1(expr), syntax.Perl)
+	re, err := syntax.Parse(asLatin1(expr), syntax.Perl)
 	var wrong *syntax.Error
 	switch {
 	case errors.As(err, &wrong) && (wrong.Code == syntax.ErrMissingBracket || wrong.Code == syntax.ErrMissingParen):
@@ -114,7 +115,7 @@ func repeatSize(re *syntax.Regexp, inside int) int {
 	return addSizes(timesSize(re.Max, inside), re.Max-re.Min)
 }
 
-// Sizes don't grow beyond what an int holds.
+// addSizes adds sizes, which don't grow beyond what an int holds.
 func addSizes(a, b int) int { return min(a, math.MaxInt32-b) + b }
 
 func timesSize(n, size int) int {
@@ -127,7 +128,7 @@ func timesSize(n, size int) int {
 // namedRanges counts the ranges of characters in all classes that an expression names.
 func namedRanges(expr string) int {
 	n := 0
-	for escape := range escapes(expr) {
+	for escape := range eachEscape(expr) {
 		if escape[0] != 'p' && escape[0] != 'P' {
 			continue
 		}
@@ -141,8 +142,8 @@ func namedRanges(expr string) int {
 	return n
 }
 
-// latin1 makes a text with a character for each of its bytes, and bytesOf the text that it was.
-func latin1(text string) string {
+// asLatin1 makes a text with a character for each of its bytes, and bytesOf the text that it was.
+func asLatin1(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return text
 	}
@@ -161,10 +162,10 @@ func bytesOf(latin1 string) string {
 	return string(b)
 }
 
-// foreignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows newer scripts,
-// further categories, their long names, and all names in any case (regexp/syntax since Go 1.25).
-func foreignClass(expr string) (name string, found bool) {
-	for escape := range escapes(expr) {
+// findForeignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows newer
+// scripts, further categories, their long names, and all names in any case (regexp/syntax since Go 1.25).
+func findForeignClass(expr string) (name string, found bool) {
+	for escape := range eachEscape(expr) {
 		if escape[0] != 'p' && escape[0] != 'P' {
 			continue
 		}
@@ -175,10 +176,10 @@ func foreignClass(expr string) (name string, found bool) {
 	return "", false
 }
 
-// wideEscape finds an escape of a character that no byte is. RE2 refuses it, for Envoy lets it read expressions and
+// findWideEscape finds an escape of a character that no byte is. RE2 refuses it, for Envoy lets it read expressions and
 // values as Latin-1.
-func wideEscape(expr string) (escape string, found bool) {
-	for text := range escapes(expr) {
+func findWideEscape(expr string) (escape string, found bool) {
+	for text := range eachEscape(expr) {
 		escape, base := text[:min(3, len(text))], 8
 		escape = escape[:len(escape)-len(strings.TrimLeft(escape, "01234567"))]
 		digits := escape
@@ -193,8 +194,8 @@ func wideEscape(expr string) (escape string, found bool) {
 	return "", false
 }
 
-// escapes are what follows each backslash of a valid expression, but for what is quoted (behind a Q).
-func escapes(expr string) iter.Seq[string] {
+// eachEscape are what follows each backslash of a valid expression, but for what is quoted (behind a Q).
+func eachEscape(expr string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
 			_, rest, escaped := strings.Cut(expr, `\`)
@@ -220,7 +221,7 @@ func className(text string) (name string, found bool) {
 
 // ClosedRegex is a valid expression that others can be put around: one with an open quotation (\Q) would take them in.
 func ClosedRegex(expr string) string {
-	for escape := range escapes(expr) {
+	for escape := range eachEscape(expr) {
 		if escape[0] == 'Q' && !strings.Contains(escape, `\E`) {
 			return expr + `\E`
 		}
@@ -230,7 +231,7 @@ func ClosedRegex(expr string) string {
 
 // RegexSize is about the number of instructions of a valid expression's program.
 func RegexSize(expr string) int {
-	re, err := syntax.Parse(latin1(expr), syntax.Perl)
+	re, err := syntax.Parse(asLatin1(expr), syntax.Perl)
 	if err != nil {
 		return math.MaxInt32
 	}

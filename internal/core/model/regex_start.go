@@ -87,18 +87,18 @@ func isWord(c byte) bool {
 // place of one of a header or of a query parameter, what it begins with in place of one of a path. Not ok: of its path
 // nothing is known, or it takes no request anyhow.
 func (m Match) WithoutRegex() (wide Match, ok bool) {
-	if !m.wide() {
+	if !m.canDropRegex() {
 		return m, false
 	}
 	if m.Path.Type == PathRegex {
 		m.Path.Type = PathStart
 	}
-	m.Headers, m.Query = present(m.Headers), present(m.Query)
+	m.Headers, m.Query = dropRegexValues(m.Headers), dropRegexValues(m.Query)
 	return m, true
 }
 
-// wide tells whether there is a match WithoutRegex.
-func (m Match) wide() bool {
+// canDropRegex tells whether there is a match WithoutRegex.
+func (m Match) canDropRegex() bool {
 	switch g := m.GRPC; {
 	case g != nil && (g.Service != "" || g.Method != "") && (g.Regex || g.Service == ""), m.Path.Type == PathNone:
 		return false
@@ -109,7 +109,7 @@ func (m Match) wide() bool {
 	return true
 }
 
-func present(list []ValueMatch) []ValueMatch {
+func dropRegexValues(list []ValueMatch) []ValueMatch {
 	var read []ValueMatch
 	for _, v := range list {
 		if v.Regex {

@@ -7,25 +7,28 @@ import (
 
 // Route is a route that names a Gateway of ours: where it serves, and what it does there.
 type Route struct {
-	Created  time.Time      // zero: not stated
-	Gateways []RouteGateway // that it is attached to, each once
-	Places   []Place        // each listener once; none: it serves nowhere
-	Rules    []Rule
+	Created   time.Time       // zero: not stated
+	Gateways  []RouteGateway  // that it is attached to, each once
+	Listeners []RouteListener // each listener once; none: it serves nowhere
+	Rules     []Rule
 	// Backends are the objects that its rules name as backends and may name, each once, whether they can be served or not;
-	// only of kinds that report in their status on which Gateways they serve.
+	// only of kinds that have to know who names them (kind.Kind.IsFollowed).
 	Backends []ObjectRef
 	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
 }
 
-// DataPlane is that of a Gateway that the route is attached to.
-func (r Route) DataPlane(gateway ObjectRef) DataPlane {
+// IsForConnections tells whether the route serves connections, not requests. It is false while it serves nowhere.
+func (r Route) IsForConnections() bool { return len(r.Listeners) > 0 && r.Listeners[0].Carries != "" }
+
+// DataPlaneOf is that of a Gateway that the route is attached to.
+func (r Route) DataPlaneOf(gateway ObjectRef) DataPlane {
 	for _, g := range r.Gateways {
 		if g.Ref == gateway {
 			return g.DataPlane
 		}
 	}
-	return ""
+	return DataPlane{}
 }
 
 // RouteGateway is a Gateway that a route is attached to, whether it serves there or not.
@@ -34,17 +37,19 @@ type RouteGateway struct {
 	DataPlane DataPlane
 }
 
-// Place is a listener where a route serves.
-type Place struct {
+// RouteListener is a listener where a route serves.
+type RouteListener struct {
 	Listener ListenerKey
 	Gateway  ObjectRef // its proxies serve it
-	Domains  []Domain  // at least one
+	// Carries is what its connections carry to the backends of the route; "": requests of HTTP.
+	Carries Carried
+	Domains []Domain // at least one
 }
 
 // Domain is what a listener's hostname and a route's share.
 type Domain struct {
 	Name     string // Every, "host" or "*.host"
-	Original string // the route's hostname that led to it, or Every: precedence goes by this one
+	Original string // the route's hostname that led to it, or EveryHost: precedence goes by this one
 }
 
 // RuleKey names a rule: the route and the rule's name in it. An unnamed rule's name is made of its matches and an
@@ -58,11 +63,12 @@ type RuleKey struct {
 func (k RuleKey) Owner() ObjectRef { return k.Route }
 
 // Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect, Answers and
-// Backends decides the answer, in this order.
+// Backends decides the answer, in this order. A rule for connections (kind.Route.Connections) has a Key, an Index,
+// Backends, and one Match, which takes every connection of the places where its route serves.
 type Rule struct {
 	Key     RuleKey
 	Index   int     // in spec.rules; two may have one, if one of them has only the matches that can't be read
-	Matches []Match // none: it takes no request; Site.Match is an index into it, and into spec.rules[].matches
+	Matches []Match // none: it takes no request; RouteEntry.Match is an index into it, and into spec.rules[].matches
 
 	// Error, if not zero, is the HTTP status that answers in place of the rule: it can't be served as written.
 	Error int
@@ -75,12 +81,12 @@ type Rule struct {
 	Session  *Session
 	// Policies are those that its filters of type ExtensionRef name, in their order.
 	Policies []ObjectRef
-	// Answers: one of Policies answers requests in place of Backends.
-	Answers bool
+	// PolicyAnswers: one of Policies answers requests in place of Backends.
+	PolicyAnswers bool
 }
 
-// Field is where the rule stands in its route.
-func (r Rule) Field() string { return fmt.Sprintf("spec.rules[%d]", r.Index) }
+// FieldPath is where the rule stands in its route.
+func (r Rule) FieldPath() string { return fmt.Sprintf("spec.rules[%d]", r.Index) }
 
 // Match takes a request if all that it states holds. The zero Match takes every request.
 type Match struct {
@@ -149,13 +155,13 @@ type WeightedBackend struct {
 	Policies []ObjectRef
 }
 
-// Uses lists the backends that the rule sends requests to.
-func (r Rule) Uses() []BackendKey {
+// ListBackends lists the backends that the rule sends requests to.
+func (r Rule) ListBackends() []BackendKey {
 	if r.Error != 0 {
 		return nil
 	}
-	list := r.Filters.uses()
-	if r.Redirect != nil || r.Answers {
+	list := r.Filters.listBackends()
+	if r.Redirect != nil || r.PolicyAnswers {
 		return list
 	}
 	for _, b := range r.Backends {
@@ -163,17 +169,17 @@ func (r Rule) Uses() []BackendKey {
 			continue
 		}
 		if b.Filters != nil {
-			list = append(list, b.Filters.uses()...)
+			list = append(list, b.Filters.listBackends()...)
 		}
 		if b.Filters == nil || b.Filters.Redirect == nil {
-			list = append(list, b.keys()...)
+			list = append(list, b.listKeys()...)
 		}
 	}
 	return list
 }
 
-// SiteKey names a Site.
-type SiteKey struct {
+// RouteEntryKey names a RouteEntry.
+type RouteEntryKey struct {
 	Rule     RuleKey
 	Match    int
 	Listener ListenerKey
@@ -181,11 +187,11 @@ type SiteKey struct {
 }
 
 // Owner is the route.
-func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
+func (k RouteEntryKey) Owner() ObjectRef { return k.Rule.Route }
 
-// Site is one match of a rule where it serves.
-type Site struct {
-	// Order sorts the entries of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
+// RouteEntry is one match of a rule where it serves.
+type RouteEntry struct {
+	// Order sorts the entries of one domain as Gateway API's precedence wants them; see package precedence for how
 	// it is made.
 	Order string
 	Match *Match // that of the rule
@@ -199,11 +205,11 @@ type DomainKey struct {
 	Name     string
 }
 
-// ClaimKey names a route's claim to a domain of a listener.
-type ClaimKey struct {
+// DomainClaimKey names a route's claim to a domain of a listener.
+type DomainClaimKey struct {
 	Route  ObjectRef
 	Domain DomainKey
 }
 
 // Owner is the route.
-func (k ClaimKey) Owner() ObjectRef { return k.Route }
+func (k DomainClaimKey) Owner() ObjectRef { return k.Route }

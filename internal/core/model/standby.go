@@ -16,18 +16,18 @@ func (s *Standby) OfPool() *Pool {
 	return s.Pool
 }
 
-// keys are the backends that proxies need to send requests to this one.
-func (b WeightedBackend) keys() []BackendKey {
-	list := withPicker(b.Backend, b.Pool)
+// listKeys are the backends that proxies need to send requests to this one.
+func (b WeightedBackend) listKeys() []BackendKey {
+	list := addPickerKey(b.Backend, b.Pool)
 	if b.Standby != nil {
-		list = append(list, withPicker(b.Standby.Backend, b.Standby.Pool)...)
+		list = append(list, addPickerKey(b.Standby.Backend, b.Standby.Pool)...)
 	}
 	return list
 }
 
-func withPicker(key BackendKey, pool *Pool) []BackendKey {
-	if pool.Picked() {
-		return []BackendKey{key, PickerOf(key.Object)}
+func addPickerKey(key BackendKey, pool *Pool) []BackendKey {
+	if pool.HasPicker() {
+		return []BackendKey{key, PickerKey(key.Object)}
 	}
 	return []BackendKey{key}
 }

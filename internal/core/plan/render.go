@@ -7,16 +7,16 @@ import (
 
 // Renderer renders features of policies for a data plane.
 type Renderer interface {
-	// Rule renders a value at a level of requests, on behalf of an object. able is false if the data plane knows nothing
-	// of the feature there.
-	Rule(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
-	// Listener renders a value for the connections of listeners. able is false if the data plane knows nothing of the
-	// feature there.
-	Listener(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
-	// Backend renders a value for a backend. able is false if the data plane knows nothing of the feature there.
-	Backend(v extend.Value, of model.BackendKey) (r Rendered, able bool)
-	// Error answers a status to every request, under a name.
-	Error(name string, status int, from model.ObjectRef) []Setting
+	// RenderRule renders a value at a level of requests, on behalf of an object. able is false if the data plane knows
+	// nothing of the feature there.
+	RenderRule(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
+	// RenderListener renders a value for the connections of listeners. able is false if the data plane knows nothing of
+	// the feature there.
+	RenderListener(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
+	// RenderBackend renders a value for a backend. able is false if the data plane knows nothing of the feature there.
+	RenderBackend(v extend.Value, of model.BackendKey) (r Rendered, able bool)
+	// RenderError answers a status to every request, under a name.
+	RenderError(name string, status int, from model.ObjectRef) []Setting
 }
 
 // Rendered is what a value of a feature was rendered to.

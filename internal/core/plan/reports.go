@@ -19,16 +19,16 @@ type Report[S any] struct {
 
 // Reports has a report for every object of ours. Other controllers' objects have none.
 type Reports struct {
-	// Kinds has those of each kind with a status, in the order in which they are made.
-	Kinds []Reporter
-	// Beside are findings that no report has, since they change no status: Gateways that are nobody's, and rules that
-	// other rules hide.
-	Beside *flow.Collection[model.ObjectRef, []model.Finding]
+	// Reporters has those of each kind with a status, in the order in which they are made.
+	Reporters []Reporter
+	// OtherFindings are findings that no report has, since they change no status: Gateways that are nobody's, and rules
+	// that other rules hide.
+	OtherFindings *flow.Collection[model.ObjectRef, []model.Finding]
 }
 
-// Of has the reports on a kind; nil if there are none.
-func (r Reports) Of(kind model.Kind) Reporter {
-	for _, k := range r.Kinds {
+// ForKind has the reports on a kind; nil if there are none.
+func (r Reports) ForKind(kind model.Kind) Reporter {
+	for _, k := range r.Reporters {
 		if k.Kind() == kind {
 			return k
 		}
@@ -43,7 +43,7 @@ type Reporter interface {
 	Get(v flow.View, ref model.ObjectRef) (Report[any], bool)
 	All(v flow.View) iter.Seq2[model.ObjectRef, Report[any]]
 	// StagedReports are those that the edits of a Try change; v is its View.
-	Staged(v flow.View) iter.Seq[StagedReport]
+	StagedReports(v flow.View) iter.Seq[StagedReport]
 	// Follow begins to tell which reports change. It must not be called in a View.
 	Follow() ReportFollower
 }
@@ -56,7 +56,7 @@ type StagedReport struct {
 
 // ReportFollower tells one reader which reports changed, as [flow.Follower] does.
 type ReportFollower interface {
-	// Changes are those that changed from the View of the last call up to v; found is false for one that left.
+	// Changes are those that changed from the View of the last call up to v; Deleted is true for one that left.
 	Changes(v flow.View) iter.Seq2[model.ObjectRef, ChangedReport]
 	Stop()
 }
@@ -67,46 +67,52 @@ type ChangedReport struct {
 	Deleted bool
 }
 
-// Reported makes a Reporter of the reports that a collection has on a kind.
-func Reported[S any](kind model.Kind, c *flow.Collection[model.ObjectRef, Report[S]]) Reporter {
-	return reporter[S]{kind, c}
+// NewReporter makes a Reporter of the reports that a collection has on a kind.
+func NewReporter[S any](kind model.Kind, c *flow.Collection[model.ObjectRef, Report[S]]) Reporter {
+	return reporter[S]{kind, c, func(status S) any { return status }}
+}
+
+// ReportedAs is NewReporter for a collection with another type of status than the kind has; as makes the kind's.
+func ReportedAs[S any](kind model.Kind, c *flow.Collection[model.ObjectRef, Report[S]], as func(S) any) Reporter {
+	return reporter[S]{kind, c, as}
 }
 
 type reporter[S any] struct {
 	kind model.Kind
 	c    *flow.Collection[model.ObjectRef, Report[S]]
+	as   func(S) any
 }
 
-func untyped[S any](r Report[S]) Report[any] {
-	return Report[any]{UID: r.UID, Status: r.Status, Findings: r.Findings, Tentative: r.Tentative}
+func (r reporter[S]) untyped(of Report[S]) Report[any] {
+	return Report[any]{UID: of.UID, Status: r.as(of.Status), Findings: of.Findings, Tentative: of.Tentative}
 }
 
 func (r reporter[S]) Kind() model.Kind { return r.kind }
 
 func (r reporter[S]) Get(v flow.View, ref model.ObjectRef) (Report[any], bool) {
 	report, found := flow.Get(v, r.c, ref)
-	return untyped(report), found
+	return r.untyped(report), found
 }
 
 func (r reporter[S]) All(v flow.View) iter.Seq2[model.ObjectRef, Report[any]] {
 	return func(yield func(model.ObjectRef, Report[any]) bool) {
 		for ref, report := range flow.All(v, r.c) {
-			if !yield(ref, untyped(report)) {
+			if !yield(ref, r.untyped(report)) {
 				return
 			}
 		}
 	}
 }
 
-func (r reporter[S]) Staged(v flow.View) iter.Seq[StagedReport] {
+func (r reporter[S]) StagedReports(v flow.View) iter.Seq[StagedReport] {
 	return func(yield func(StagedReport) bool) {
-		for change := range flow.Staged(v, r.c) {
+		for change := range flow.StagedChanges(v, r.c) {
 			staged := StagedReport{Ref: change.Key}
-			if was, found := flow.Before(v, r.c, change.Key); found {
-				staged.Before = untyped(was)
+			if was, found := flow.ValueBefore(v, r.c, change.Key); found {
+				staged.Before = r.untyped(was)
 			}
 			if !change.Deleted {
-				staged.After = untyped(change.Value)
+				staged.After = r.untyped(change.Value)
 			}
 			if !yield(staged) {
 				return
@@ -115,16 +121,17 @@ func (r reporter[S]) Staged(v flow.View) iter.Seq[StagedReport] {
 	}
 }
 
-func (r reporter[S]) Follow() ReportFollower { return reportFollower[S]{flow.Follow(r.c)} }
+func (r reporter[S]) Follow() ReportFollower { return reportFollower[S]{flow.Follow(r.c), r} }
 
 type reportFollower[S any] struct {
 	*flow.Follower[model.ObjectRef, Report[S]]
+	of reporter[S]
 }
 
 func (f reportFollower[S]) Changes(v flow.View) iter.Seq2[model.ObjectRef, ChangedReport] {
 	return func(yield func(model.ObjectRef, ChangedReport) bool) {
 		for change := range f.Follower.Changes(v) {
-			if !yield(change.Key, ChangedReport{untyped(change.Value), change.Deleted}) {
+			if !yield(change.Key, ChangedReport{f.of.untyped(change.Value), change.Deleted}) {
 				return
 			}
 		}

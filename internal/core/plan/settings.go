@@ -18,10 +18,10 @@ type Settings struct {
 	Shared *flow.Collection[SharedKey, SharedEntry]
 	// Backends is what is stated for backends. A backend for which nothing is stated has no entry.
 	Backends *flow.Collection[BackendKey, BackendSettings]
-	// Ports is what is stated for the connections of a port's listeners; of HTTPS only what they share, and Chains has
-	// what is stated for each listener, with what they share. Where nothing is stated there is no entry.
-	Ports  *flow.Collection[model.PortKey, ListenerSettings]
-	Chains *flow.Collection[model.ListenerKey, ListenerSettings]
+	// Ports is what is stated for the connections of a port's listeners; of HTTPS only what they share, and
+	// FilterChains has what is stated for each listener, with what they share. Where nothing is stated there is no entry.
+	Ports        *flow.Collection[model.PortKey, ListenerSettings]
+	FilterChains *flow.Collection[model.ListenerKey, ListenerSettings]
 }
 
 // Setting is what one object states for one filter at one level.
@@ -33,15 +33,17 @@ type Setting struct {
 	// Lasting: it holds at nearer levels too where the feature is off.
 	Lasting bool
 	// Config is the filter's configuration. Without a type, the filter runs as the data plane has it.
-	Config Packed
+	Config TypedConfig
 	Uses   []model.BackendKey // that it sends requests to
+	// CORS is what it says of CORS, in the slot of that; nil: nothing.
+	CORS *model.CORS
 	// Entries are those that it names of a filter that keeps state, by their IDs. If a proxy refused one of them, what the
 	// setting would have held for gets an error.
 	Entries []string
 }
 
-// Packed is a message with its type: "type.googleapis.com/NAME", and its bytes.
-type Packed struct {
+// TypedConfig is a configuration of a filter, encoded as the data plane has it, and what the data plane calls its type.
+type TypedConfig struct {
 	Type  string
 	Value model.Encoded
 }
@@ -50,12 +52,12 @@ type Packed struct {
 type RouteSettings struct {
 	Own   []Setting
 	Rules []RuleSettings // of those rules that have some
-	// At has the rules with others at some listeners, since broader levels are others there.
-	At []PlaceSettings
+	// AtListeners has the rules with others at some listeners, since broader levels are others there.
+	AtListeners []RuleSettingsAtListener
 }
 
-// PlaceSettings are those of rules at a listener, in place of what they have elsewhere.
-type PlaceSettings struct {
+// RuleSettingsAtListener are those of rules at a listener, in place of what they have elsewhere.
+type RuleSettingsAtListener struct {
 	Listener model.ListenerKey
 	Rules    []RuleSettings
 }
@@ -72,8 +74,8 @@ type RuleSettings struct {
 	BackendFields model.Rope
 }
 
-// SharedEntry is what one object states of a filter that keeps state: a message of the filter's type, which is merged
-// with the other entries as protobuf does. It has to be valid without them.
+// SharedEntry is what one object states of a filter that keeps state. The data plane merges it with the other entries.
+// It has to be valid without them.
 type SharedEntry struct {
 	From  model.ObjectRef // the object that states it
 	Value model.Encoded
@@ -92,24 +94,22 @@ type BackendSettings struct {
 	BackendFields
 }
 
-// BackendFields are fields of a backend, encoded as its data plane has them; of Envoy, those of a Cluster and of its
-// HttpProtocolOptions. Fields of several features follow one another.
+// BackendFields are fields of a backend.
 type BackendFields struct {
-	Cluster, HTTP model.Encoded
-	Secrets       []BackendSecret
+	// Fields has a piece for each feature, encoded as the data plane has it.
+	Fields  []model.Encoded
+	Secrets []BackendSecret
 	// Closed: what is stated can't be served, so the backend gets no request.
 	Closed bool
 }
 
 // IsZero tells whether nothing is stated.
-func (f BackendFields) IsZero() bool {
-	return len(f.Cluster)+len(f.HTTP)+len(f.Secrets) == 0 && !f.Closed
-}
+func (f BackendFields) IsZero() bool { return len(f.Fields)+len(f.Secrets) == 0 && !f.Closed }
 
 // Add adds those of another feature.
 func (f *BackendFields) Add(other BackendFields) {
-	f.Cluster, f.HTTP = append(f.Cluster, other.Cluster...), append(f.HTTP, other.HTTP...)
-	f.Secrets, f.Closed = append(f.Secrets, other.Secrets...), f.Closed || other.Closed
+	f.Fields, f.Secrets = append(f.Fields, other.Fields...), append(f.Secrets, other.Secrets...)
+	f.Closed = f.Closed || other.Closed
 }
 
 // BackendSecret is a text that proxies need for a backend, by a name that is unique in a Gateway.

@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
 	crdschema "cardea.dev/cardea/internal/core/schema"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // policies are specs, and what an API server says of each; "" if it takes it.
@@ -62,7 +62,7 @@ func TestAdmitted(t *testing.T) {
 	for _, d := range declared(t) {
 		all = append(all, d.Declaration)
 	}
-	s := crdschema.New(kinds.Catalog(all...))
+	s := crdschema.New(kinds.NewCatalog(all...))
 	for name, c := range policies {
 		var doc map[string]any
 		if err := yaml.Unmarshal([]byte(document(c.kind, "p", c.spec)), &doc); err != nil {
@@ -86,12 +86,12 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) { kubetest.Main(m) }
 
 // A real API server takes the definitions, whose rules must not cost too much, and says the same of policies as the
 // schema does of files.
 func TestAPIServer(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{})
+	c := kubetest.Start(t, kubetest.Options{})
 	for _, d := range declared(t) {
 		if err := c.Apply(context.Background(), d.CRD); err != nil {
 			t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// crd makes the kind's CustomResourceDefinition, in YAML.
-func (d *Declared) crd() ([]byte, error) {
+// buildCRD makes the kind's CustomResourceDefinition, in YAML.
+func (d *PolicyKind) buildCRD() ([]byte, error) {
 	spec, err := d.specSchema()
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (d *Declared) crd() ([]byte, error) {
 		names["shortNames"] = d.Short
 	}
 	metadata := schema{"name": d.Plural + "." + d.Group}
-	if !d.untargeted() {
+	if !d.hasNoTargets() {
 		metadata["labels"] = schema{"gateway.networking.k8s.io/policy": "Inherited"}
 	}
 	return yaml.Marshal(schema{
@@ -36,14 +36,14 @@ func (d *Declared) crd() ([]byte, error) {
 				"name": d.Version, "served": true, "storage": true,
 				"subresources":             schema{"status": schema{}},
 				"schema":                   schema{"openAPIV3Schema": d.objectSchema(spec)},
-				"additionalPrinterColumns": d.printed(),
+				"additionalPrinterColumns": d.kubectlColumns(),
 			}},
 		},
 	})
 }
 
-func (d *Declared) objectSchema(spec schema) schema {
-	status := parsed(statusJSON)
+func (d *PolicyKind) objectSchema(spec schema) schema {
+	status := parseSchema(statusJSON)
 	status["description"] = "Status says for each Gateway that the policy reaches what became of the policy there."
 	return schema{
 		"type": "object", "description": d.Description, "required": []string{"spec"},
@@ -57,18 +57,18 @@ func (d *Declared) objectSchema(spec schema) schema {
 	}
 }
 
-// printed are the columns of kubectl.
-func (d *Declared) printed() []any {
-	if d.untargeted() {
-		return slices.Delete(slices.Clone(printed), 0, 2)
+// kubectlColumns are the columns of kubectl.
+func (d *PolicyKind) kubectlColumns() []any {
+	if d.hasNoTargets() {
+		return slices.Delete(slices.Clone(printedColumns), 0, 2)
 	}
 	if d.Feature(extend.Whole) != nil {
-		return slices.Delete(slices.Clone(printed), 1, 2)
+		return slices.Delete(slices.Clone(printedColumns), 1, 2)
 	}
-	return printed
+	return printedColumns
 }
 
-var printed = []any{
+var printedColumns = []any{
 	schema{"name": "Targets", "type": "string", "jsonPath": ".spec.targetRefs[*].name"},
 	schema{"name": "Strategy", "type": "string", "jsonPath": ".spec.strategy"},
 	schema{"name": "Accepted", "type": "string",

@@ -25,33 +25,33 @@ type Field struct {
 
 // How fields merge.
 const (
-	alone   = "itself"
-	addedUp = "added up"
-	byKey   = "the key"
+	mergesAlone   = "itself"
+	mergesAddedUp = "added up"
+	mergesAsKey   = "the key"
 )
 
 // FieldsOf are the leaves of a feature's schema, in the order of their names.
-func FieldsOf(f *extend.Declared) (list []Field) {
+func FieldsOf(f *extend.UntypedFeature) (list []Field) {
 	name := f.Name
 	if strings.Contains(name, "/") {
 		name = "extensions." + name
 	}
-	leavesOf(parsed(f.Schema), Field{Path: name, Merges: alone}, &list)
+	leavesOf(parseSchema(f.Schema), Field{Path: name, Merges: mergesAlone}, &list)
 	for i := range list {
 		list[i].Path = strings.TrimPrefix(list[i].Path, extend.Whole+".")
 	}
 	return list
 }
 
-// Describe makes the description of a feature's field.
-func Describe(f *extend.Declared) string {
-	text, _ := parsed(f.Schema)["description"].(string)
-	return subject(strings.Join(strings.Fields(text), " "), f.Name)
+// DescribeFeature makes the description of a feature's field.
+func DescribeFeature(f *extend.UntypedFeature) string {
+	text, _ := parseSchema(f.Schema)["description"].(string)
+	return describeSubject(strings.Join(strings.Fields(text), " "), f.Name)
 }
 
 // SharedFields are the leaves of what all policies have.
 func SharedFields() (list []Field) {
-	fields := parsed(targetsJSON)["properties"].(schema)
+	fields := parseSchema(targetsJSON)["properties"].(schema)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		leavesOf(fields[name].(schema), Field{Path: name}, &list)
 	}
@@ -59,10 +59,10 @@ func SharedFields() (list []Field) {
 }
 
 // MatchFields are the leaves of an extend.RequestMatch, as a feature of kinds has it.
-func MatchFields(kinds []*Declared) (list []Field) {
+func MatchFields(kinds []*PolicyKind) (list []Field) {
 	for _, d := range kinds {
 		for _, f := range d.Features {
-			if match := matchIn(parsed(f.Schema)); match != nil {
+			if match := matchIn(parseSchema(f.Schema)); match != nil {
 				fields := match["properties"].(schema)
 				for _, name := range slices.Sorted(maps.Keys(fields)) {
 					leavesOf(fields[name].(schema), Field{Path: name}, &list)
@@ -105,7 +105,7 @@ func leavesOf(s schema, at Field, list *[]Field) {
 		return
 	}
 	if fields, _ := s["properties"].(schema); len(fields) > 0 {
-		inside(&at, s["x-kubernetes-map-type"] == "atomic")
+		mergeAsWhole(&at, s["x-kubernetes-map-type"] == "atomic")
 		if isReference(fields) {
 			at.Of = at.Path
 		}
@@ -126,11 +126,11 @@ func leavesOf(s schema, at Field, list *[]Field) {
 	switch kind := s["x-kubernetes-list-type"]; {
 	case items == nil:
 	case items["properties"] == nil:
-		if kind == "set" && at.Merges == alone {
-			at.Merges = addedUp
+		if kind == "set" && at.Merges == mergesAlone {
+			at.Merges = mergesAddedUp
 		}
 	default:
-		inside(&at, kind != "map")
+		mergeAsWhole(&at, kind != "map")
 		at.Path += "[]"
 		before := len(*list)
 		if fields, _ := items["properties"].(schema); isReference(fields) && at.Description != "" {
@@ -142,8 +142,8 @@ func leavesOf(s schema, at Field, list *[]Field) {
 		for i := range (*list)[before:] {
 			leaf := &(*list)[before+i]
 			if slices.ContainsFunc(keys, func(k any) bool { return leaf.Path == at.Path+"."+fmt.Sprint(k) }) &&
-				leaf.Merges == alone {
-				leaf.Merges = byKey
+				leaf.Merges == mergesAlone {
+				leaf.Merges = mergesAsKey
 			}
 		}
 		return
@@ -165,9 +165,9 @@ func oneOf(words string, s schema) string {
 	return " " + words + " " + strings.Join(names, ", ") + "."
 }
 
-// inside tells how the parts of something merge; whole: it counts as a whole.
-func inside(at *Field, whole bool) {
-	if whole && at.Merges == alone {
+// mergeAsWhole tells how the parts of something merge; whole: it counts as a whole.
+func mergeAsWhole(at *Field, whole bool) {
+	if whole && at.Merges == mergesAlone {
 		at.Merges = fmt.Sprintf("with all of `%s`", at.Path)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // TestFieldsOf: each leaf of a schema is told, with what becomes of it where several policies state it.
 func TestFieldsOf(t *testing.T) {
 	var got strings.Builder
-	for _, f := range FieldsOf(&extend.Declared{Name: "jwt", Schema: []byte(`{"type": "object", "properties": {
+	for _, f := range FieldsOf(&extend.UntypedFeature{Name: "jwt", Schema: []byte(`{"type": "object", "properties": {
 		"mode": {"type": "string", "enum": ["Strict", "Permissive"], "description": "Mode says\nwhat. Strict: 401."},
 		"use": {"type": "array", "items": {"type": "string"}},
 		"audiences": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},

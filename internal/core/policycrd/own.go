@@ -6,8 +6,8 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// Own are the kinds of Cardea's own policies.
-func Own() []extend.Kind {
+// OwnKinds are the kinds of Cardea's own policies.
+func OwnKinds() []extend.Kind {
 	own := func(name, plural, short, description string, features extend.Levels) extend.Kind {
 		return extend.Kind{
 			Group: group, Version: "v1alpha1", Name: name, Plural: plural, Short: []string{short}, Description: description,

@@ -44,9 +44,9 @@ const timeoutsSchema = `{"type": "object", "properties": {"request": {"type": "s
 	"pattern": "^([0-9]{1,5}(h|m|s|ms)){1,4}$"}}}`
 
 // someFeatures are one of each kind, and a stranger's.
-func someFeatures() []*extend.Declared {
+func someFeatures() []*extend.UntypedFeature {
 	type timeouts struct{}
-	return []*extend.Declared{
+	return []*extend.UntypedFeature{
 		extend.Feature[jwtSpec, int]{Kind: extend.SecurityPolicy, Name: "jwt", Schema: []byte(jwtSchema)}.Plug().Feature,
 		extend.Feature[timeouts, int]{Kind: extend.SecurityPolicy, Name: "example.com/signing",
 			Schema: []byte(timeoutsSchema)}.Plug().Feature,
@@ -62,9 +62,9 @@ var waf = extend.Kind{
 	Description: "WAFPolicy is a stranger's.", Features: extend.AtRule,
 }
 
-func declared(t *testing.T) []*Declared {
+func declared(t *testing.T) []*PolicyKind {
 	t.Helper()
-	list, err := New(append(Own(), waf), someFeatures())
+	list, err := New(append(OwnKinds(), waf), someFeatures())
 	if err != nil || len(list) != 5 {
 		t.Fatal(len(list), err)
 	}
@@ -77,13 +77,13 @@ func TestNames(t *testing.T) {
 	for _, d := range declared(t) {
 		all = append(all, d.Declaration)
 	}
-	catalog := kinds.Catalog(all...)
+	catalog := kinds.NewCatalog(all...)
 	for _, k := range catalog.All() {
 		if k.Kind == model.KindMCPBackend {
 			continue // another group has an XBackend, too: it is told by its whole name
 		}
 		for _, word := range append([]string{k.Plural}, k.Short...) {
-			if found, _ := catalog.Named(word); found != k {
+			if found, _ := catalog.FindByName(word); found != k {
 				t.Errorf("%q means %v, not %v", word, found, k)
 			}
 		}
@@ -95,21 +95,23 @@ func TestNewRefuses(t *testing.T) {
 	spec := []byte(`{"type": "object"}`)
 	for name, c := range map[string]struct {
 		kinds    []extend.Kind
-		features []*extend.Declared
+		features []*extend.UntypedFeature
 		want     string
 	}{
-		"kind twice":   {[]extend.Kind{waf, waf}, nil, "WAFPolicy.waf.example.com is declared twice"},
-		"no targets":   {[]extend.Kind{{Group: "a.b", Version: "v1", Name: "C", Plural: "cs"}}, nil, "has no targets"},
-		"no plural":    {[]extend.Kind{{Group: "a.b", Version: "v1", Name: "C"}}, nil, "no name, plural or version"},
-		"unknown kind": {Own(), []*extend.Declared{{Kind: "Other", Name: "a", Schema: spec}}, `of the kind "Other"`},
-		"no JSON":      {Own(), []*extend.Declared{{Kind: extend.TrafficPolicy, Name: "a"}}, "not JSON"},
-		"no object": {Own(), []*extend.Declared{{Kind: extend.TrafficPolicy, Name: "a", Schema: []byte(`{}`)}},
+		"kind twice": {[]extend.Kind{waf, waf}, nil, "WAFPolicy.waf.example.com is declared twice"},
+		"no targets": {[]extend.Kind{{Group: "a.b", Version: "v1", Name: "C", Plural: "cs"}}, nil, "has no targets"},
+		"no plural":  {[]extend.Kind{{Group: "a.b", Version: "v1", Name: "C"}}, nil, "no name, plural or version"},
+		"unknown kind": {OwnKinds(), []*extend.UntypedFeature{{Kind: "Other", Name: "a", Schema: spec}},
+			`of the kind "Other"`},
+		"no JSON": {OwnKinds(), []*extend.UntypedFeature{{Kind: extend.TrafficPolicy, Name: "a"}}, "not JSON"},
+		"no object": {OwnKinds(), []*extend.UntypedFeature{{Kind: extend.TrafficPolicy, Name: "a", Schema: []byte(`{}`)}},
 			"object"},
-		"name of common": {Own(), []*extend.Declared{{Kind: extend.TrafficPolicy, Name: "disable", Schema: spec}}, "name of"},
-		"feature twice": {Own(), []*extend.Declared{
+		"name of common": {OwnKinds(), []*extend.UntypedFeature{{Kind: extend.TrafficPolicy, Name: "disable", Schema: spec}},
+			"name of"},
+		"feature twice": {OwnKinds(), []*extend.UntypedFeature{
 			{Kind: extend.TrafficPolicy, Name: "a", Schema: spec}, {Kind: extend.TrafficPolicy, Name: "a", Schema: spec},
 		}, "name of another field"},
-		"default": {Own(), []*extend.Declared{{Kind: extend.TrafficPolicy, Name: "a", Schema: []byte(
+		"default": {OwnKinds(), []*extend.UntypedFeature{{Kind: extend.TrafficPolicy, Name: "a", Schema: []byte(
 			`{"type": "object", "properties": {"b": {"type": "array", "items": {"type": "string", "default": "c"}}}}`)}},
 			"has a default at a.b[]"},
 	} {
@@ -119,7 +121,7 @@ func TestNewRefuses(t *testing.T) {
 			}
 		})
 	}
-	if list, err := New(Own(), nil); err != nil || len(list) > 0 {
+	if list, err := New(OwnKinds(), nil); err != nil || len(list) > 0 {
 		t.Error("kinds without features:", list, err)
 	}
 }
@@ -147,7 +149,7 @@ func TestReferences(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	o := kind.Shown{}
+	o := kind.JSONObject{}
 	err := json.Unmarshal([]byte(`{"spec": {"targetRefs": [{"kind": "Gateway", "name": "edge", "sectionName": "https"}],
 		"targetSelectors": [{"kind": "HTTPRoute", "matchLabels": {"team": "shop", "a": "b"}}],
 		"disable": ["cors"], "jwt": {}, "extensions": {"example.com/signing": {}}},
@@ -157,11 +159,28 @@ func TestColumns(t *testing.T) {
 	}
 	var got []string
 	for _, c := range declared(t)[1].Declaration.Columns {
-		got = append(got, c.Of(o))
+		got = append(got, c.CellText(o))
 	}
 	want := []string{"Gateway/edge:https,HTTPRoute{a=b,team=shop}", "PatchDefaults", "example.com/signing,jwt,-cors",
 		"True", ""}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestTargetsElsewhere: policies can target routes of a kind from elsewhere, if their rules are for requests.
+func TestTargetsElsewhere(t *testing.T) {
+	page := &kind.Kind{Kind: model.KindOf("test.example", "Page"), Route: &kind.Route{
+		HTTP: func(any) *gatewayv1.HTTPRouteSpec { return nil },
+	}}
+	tunnel := &kind.Kind{Kind: model.KindOf("test.example", "Tunnel"), Route: &kind.Route{}}
+	list, err := New(append(OwnKinds(), waf), someFeatures(), page, tunnel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(d *PolicyKind) bool { return d.Name == extend.TrafficPolicy })
+	targets := list[i].Targets()
+	if !slices.Contains(targets, Target{page.Kind, "rule"}) || slices.Contains(targets, Target{tunnel.Kind, "rule"}) {
+		t.Errorf("the targets are %v", targets)
 	}
 }

@@ -32,12 +32,12 @@ var (
 	_ = status{}
 )
 
-// shared are the fields that all policies have.
-func shared() []string {
-	return slices.Sorted(maps.Keys(parsed(targetsJSON)["properties"].(schema)))
+// sharedFieldNames are the fields that all policies have.
+func sharedFieldNames() []string {
+	return slices.Sorted(maps.Keys(parseSchema(targetsJSON)["properties"].(schema)))
 }
 
-func parsed(text []byte) (s schema) {
+func parseSchema(text []byte) (s schema) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		panic(fmt.Sprintf("policykind: an embedded schema: %v", err))
 	}
@@ -45,22 +45,22 @@ func parsed(text []byte) (s schema) {
 }
 
 // specSchema is the schema of the kind's spec.
-func (d *Declared) specSchema() (schema, error) {
-	spec := parsed(targetsJSON)
+func (d *PolicyKind) specSchema() (schema, error) {
+	spec := parseSchema(targetsJSON)
 	spec["description"] = "Spec says what the policy is for, and what it states."
 	fields := spec["properties"].(schema)
-	if d.untargeted() {
+	if d.hasNoTargets() {
 		spec["description"] = "Spec says what holds for the rules that name the object in an extensionRef."
 		delete(fields, "targetRefs")
 		delete(fields, "targetSelectors")
 	} else {
 		for _, list := range []string{"targetRefs", "targetSelectors"} {
-			field(fields, list, "items")["x-kubernetes-validations"] = d.targetRules()
+			schemaField(fields, list, "items")["x-kubernetes-validations"] = d.targetRules()
 		}
-		field(fields, "targetRefs")["x-kubernetes-validations"] = []any{uniqueTargets}
+		schemaField(fields, "targetRefs")["x-kubernetes-validations"] = []any{uniqueTargets}
 	}
 	if whole := d.Feature(extend.Whole); whole != nil {
-		return spec, d.whole(spec, whole)
+		return spec, d.addWholeFeature(spec, whole)
 	}
 	strangers := schema{}
 	var names []any
@@ -85,15 +85,15 @@ func (d *Declared) specSchema() (schema, error) {
 			"type": "object", "properties": strangers, "description": "Extensions are features by their full names.",
 		}
 	}
-	disable := field(fields, "disable")
+	disable := schemaField(fields, "disable")
 	disable["maxItems"] = len(names)
-	field(disable, "items")["enum"] = names
+	schemaField(disable, "items")["enum"] = names
 	return spec, nil
 }
 
-// whole adds the fields of a feature that is all that the kind states. Every level counts, so there are none that say
-// which one does.
-func (d *Declared) whole(spec schema, f *extend.Declared) error {
+// addWholeFeature adds the fields of a feature that is all that the kind states. Every level counts, so there are none
+// that say which one does.
+func (d *PolicyKind) addWholeFeature(spec schema, f *extend.UntypedFeature) error {
 	if len(d.Features) > 1 {
 		return fmt.Errorf("the kind %s has a feature that is all that it states, and another one", d.Name)
 	}
@@ -104,20 +104,20 @@ func (d *Declared) whole(spec schema, f *extend.Declared) error {
 	fields := spec["properties"].(schema)
 	delete(fields, "strategy")
 	delete(fields, "disable")
-	for name, field := range field(s, "properties") {
+	for name, field := range schemaField(s, "properties") {
 		fields[name] = field
 	}
 	return nil
 }
 
-func field(s schema, path ...string) schema {
+func schemaField(s schema, path ...string) schema {
 	for _, name := range path {
 		s = s[name].(schema)
 	}
 	return s
 }
 
-func featureSchema(f *extend.Declared) (schema, error) {
+func featureSchema(f *extend.UntypedFeature) (schema, error) {
 	var s schema
 	if err := json.Unmarshal(f.Schema, &s); err != nil {
 		return nil, fmt.Errorf("has a Schema that is not JSON: %w", err)
@@ -129,13 +129,13 @@ func featureSchema(f *extend.Declared) (schema, error) {
 		return nil, fmt.Errorf("has a default at %s: it would count as stated; schemagen writes a Schema without", path)
 	}
 	if text, _ := s["description"].(string); f.Name != extend.Whole {
-		s["description"] = subject(text, f.Name)
+		s["description"] = describeSubject(text, f.Name)
 	}
 	return s, nil
 }
 
-// subject is a description of the type Spec as one of the field of a feature: the field is its first word.
-func subject(text, feature string) string {
+// describeSubject is a description of the type Spec as one of the field of a feature: the field is its first word.
+func describeSubject(text, feature string) string {
 	of := feature[strings.LastIndex(feature, "/")+1:]
 	if rest, found := strings.CutPrefix(text, "Spec "); found && of != "" {
 		return strings.ToUpper(of[:1]) + of[1:] + " " + rest

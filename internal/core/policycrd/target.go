@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 )
 
@@ -14,8 +16,12 @@ type Target struct {
 	Sections string // what its sections are; "": a policy can't target a part
 }
 
-// targetsOf lists what policies of a kind can target, by the levels where its features can stand.
-func targetsOf(features extend.Levels) []Target {
+// ownObjects are Cardea's own kinds of routes and backends.
+func ownObjects() []*kind.Kind { return append(kinds.Routes(), kinds.Backends()...) }
+
+// targetsOf lists what policies of a kind can target, by the levels where its features can stand. objects are the
+// kinds of routes and backends.
+func targetsOf(features extend.Levels, objects []*kind.Kind) []Target {
 	listener := ""
 	if features&(extend.AtRule|extend.AtListener|extend.AtPort) != 0 {
 		listener = "listener"
@@ -25,23 +31,40 @@ func targetsOf(features extend.Levels) []Target {
 		list = append(list, Target{Kind: model.KindGatewayClass}, Target{model.KindGateway, listener})
 	}
 	if features.Has(extend.AtRule) {
-		list = append(list, Target{model.KindHTTPRoute, "rule"}, Target{model.KindGRPCRoute, "rule"})
+		for _, k := range objects {
+			if k.Route.ForHTTP() {
+				list = append(list, Target{k.Kind, "rule"})
+			}
+		}
 	}
 	if features.Has(extend.AtRuleBackend) {
-		list = append(list, Target{Kind: model.KindXBackend}, Target{Kind: model.KindMCPBackend})
+		list = appendBackends(list, objects, kind.ForRules)
 	}
 	if features.Has(extend.AtBackend) {
-		list = append(list, Target{model.KindService, "port"}, Target{Kind: model.KindXBackend},
-			Target{Kind: model.KindInferencePool})
+		list = appendBackends(list, objects, kind.ForBackend)
 	}
 	return list
 }
 
-// untargeted tells whether objects of the kind have no targets: they count only where rules name them.
-func (d *Declared) untargeted() bool { return d.As == nil && len(d.Targets()) == 0 }
+func appendBackends(list []Target, objects []*kind.Kind, can kind.Targets) []Target {
+	for _, b := range objects {
+		if !b.Backend.Can(can) {
+			continue
+		}
+		t := Target{Kind: b.Kind}
+		if can == kind.ForBackend {
+			t.Sections = b.Backend.Sections
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// hasNoTargets tells whether objects of the kind have no targets: they count only where rules name them.
+func (d *PolicyKind) hasNoTargets() bool { return d.CountsAs == nil && len(d.Targets()) == 0 }
 
 // Targets lists the kinds of objects that policies of this kind can target.
-func (d *Declared) Targets() []Target { return targetsOf(d.Kind.Features) }
+func (d *PolicyKind) Targets() []Target { return targetsOf(d.Kind.Features, d.objects) }
 
 // uniqueTargets is the rule of a list of targets. It can't be a list map: a key must be required or have a default, and
 // sectionName is neither.
@@ -53,7 +76,7 @@ var uniqueTargets = schema{
 
 // targetRules are the rules of one target: its kind is one that such policies can have, and it has sections if one is
 // named.
-func (d *Declared) targetRules() []any {
+func (d *PolicyKind) targetRules() []any {
 	var all, divided, names, parts []string
 	for _, t := range d.Targets() {
 		quoted := fmt.Sprintf("'%s/%s'", t.Group(), t)

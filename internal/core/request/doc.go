@@ -1,9 +1,9 @@
 // Package request is what users ask about and are told: a request as a client sends it, what a data plane does with it,
 // which rules were tried and what each misses, and requests that show what a rule takes (witnesses).
 //
-//	Request --> Simulation.Do  --> Result: listener, certificates, domain, Outcomes (rule, backend, Effect)
-//	        --> Simulation.Try --> Tried: the routes of its host in order, and what each misses
-//	table, domain --> Simulation.Routes --> Route --> witnesses
+//	Request --> Simulation.SimulateRequest  --> Result: listener, certificates, domain, Outcomes (rule, backend, Effect)
+//	        --> Simulation.CompareRoutes --> RouteComparison: the routes of its host in order, and what each misses
+//	table, domain --> Simulation.ListRoutes --> Route --> witnesses
 //
 // It owns these shapes and their words. They name what objects made by its key (model.RuleKey, model.BackendKey,
 // model.ListenerKey): a dialect's simulation knows which key each name in its configuration was made of. The package

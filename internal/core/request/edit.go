@@ -2,29 +2,29 @@ package request
 
 import "net/http"
 
-// Edit is one change of headers.
-type Edit struct {
-	Do    Do     `json:"do"`
-	Name  string `json:"name"`
-	Value string `json:"value,omitempty"`
+// HeaderChange is one change of headers.
+type HeaderChange struct {
+	Action HeaderAction `json:"do"`
+	Name   string       `json:"name"`
+	Value  string       `json:"value,omitempty"`
 }
 
-// Do is what an Edit does.
-type Do string
+// HeaderAction is what an HeaderChange does.
+type HeaderAction string
 
-// The things that an Edit can do.
+// The things that an HeaderChange can do.
 const (
-	Remove  Do = "remove"
-	Set     Do = "set"              // replace, or add
-	Append  Do = "append"           // one more value
-	Replace Do = "replace"          // if it is there
-	Default Do = "set if it is not" // there
+	Remove  HeaderAction = "remove"
+	Set     HeaderAction = "set"              // replace, or add
+	Append  HeaderAction = "append"           // one more value
+	Replace HeaderAction = "replace"          // if it is there
+	Default HeaderAction = "set if it is not" // there
 )
 
-// Apply changes headers.
-func (e Edit) Apply(h http.Header) {
+// ApplyTo changes headers.
+func (e HeaderChange) ApplyTo(h http.Header) {
 	_, found := h[http.CanonicalHeaderKey(e.Name)]
-	switch e.Do {
+	switch e.Action {
 	case Remove:
 		h.Del(e.Name)
 	case Append:

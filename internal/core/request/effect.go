@@ -21,9 +21,9 @@ type Effect struct {
 	Named     bool     `json:"named,omitempty"`     // the endpoints are names that the proxy looks up
 	// Health is by what the proxy leaves out some of the endpoints, which only it knows, in words.
 	Health []string `json:"health,omitempty"`
-	// what the backend gets; MadeID and the like stand for what only the proxy knows
-	Request  *Request `json:"request,omitempty"`
-	Response []Edit   `json:"response,omitempty"` // what is done to the headers of its answer, in order
+	// what the backend gets; GeneratedID and the like stand for what only the proxy knows
+	Request  *Request       `json:"request,omitempty"`
+	Response []HeaderChange `json:"response,omitempty"` // what is done to the headers of its answer, in order
 	// what keeps a client at its endpoint: "cookie s", "header x-s"; "": nothing
 	Session string `json:"session,omitempty"`
 	Unkept  string `json:"unkept,omitempty"` // what would keep it if the request were below its path: "cookie s (path /a)"
@@ -37,7 +37,7 @@ type Effect struct {
 
 // Limits are what a proxy does if a backend is slow or fails.
 type Limits struct {
-	Whole   time.Duration `json:"whole,omitempty"`   // for all attempts together, then 504; 0: none
+	Total   time.Duration `json:"whole,omitempty"`   // for all attempts together, then 504; 0: none
 	Attempt time.Duration `json:"attempt,omitempty"` // for each; 0: none
 	Retries uint32        `json:"retries,omitempty"` // attempts after the first
 	// what is tried again, in the proxy's words ("connect-failure"), and statuses ("503")
@@ -47,9 +47,9 @@ type Limits struct {
 // GRPCStatus is the header of an answer that says how a gRPC call ended.
 const GRPCStatus = "Grpc-Status"
 
-// Answer is the status of the proxy's own answer in words: "404", of gRPC "UNIMPLEMENTED (12)"; "" if a backend
+// AnswerStatus is the status of the proxy's own answer in words: "404", of gRPC "UNIMPLEMENTED (12)"; "" if a backend
 // answers.
-func (e Effect) Answer() string {
+func (e Effect) AnswerStatus() string {
 	switch code := e.Header.Get(GRPCStatus); {
 	case e.Status == 0:
 		return ""

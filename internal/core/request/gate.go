@@ -23,8 +23,8 @@ type Gate struct {
 	Judge   func(Request) []Verdict
 }
 
-// Of finds the gate of a filter at a rule.
-func (g Gates) Of(rule model.RuleKey, key GateKey) (Gate, bool) {
+// FindGate finds the gate of a filter at a rule.
+func (g Gates) FindGate(rule model.RuleKey, key GateKey) (Gate, bool) {
 	if gate, found := g.Rules[rule][key]; found {
 		return gate, true
 	}
@@ -53,5 +53,5 @@ type Verdict struct {
 	ByAddress bool `json:"-"`
 }
 
-// Open tells whether what decides can't be told.
-func (v Verdict) Open() bool { return v.If != "" || v.RefusedIf != "" }
+// IsUndecided tells whether what decides can't be told.
+func (v Verdict) IsUndecided() bool { return v.If != "" || v.RefusedIf != "" }

@@ -51,14 +51,14 @@ func (r Request) Clone() Request {
 	return r
 }
 
-// Value is all values of a header, joined by commas.
-func (r Request) Value(name string) (value string, found bool) {
-	values := r.Values(name)
+// HeaderValue is all values of a header, joined by commas.
+func (r Request) HeaderValue(name string) (value string, found bool) {
+	values := r.HeaderValues(name)
 	return strings.Join(values, ","), len(values) > 0
 }
 
-// Values are those of a header. A name with a colon is a part of the request line.
-func (r Request) Values(name string) []string {
+// HeaderValues are those of a header. A name with a colon is a part of the request line.
+func (r Request) HeaderValues(name string) []string {
 	switch strings.ToLower(name) {
 	case ":method":
 		return []string{r.Method}
@@ -86,7 +86,7 @@ func HeaderNames(h http.Header) []string { return slices.Sorted(maps.Keys(h)) }
 
 // Values that a proxy puts into a request or an answer by itself, and that only it knows.
 const (
-	MadeID        = "(an ID that the proxy makes)"
+	GeneratedID   = "(an ID that the proxy makes)"
 	ClientAddress = "(the client's address)" // as the proxy sees it, or the proxy's own for a client of its machine
 	MaybeReferer  = "(as sent, if the proxy takes it for a URL)"
 	TimeOfAnswer  = "(the time of the answer)"
@@ -97,6 +97,7 @@ const (
 
 // OnlyProxyKnows tells whether a value holds one of these words.
 func OnlyProxyKnows(value string) bool {
-	return slices.ContainsFunc([]string{MadeID, ClientAddress, MaybeReferer, TimeOfAnswer, SecretValue, ClientCertificate},
+	return slices.ContainsFunc([]string{GeneratedID, ClientAddress, MaybeReferer, TimeOfAnswer, SecretValue,
+		ClientCertificate},
 		func(words string) bool { return strings.Contains(value, words) })
 }

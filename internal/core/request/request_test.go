@@ -12,22 +12,22 @@ func TestWords(t *testing.T) {
 	sent := Request{Host: "a.ex", Path: "/a", Header: http.Header{"X-Gone": {"1"}, "X-Kept": {"1"}}}
 	e := Effect{
 		Request: &Request{Host: "b.ex", Path: "/b", Header: http.Header{
-			"X-Kept": {"1"}, "X-New": {"2"}, "X-Request-Id": {MadeID},
+			"X-Kept": {"1"}, "X-New": {"2"}, "X-Request-Id": {GeneratedID},
 		}},
-		Arrived:  http.Header{"X-Gone": {"1"}, "X-Kept": {"1"}, "X-Request-Id": {MadeID}},
-		Response: []Edit{{Do: Remove, Name: "X-Own"}, {Do: Set, Name: "X-Set", Value: "3"}},
+		Arrived:  http.Header{"X-Gone": {"1"}, "X-Kept": {"1"}, "X-Request-Id": {GeneratedID}},
+		Response: []HeaderChange{{Action: Remove, Name: "X-Own"}, {Action: Set, Name: "X-Set", Value: "3"}},
 		Header:   http.Header{"Location": {"/"}, GRPCStatus: {"12"}, "X-Answer": {"4"}},
 		Session:  "cookie s", Unkept: "cookie u (path /u)",
-		Limits: Limits{Whole: time.Second, Attempt: time.Minute, Retries: 2, On: []string{"503", "reset"}},
+		Limits: Limits{Total: time.Second, Attempt: time.Minute, Retries: 2, On: []string{"503", "reset"}},
 	}
 	want := []string{
 		"host a.ex becomes b.ex", "path /a becomes /b", "request header x-gone is removed", "request header x-new: 2",
-		"answer's header x-own is removed", "answer's header x-set: 3 (set)", "cookie s keeps the client at its endpoint",
+		"response header x-own is removed", "response header x-set: 3 (set)", "cookie s keeps the client at its endpoint",
 		"cookie u (path /u) keeps no client here: the request is not below its path",
-		"504 if the answer takes longer than 1s", "each attempt may take 1m0s", "tried again up to 2 times on 503, reset",
-		"answer's header x-answer: 4",
+		"504 if the response takes longer than 1s", "each attempt may take 1m0s", "tried again up to 2 times on 503, reset",
+		"response header x-answer: 4",
 	}
-	if got := e.Words(sent); !slices.Equal(got, want) {
+	if got := e.Describe(sent); !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 }
@@ -36,7 +36,7 @@ func TestAnswer(t *testing.T) {
 	for want, e := range map[string]Effect{
 		"": {}, "404": {Status: 404}, "UNIMPLEMENTED (12)": {Status: 200, Header: http.Header{GRPCStatus: {"12"}}},
 	} {
-		if got := e.Answer(); got != want {
+		if got := e.AnswerStatus(); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
 	}
@@ -54,20 +54,21 @@ func TestAt(t *testing.T) {
 		{Request{TLS: true}, "a.ex", "a.ex", "a.ex"},
 		{Request{TLS: true, SNI: "b.ex"}, "a.ex", "a.ex", "b.ex"},
 	} {
-		if got := At(c.from, c.domain); got.Host != c.host || got.SNI != c.sni || got.Method != "GET" || got.Path != "/" {
+		if got := NewGetRequest(c.from, c.domain); got.Host != c.host || got.SNI != c.sni || got.Method != "GET" ||
+			got.Path != "/" {
 			t.Errorf("%+v at %s: %+v", c.from, c.domain, got)
 		}
 	}
 }
 
 func TestEdits(t *testing.T) {
-	for do, want := range map[Do][2]string{ // of a header that is there, and one that is not
+	for do, want := range map[HeaderAction][2]string{ // of a header that is there, and one that is not
 		Remove: {"", ""}, Set: {"new", "new"}, Append: {"old,new", "new"}, Replace: {"new", ""}, Default: {"old", "new"},
 	} {
 		r := Request{Header: http.Header{"There": {"old"}}}
 		for i, name := range []string{"there", "absent"} {
-			Edit{Do: do, Name: name, Value: "new"}.Apply(r.Header)
-			if got, _ := r.Value(name); got != want[i] {
+			HeaderChange{Action: do, Name: name, Value: "new"}.ApplyTo(r.Header)
+			if got, _ := r.HeaderValue(name); got != want[i] {
 				t.Errorf("%s %s: %q, want %q", do, name, got, want[i])
 			}
 		}

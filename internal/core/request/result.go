@@ -44,9 +44,9 @@ type Mirror struct {
 	Share   float64 // of the outcome's requests, at most 1
 }
 
-// Tried is a route that was compared with a request.
-type Tried struct {
-	Rule   model.RuleKey
-	Match  Match
-	Misses []string // why it doesn't take the request; none: it would
+// RouteComparison is a route that was compared with a request.
+type RouteComparison struct {
+	Rule       model.RuleKey
+	Match      Match
+	Mismatches []string // why it doesn't take the request; none: it would
 }

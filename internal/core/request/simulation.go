@@ -11,14 +11,15 @@ import (
 // Simulation tells what the proxies of one Gateway do with requests, by some configuration or an excerpt of it. One
 // goroutine at a time may ask it.
 type Simulation interface {
-	// Do tells what would happen to a request.
-	Do(Request) Result
-	// Try compares a request with all routes of its domain, in their order; the first that misses nothing gets it.
-	Try(Request) []Tried
-	// Routes are those of a domain of a route table, in order; none if there is no such domain.
-	Routes(table resource.Name, domain string) []Route
-	// Entrances are requests, but for host and path, that are looked up in a table: one for each way in.
-	Entrances(table resource.Name) []Request
+	// SimulateRequest tells what would happen to a request.
+	SimulateRequest(Request) Result
+	// CompareRoutes compares a request with all routes of its domain, in their order; the first that misses nothing gets
+	// it.
+	CompareRoutes(Request) []RouteComparison
+	// ListRoutes are those of a domain of a route table, in order; none if there is no such domain.
+	ListRoutes(table resource.Name, domain string) []Route
+	// EntryRequests are requests, but for host and path, that are looked up in a table: one for each way in.
+	EntryRequests(table resource.Name) []Request
 }
 
 // Route is one of a configuration.
@@ -33,7 +34,7 @@ type Route struct {
 
 // Match is what a route takes. A table may have 10,000 routes, so what is told of a match is made when it is asked for.
 type Match interface {
-	Words() Phrase
+	Describe() Phrase
 	// IndexIn finds the match of a rule that became this one; -1 if there is none, as the rule is another one by now.
 	IndexIn(model.Rule) int
 	// IsPreflight: it takes the CORS preflights of the requests that a match of a rule takes, not these themselves.
@@ -41,7 +42,7 @@ type Match interface {
 	// ComparesHost: besides being a route of its domain, it compares the host that is asked for.
 	ComparesHost() bool
 	// Witnesses are requests that show what it takes at a domain: one that it takes, the first, and near misses. from is
-	// where they enter (Simulation.Entrances).
+	// where they enter (Simulation.EntryRequests).
 	Witnesses(from Request, domain string) []Request
 }
 
@@ -62,8 +63,8 @@ func HostOf(domain string) string {
 	return strings.Replace(domain, "*", "any", 1)
 }
 
-// At makes a GET request for a domain's path /. from is where it enters.
-func At(from Request, domain string) Request {
+// NewGetRequest makes a GET request for a domain's path /. from is where it enters.
+func NewGetRequest(from Request, domain string) Request {
 	from.Method, from.Host, from.Path, from.Header = http.MethodGet, HostOf(domain), "/", http.Header{}
 	if from.TLS && from.SNI == "" {
 		from.SNI = from.Host

@@ -16,9 +16,9 @@ type AckKey struct {
 	Variant  string
 }
 
-// Arrived names the row of a route table itself, of hash 0: all connected proxies acknowledged some version of it. It
-// leaves with the table.
-func Arrived(table Key) AckKey { return AckKey{Resource: table} }
+// TableAckKey names the row of a route table itself, of hash 0: all connected proxies acknowledged some version of it.
+// It leaves with the table.
+func TableAckKey(table Key) AckKey { return AckKey{Resource: table} }
 
 // RefusalKey names content that a Gateway's proxy refused.
 type RefusalKey struct {
@@ -58,22 +58,22 @@ type Refusal struct {
 	Message string // its words
 }
 
-// Proxies sums up the proxies that are connected for one Gateway.
-type Proxies struct {
+// ProxySummary sums up the proxies that are connected for one Gateway.
+type ProxySummary struct {
 	Connected    int
 	Acknowledged int    // that have acknowledged a whole configuration since they connected
 	Version      string // the oldest version connected
 }
 
-// Proxy is a connected proxy, and how far it is with a resource.
-type Proxy struct {
+// ConnectedProxy is a connected proxy, and how far it is with a resource.
+type ConnectedProxy struct {
 	Node         string // of xDS: in a cluster the pod's name
-	Version      string // of Envoy
+	Version      string // of the proxy
 	Acknowledged bool   // the resource, as it is now
 }
 
-// Written is what is known of a Gateway with proxies that read files: they acknowledge nothing.
-type Written struct {
+// WrittenFiles is what is known of a Gateway with proxies that read files: they acknowledge nothing.
+type WrittenFiles struct {
 	Where string    // "ConfigMap infra/edge-files", or a folder
 	At    time.Time // when a file was changed last; zero: nothing is written yet
 	// TooLarge says why what is current can't be written, with figures; "" if it can. The files that were written last
@@ -84,25 +84,25 @@ type Written struct {
 // Feedback is what proxies said, as sources: it comes back in a later turn.
 type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
-	// resource does not hold the fragment any more. Route tables have rows of their own (Arrived).
+	// resource does not hold the fragment any more. Route tables have rows of their own (TableAckKey).
 	Acked *flow.Source[AckKey, uint64]
 	// Refused holds what was refused. An entry leaves when no resource has that content any more, when the proxy that
 	// refused it is gone, or when there is another reason to try it again.
 	Refused *flow.Source[RefusalKey, Refusal]
 	// Proxies holds an entry for each Gateway that had a connection.
-	Proxies *flow.Source[model.ObjectRef, Proxies]
+	Proxies *flow.Source[model.ObjectRef, ProxySummary]
 
 	// InFiles is Acked for Gateways with proxies that read files: the hash of a fragment as it was written last. While
 	// such a Gateway's proxies are replaced, others of it may be connected, so the rows are apart.
 	InFiles *flow.Source[AckKey, uint64]
 	// Written holds an entry for each Gateway with proxies that read files.
-	Written *flow.Source[model.ObjectRef, Written]
+	Written *flow.Source[model.ObjectRef, WrittenFiles]
 }
 
 // AckedBy has the content that the proxies of a data plane have: what they acknowledged or, if they acknowledge
 // nothing, what was written.
 func (f *Feedback) AckedBy(d model.DataPlane) *flow.Collection[AckKey, uint64] {
-	if d.ReadsFiles() {
+	if d.ReadsFiles {
 		return f.InFiles.Collection()
 	}
 	return f.Acked.Collection()
@@ -113,60 +113,58 @@ func NewFeedback(g *flow.Graph) *Feedback {
 	f := &Feedback{
 		Acked:   flow.NewSource[AckKey, uint64](g, "feedback/acked"),
 		Refused: flow.NewSource[RefusalKey, Refusal](g, "feedback/refused"),
-		Proxies: flow.NewSource[model.ObjectRef, Proxies](g, "feedback/proxies"),
+		Proxies: flow.NewSource[model.ObjectRef, ProxySummary](g, "feedback/proxies"),
 		InFiles: flow.NewSource[AckKey, uint64](g, "feedback/in-files"),
-		Written: flow.NewSource[model.ObjectRef, Written](g, "feedback/written"),
+		Written: flow.NewSource[model.ObjectRef, WrittenFiles](g, "feedback/written"),
 	}
 	g.Apply("start", func(b *flow.Batch) {
-		f.Acked.Synced(b)
-		f.Refused.Synced(b)
-		f.Proxies.Synced(b)
-		f.InFiles.Synced(b)
-		f.Written.Synced(b)
+		f.Acked.MarkSynced(b)
+		f.Refused.MarkSynced(b)
+		f.Proxies.MarkSynced(b)
+		f.InFiles.MarkSynced(b)
+		f.Written.MarkSynced(b)
 	})
 	return f
 }
 
-// Standing is how far an origin got at a Gateway's proxies.
-type Standing struct {
+// AckState is how far an origin got at a Gateway's proxies.
+type AckState struct {
 	Acknowledged bool        // at every place where it is
 	Refused      string      // the proxy's words; "" if it did not refuse
 	Kind         RefusalKind // of what it refused
 }
 
-// StandingKey names an origin at a Gateway.
-type StandingKey struct {
+// AckStateKey names an origin at a Gateway.
+type AckStateKey struct {
 	Gateway model.ObjectRef
 	Origin  Origin
 }
 
 // Owner is the Gateway.
-func (k StandingKey) Owner() model.ObjectRef { return k.Gateway }
+func (k AckStateKey) Owner() model.ObjectRef { return k.Gateway }
 
 // Outputs is what a dialect produces.
 type Outputs struct {
-	// Resources has one collection for each type, in the order of Types.
+	// Resources has one collection for each type, in the order of the dialect's AllTypes. There may be more behind them.
 	Resources []*flow.Collection[Key, Resource]
 	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it
 	// serves. A route has an entry for each Gateway that it is attached to.
-	Routes    *flow.Collection[RouteKey, RouteStanding]
-	Listeners *flow.Collection[StandingKey, Standing]
+	Routes    *flow.Collection[RouteKey, RouteAckState]
+	Listeners *flow.Collection[AckStateKey, AckState]
 	// Settings tells the same of what is rendered of an object for Gateways and listeners, by the object's origin without
 	// a section.
-	Settings *flow.Collection[StandingKey, Standing]
+	Settings *flow.Collection[AckStateKey, AckState]
 	// RefusedBackends has what of backends was refused: by its origin, or by the object alone if all that the object has
 	// stands in one resource.
-	RefusedBackends *flow.Collection[StandingKey, Refusal]
+	RefusedBackends *flow.Collection[AckStateKey, Refusal]
 	// Policies tell the same of BackendTLSPolicies by which requests are sent.
-	Policies *flow.Collection[StandingKey, Standing]
+	Policies *flow.Collection[AckStateKey, AckState]
 	// RuleChanged is the revision in which what a rule is rendered to changed last; 0 if it is rendered to nothing.
 	RuleChanged func(flow.View, model.RuleKey) flow.Rev
-	// Protocol is for the server that feeds proxies.
-	Protocol Protocol
 }
 
-// Of is the collection of a type.
-func (o Outputs) Of(t Type) *flow.Collection[Key, Resource] { return o.Resources[t] }
+// ResourcesOf is the collection of a type.
+func (o Outputs) ResourcesOf(t Type) *flow.Collection[Key, Resource] { return o.Resources[t] }
 
 // RouteKey names a route at a Gateway.
 type RouteKey struct{ Gateway, Route model.ObjectRef }
@@ -174,22 +172,22 @@ type RouteKey struct{ Gateway, Route model.ObjectRef }
 // Owner is the route.
 func (k RouteKey) Owner() model.ObjectRef { return k.Route }
 
-// RouteStanding is how far a route's rules got at a Gateway's proxies.
-type RouteStanding struct {
-	Places      []PlaceStanding // where it serves
-	Unsupported []model.Finding // what the dialect can't render; their Section is the rule's name
+// RouteAckState is how far a route's rules got at a Gateway's proxies.
+type RouteAckState struct {
+	Listeners   []ListenerAckState // where it serves
+	Unsupported []model.Finding    // what the dialect can't render; their Section is the rule's name
 }
 
-// PlaceStanding is how far a route's rules got at one listener, in the order of the rules.
-type PlaceStanding struct {
+// ListenerAckState is how far a route's rules got at one listener, in the order of the rules.
+type ListenerAckState struct {
 	Listener model.ListenerKey
-	Rules    []Standing
+	Rules    []AckState
 }
 
-// At lists the standing of each rule at those of its places that count; nil if there is none.
-func (s RouteStanding) At(counts func(model.ListenerKey) bool) []Standing {
-	var all []Standing
-	for _, p := range s.Places {
+// RuleStates lists the standing of each rule at those of its places that count; nil if there is none.
+func (s RouteAckState) RuleStates(counts func(model.ListenerKey) bool) []AckState {
+	var all []AckState
+	for _, p := range s.Listeners {
 		switch {
 		case !counts(p.Listener):
 		case all == nil:

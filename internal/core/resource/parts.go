@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Find returns the part of that ID among those of a resource, which are in the order of their IDs; nil if there is
+// FindPart returns the part of that ID among those of a resource, which are in the order of their IDs; nil if there is
 // none.
-func Find(parts []*Part, id string) *Part {
+func FindPart(parts []*Part, id string) *Part {
 	i, found := slices.BinarySearchFunc(parts, id, func(p *Part, id string) int { return strings.Compare(p.ID, id) })
 	if !found {
 		return nil
@@ -16,28 +16,28 @@ func Find(parts []*Part, id string) *Part {
 	return parts[i]
 }
 
-// Claimed tells whether one of the other parts claims what a part does: then it can't stand beside them.
-func Claimed(part *Part, others []*Part) bool {
+// ClaimsConflict tells whether one of the other parts claims what a part does: then it can't stand beside them.
+func ClaimsConflict(part *Part, others []*Part) bool {
 	return slices.ContainsFunc(others, func(p *Part) bool {
 		return p.ID != part.ID && slices.ContainsFunc(p.Claims,
 			func(c string) bool { return slices.Contains(part.Claims, c) })
 	})
 }
 
-// Change is a part that differs between two values of a resource. One side is nil if the part came or left.
-type Change struct{ Old, New *Part }
+// PartChange is a part that differs between two values of a resource. One side is nil if the part came or left.
+type PartChange struct{ Old, New *Part }
 
-// Changes walks the parts of two values side by side. Unchanged parts are the same pointer most of the time, so that
+// DiffParts walks the parts of two values side by side. Unchanged parts are the same pointer most of the time, so that
 // most steps compare two pointers.
-func Changes(before, after []*Part) iter.Seq[Change] {
-	return func(yield func(Change) bool) {
+func DiffParts(before, after []*Part) iter.Seq[PartChange] {
+	return func(yield func(PartChange) bool) {
 		i, j := 0, 0
 		for i < len(before) || j < len(after) {
 			if i < len(before) && j < len(after) && before[i] == after[j] {
 				i, j = i+1, j+1
 				continue
 			}
-			var c Change
+			var c PartChange
 			if j == len(after) || i < len(before) && before[i].ID <= after[j].ID {
 				c.Old = before[i]
 			}
@@ -50,15 +50,15 @@ func Changes(before, after []*Part) iter.Seq[Change] {
 			if c.New != nil {
 				j++
 			}
-			if (c.Old == nil || c.New == nil || !Same(c.Old, c.New)) && !yield(c) {
+			if (c.Old == nil || c.New == nil || !EqualParts(c.Old, c.New)) && !yield(c) {
 				return
 			}
 		}
 	}
 }
 
-// Same tells whether parts are equal. The hash is of their bytes: two routes may be rendered to the same bytes.
-func Same(a, b *Part) bool {
+// EqualParts tells whether parts are equal. The hash is of their bytes: two routes may be rendered to the same bytes.
+func EqualParts(a, b *Part) bool {
 	return a == b || a.ID == b.ID && a.Hash == b.Hash &&
 		slices.Equal(a.Fragments, b.Fragments) && slices.Equal(a.Needs, b.Needs)
 }

@@ -9,35 +9,11 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Type is a kind of xDS resource.
-type Type uint8
-
-// The types. How each travels is in a dialect's table (TypeSpec).
-const (
-	Cluster   Type = iota // envoy.config.cluster.v3.Cluster
-	Endpoints             // envoy.config.endpoint.v3.ClusterLoadAssignment
-	Secret                // envoy.extensions.transport_sockets.tls.v3.Secret
-	Listener              // envoy.config.listener.v3.Listener
-	Routes                // envoy.config.route.v3.RouteConfiguration
-	Extension             // envoy.config.core.v3.TypedExtensionConfig: what a filter of listeners is configured with
-)
-
-// TypeCount is how many types there are.
-const TypeCount = int(Extension) + 1
-
-var typeNames = [TypeCount]string{"Cluster", "Endpoints", "Secret", "Listener", "Routes", "Extension"}
-
-// String is the type's short name.
-func (t Type) String() string { return typeNames[t] }
-
-// Types lists all types, in this order.
-func Types() []Type { return []Type{Cluster, Endpoints, Secret, Listener, Routes, Extension} }
-
 // Key names a resource of one Gateway's proxies.
 type Key struct {
 	Gateway model.ObjectRef
 	Type    Type
-	Name    string // the xDS resource name
+	Name    string
 }
 
 // Owner is the Gateway.
@@ -49,8 +25,7 @@ type Name struct {
 	Name string
 }
 
-// Resource is one xDS resource. Its bytes are those of its parts, one after the other: a concatenation of protobuf
-// fields is a protobuf message.
+// Resource is one resource. Its bytes are those of its parts, one after the other.
 type Resource struct {
 	Version string // short, made of the parts' hashes: equal bytes, equal version, on every replica
 	Parts   []*Part
@@ -92,27 +67,31 @@ type Fragment struct {
 	Hash    uint64
 	// Refused: proxies refused the content that Hash names; a substitute stands in its place, such as a 500.
 	Refused bool
+	// Setting: it is a setting of a policy, for all that shares its place; Origin.Section is the setting's name.
+	Setting bool `json:",omitempty"`
 	// HTTP2, Picker and Port are a backend's, see model.Backend.
-	HTTP2  bool  `json:",omitempty"`
-	Picker bool  `json:",omitempty"`
-	Port   int32 `json:",omitempty"`
+	HTTP2  bool `json:",omitempty"`
+	Picker bool `json:",omitempty"`
+	// Carries is a backend's, too.
+	Carries model.Carried `json:",omitempty"`
+	Port    int32         `json:",omitempty"`
 }
 
-// Rule is the rule that a fragment of a route table was made of.
-func (o Origin) Rule() model.RuleKey { return model.RuleKey{Route: o.Object, Name: o.Section} }
+// RuleKey is the rule that a fragment of a route table was made of.
+func (o Origin) RuleKey() model.RuleKey { return model.RuleKey{Route: o.Object, Name: o.Section} }
 
-// Listener is the listener that a fragment of a listener was made of.
-func (o Origin) Listener() model.ListenerKey {
+// ListenerKey is the listener that a fragment of a listener was made of.
+func (o Origin) ListenerKey() model.ListenerKey {
 	return model.ListenerKey{Parent: o.Object, Section: o.Section}
 }
 
-// Backend is the backend that a fragment of a cluster, or of endpoints, was made of.
-func (f Fragment) Backend() model.BackendKey {
-	return model.BackendKey{Object: f.Origin.Object, Port: f.Port, HTTP2: f.HTTP2, Picker: f.Picker}
+// BackendKey is the backend that a fragment of a cluster, or of endpoints, was made of.
+func (f Fragment) BackendKey() model.BackendKey {
+	return model.BackendKey{Object: f.Origin.Object, Port: f.Port, HTTP2: f.HTTP2, Picker: f.Picker, Carries: f.Carries}
 }
 
-// Join makes a resource of parts; its version is made of their hashes.
-func Join(parts ...*Part) Resource {
+// JoinParts makes a resource of parts; its version is made of their hashes.
+func JoinParts(parts ...*Part) Resource {
 	h := xxhash.New()
 	var b [8]byte
 	for _, p := range parts {
@@ -131,8 +110,8 @@ func (r Resource) Size() int {
 	return n
 }
 
-// Flatten appends the resource's bytes to b.
-func (r Resource) Flatten(b []byte) []byte {
+// AppendBytes appends the resource's bytes to b.
+func (r Resource) AppendBytes(b []byte) []byte {
 	for _, p := range r.Parts {
 		for _, piece := range p.Bytes {
 			b = append(b, piece...)

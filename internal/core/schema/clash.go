@@ -15,13 +15,13 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// clashes says of failed CEL rules over lists which two entries break them. It needs no knowledge of any rule: it asks
-// the rule about lists of two entries. If a rule accepts each of two entries alone and rejects both together, these two
-// clash. found is what the rules said, others is what was wrong besides.
-func (c *crd) clashes(doc map[string]any, found, others field.ErrorList) field.ErrorList {
+// explainClashes says of failed CEL rules over lists which two entries break them. It needs no knowledge of any rule:
+// it asks the rule about lists of two entries. If a rule accepts each of two entries alone and rejects both together,
+// these two clash. found is what the rules said, others is what was wrong besides.
+func (c *crd) explainClashes(doc map[string]any, found, others field.ErrorList) field.ErrorList {
 	var told field.ErrorList
 	for _, e := range found {
-		clash := c.clash(doc, e)
+		clash := c.findClash(doc, e)
 		switch {
 		case clash == nil:
 			told = append(told, e)
@@ -48,8 +48,8 @@ type clash struct {
 	first, second int
 }
 
-func (c *crd) clash(doc map[string]any, e *field.Error) *clash {
-	entries, _ := lookup(doc, e.Field).([]any)
+func (c *crd) findClash(doc map[string]any, e *field.Error) *clash {
+	entries, _ := valueAt(doc, e.Field).([]any)
 	rules := validatorAt(c.cel, e.Field)
 	if len(entries) < 2 || rules == nil || rules.Schema == nil {
 		return nil
@@ -102,21 +102,21 @@ func validatorAt(v *cel.Validator, path string) *cel.Validator {
 
 // String says which two entries clash and what they have in common. A rule of uniqueness needs no other words.
 func (c *clash) String() string {
-	unique, shared := c.unique(), c.shared()
+	unique, shared := c.isUniqueRule(), c.sharedFields()
 	if len(shared) == 1 && unique {
-		if value := c.value(c.second, shared[0]); value != nil {
-			return used(map[string]any{shared[0]: value}, nil, entry(c.list, c.first))
+		if value := c.entryValue(c.second, shared[0]); value != nil {
+			return describeUsed(map[string]any{shared[0]: value}, nil, entryName(c.list, c.first))
 		}
 	}
-	which := fmt.Sprintf("%s and [%d]", entry(c.list, c.first), c.second)
-	a, _ := c.value(c.first, "name").(string)
-	if b, _ := c.value(c.second, "name").(string); a != b && a != "" && b != "" {
-		list := entry(c.list, c.first)
+	which := fmt.Sprintf("%s and [%d]", entryName(c.list, c.first), c.second)
+	a, _ := c.entryValue(c.first, "name").(string)
+	if b, _ := c.entryValue(c.second, "name").(string); a != b && a != "" && b != "" {
+		list := entryName(c.list, c.first)
 		which = fmt.Sprintf("%s %q and %q (%s)", list[:strings.IndexByte(list, '[')], a, b, which)
 	}
 	var words []string
 	for _, name := range shared {
-		switch value := c.value(c.first, name); {
+		switch value := c.entryValue(c.first, name); {
 		case value == nil && unique:
 			words = append(words, "no "+name)
 		case value == nil:
@@ -127,7 +127,7 @@ func (c *clash) String() string {
 		}
 	}
 	if len(words) > 0 {
-		which += " both have " + enumerated(words)
+		which += " both have " + joinAnd(words)
 	}
 	if unique && len(words) > 0 {
 		return which + "; change one"
@@ -135,32 +135,32 @@ func (c *clash) String() string {
 	return c.message + ": " + which
 }
 
-// unique tells a rule that says of each entry that it is the only one of its sort.
-func (c *clash) unique() bool {
+// isUniqueRule tells a rule that says of each entry that it is the only one of its sort.
+func (c *clash) isUniqueRule() bool {
 	return strings.HasPrefix(c.rule, "self.all(") && strings.Contains(c.rule, "self.exists_one(")
 }
 
 // isKey says that the rule is about the keys of the list.
 func (c *clash) isKey() bool {
-	shared := c.shared()
+	shared := c.sharedFields()
 	slices.Sort(shared)
-	return c.unique() && slices.Equal(shared, slices.Sorted(slices.Values(c.schema.XListMapKeys)))
+	return c.isUniqueRule() && slices.Equal(shared, slices.Sorted(slices.Values(c.schema.XListMapKeys)))
 }
 
-func (c *clash) value(i int, name string) any {
+func (c *clash) entryValue(i int, name string) any {
 	item, _ := c.entries[i].(map[string]any)
 	return item[name]
 }
 
-// shared are the fields that the rule looks at and that are equal in both entries, in the rule's order. Those that have
-// their default are left out if there are others: mostly nobody wrote them.
-func (c *clash) shared() []string {
+// sharedFields are the fields that the rule looks at and that are equal in both entries, in the rule's order. Those
+// that have their default are left out if there are others: mostly nobody wrote them.
+func (c *clash) sharedFields() []string {
 	at := map[string]int{}
 	var names, defaults []string
 	for name, property := range c.schema.Items.Properties {
 		escaped, ok := apiservercel.Escape(name)
 		place := regexp.MustCompile(`\.` + regexp.QuoteMeta(escaped) + `\b`).FindStringIndex(c.rule)
-		a, b := c.value(c.first, name), c.value(c.second, name)
+		a, b := c.entryValue(c.first, name), c.entryValue(c.second, name)
 		if !ok || place == nil || !reflect.DeepEqual(a, b) {
 			continue
 		}

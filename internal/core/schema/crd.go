@@ -21,14 +21,27 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/model"
 )
 
 // crd is the schema of a kind that a CustomResourceDefinition defines.
 type crd struct {
 	*kind.Kind
+	*definition
+}
 
-	// Compiling a schema's rules takes much longer than reading its structure, and an object that is known valid needs
-	// the structure only.
+func newCRD(k *kind.Kind) *crd {
+	d, _ := definitions.LoadOrStore(k.Definition, &definition{schema: k.Definition.Schema})
+	return &crd{k, d.(*definition)}
+}
+
+// definitions has what was compiled of each *kind.Definition, for all Schemas of the program.
+var definitions sync.Map
+
+// definition is the schema of a CustomResourceDefinition. Compiling its rules takes much longer than reading its
+// structure, and an object that is known valid needs the structure only.
+type definition struct {
+	schema     json.RawMessage
 	structure  sync.Once
 	structural *structuralschema.Structural
 	badSchema  error
@@ -40,29 +53,29 @@ type crd struct {
 	badRules   error
 }
 
-func (c *crd) readStructure() {
+func (d *definition) readStructure() {
 	var v1 apiextensionsv1.JSONSchemaProps
-	if c.badSchema = json.Unmarshal(c.Definition.Schema, &v1); c.badSchema != nil {
+	if d.badSchema = json.Unmarshal(d.schema, &v1); d.badSchema != nil {
 		return
 	}
-	if c.badSchema = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props,
-		nil); c.badSchema != nil {
+	if d.badSchema = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &d.props,
+		nil); d.badSchema != nil {
 		return
 	}
-	if c.structural, c.badSchema = structuralschema.NewStructural(&c.props); c.badSchema != nil {
+	if d.structural, d.badSchema = structuralschema.NewStructural(&d.props); d.badSchema != nil {
 		return
 	}
-	c.badSchema = defaulting.PruneDefaults(c.structural)
-	c.hasOldSelf = strings.Contains(string(c.Definition.Schema), "oldSelf")
+	d.badSchema = defaulting.PruneDefaults(d.structural)
+	d.hasOldSelf = strings.Contains(string(d.schema), "oldSelf")
 }
 
-func (c *crd) compile() {
-	c.validator, _, c.badRules = validation.NewSchemaValidator(&c.props)
-	c.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
+func (d *definition) compileRules() {
+	d.validator, _, d.badRules = validation.NewSchemaValidator(&d.props)
+	d.cel = cel.NewValidator(d.structural, true, celconfig.PerCallLimit)
 }
 
-// check goes the way of an API server's create or update: defaults, unknown fields, OpenAPI, lists, CEL.
-func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
+// checkObject goes the way of an API server's create or update: defaults, unknown fields, OpenAPI, lists, CEL.
+func (c *crd) checkObject(doc map[string]any, obj *Object, o Options) []Problem {
 	if c.structure.Do(c.readStructure); c.badSchema != nil {
 		return []Problem{{Message: "the schema of " + c.String() + " can't be read: " + c.badSchema.Error()}}
 	}
@@ -70,19 +83,22 @@ func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
 	doc["apiVersion"] = c.APIVersion()
 	defaulting.Default(doc, c.structural)
 	if !o.KnownValid {
-		if found := c.unknown(doc); len(found) > 0 {
+		if found := c.findUnknown(doc); len(found) > 0 {
 			return found
 		}
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(doc, c.structural)
 	// A rule over the old object has to be asked even if the text was valid by itself.
 	if !o.KnownValid || c.hasOldSelf && o.Old != nil {
-		if errs := c.validate(doc, o.Old); len(errs) > 0 {
-			return problems(doc, errs)
+		if errs := c.validateObject(doc, o.Old); len(errs) > 0 {
+			if found := unservedProtocols(obj.Ref, doc); len(found) > 0 {
+				return found // what else is wrong there may follow from it
+			}
+			return toProblems(doc, errs)
 		}
 	}
 	var err error
-	if obj.Spec, err = c.Content.Typed(doc); err != nil {
+	if obj.Spec, err = c.Content.DecodeSpec(doc); err != nil {
 		return []Problem{{Field: "spec", Message: err.Error()}}
 	}
 	if c.hasOldSelf {
@@ -91,8 +107,26 @@ func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
 	return nil
 }
 
-// unknown reports fields that the schema does not have. It removes them from the document.
-func (c *crd) unknown(doc map[string]any) []Problem {
+// unservedProtocols are the listeners of a Gateway whose protocol no data plane serves.
+func unservedProtocols(ref model.ObjectRef, doc map[string]any) (list []Problem) {
+	if ref.Kind() != model.KindGateway {
+		return nil
+	}
+	listeners, _ := valueAt(doc, "spec.listeners").([]any)
+	for i, l := range listeners {
+		listener, _ := l.(map[string]any)
+		switch name, isText := listener["protocol"].(string); {
+		case !isText, name == string(model.HTTP), name == string(model.HTTPS):
+		default:
+			list = append(list, Problem{Field: fmt.Sprintf("spec.listeners[%d].protocol", i),
+				Message: fmt.Sprintf("protocol %s is not supported; use HTTP or HTTPS", name)})
+		}
+	}
+	return list
+}
+
+// findUnknown reports fields that the schema does not have. It removes them from the document.
+func (c *crd) findUnknown(doc map[string]any) []Problem {
 	paths := pruning.PruneWithOptions(doc, c.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	var found []Problem
@@ -120,8 +154,8 @@ func (c *crd) fieldsBeside(path string) []string {
 	return slices.Sorted(maps.Keys(s.Properties))
 }
 
-func (c *crd) validate(doc, old map[string]any) field.ErrorList {
-	if c.rules.Do(c.compile); c.badRules != nil {
+func (c *crd) validateObject(doc, old map[string]any) field.ErrorList {
+	if c.rules.Do(c.compileRules); c.badRules != nil {
 		return field.ErrorList{field.InternalError(nil, fmt.Errorf("compile the schema of %s: %w", c, c.badRules))}
 	}
 	errs := validation.ValidateCustomResource(nil, doc, c.validator)
@@ -138,5 +172,5 @@ func (c *crd) validate(doc, old map[string]any) field.ErrorList {
 		oldDoc = old
 	}
 	celErrs, _ := c.cel.Validate(context.Background(), nil, c.structural, doc, oldDoc, celconfig.RuntimeCELCostBudget)
-	return append(errs, c.clashes(doc, celErrs, errs)...)
+	return append(errs, c.explainClashes(doc, celErrs, errs)...)
 }

@@ -12,7 +12,7 @@ import (
 // its declaration.
 func (s *Schema) readDocument(k *kind.Document, doc map[string]any, obj *Object) []Problem {
 	delete(doc, "status")
-	if found := s.shapes.check(nil, k.Type, doc); len(found) > 0 {
+	if found := s.shapes.checkShape(nil, k.Type, doc); len(found) > 0 {
 		return found
 	}
 	value := reflect.New(k.Type).Interface()
@@ -28,5 +28,5 @@ func (s *Schema) readDocument(k *kind.Document, doc map[string]any, obj *Object)
 	if err != nil {
 		defaulted = doc
 	}
-	return problems(defaulted, wrong)
+	return toProblems(defaulted, wrong)
 }

@@ -11,32 +11,32 @@ import (
 
 // kindOf finds the kind of a document, or says why it can't be read.
 func (s *Schema) kindOf(doc map[string]any) (*kind.Kind, []Problem) {
-	apiVersion, problem := text(doc, "apiVersion")
+	apiVersion, problem := textField(doc, "apiVersion")
 	if problem != nil {
 		return nil, problem
 	}
-	name, problem := text(doc, "kind")
+	name, problem := textField(doc, "kind")
 	if problem != nil {
 		return nil, problem
 	}
 	group, version := splitVersion(apiVersion)
-	k := s.catalog.Of(model.KindOf(group, name))
+	k := s.catalog.FindKind(model.KindOf(group, name))
 	if k == nil {
-		problem, _ := s.unread(apiVersion, group, name)
+		problem, _ := s.unreadProblem(apiVersion, group, name)
 		return nil, []Problem{problem}
 	}
-	if older := k.Older[version]; older != nil {
-		return k, convert(doc, k, version, older)
+	if older := k.OlderVersions[version]; older != nil {
+		return k, convertDocument(doc, k, version, older)
 	}
-	if served := versions(k); !slices.Contains(served, apiVersion) {
+	if served := listVersions(k); !slices.Contains(served, apiVersion) {
 		return nil, []Problem{{Field: "apiVersion", Message: fmt.Sprintf("%s has no version %q; expected %s", name, version,
 			strings.Join(served, " or "))}}
 	}
 	return k, nil
 }
 
-// convert makes a document of an older version one of the first.
-func convert(
+// convertDocument makes a document of an older version one of the first.
+func convertDocument(
 	doc map[string]any, k *kind.Kind, version string, from func(map[string]any) (map[string]any, error),
 ) []Problem {
 	spec, _ := doc["spec"].(map[string]any)
@@ -49,11 +49,12 @@ func convert(
 	return nil
 }
 
-// converted is the spec of a document that may be of an older version, as one of the first; as it is if that can't be.
-func converted(doc map[string]any, k *kind.Kind, spec map[string]any) map[string]any {
+// convertSpec is the spec of a document that may be of an older version, as one of the first; as it is if that can't
+// be.
+func convertSpec(doc map[string]any, k *kind.Kind, spec map[string]any) map[string]any {
 	apiVersion, _ := doc["apiVersion"].(string)
 	_, version := splitVersion(apiVersion)
-	if older := k.Older[version]; older != nil && spec != nil {
+	if older := k.OlderVersions[version]; older != nil && spec != nil {
 		if first, err := older(spec); err == nil {
 			return first
 		}
@@ -61,8 +62,8 @@ func converted(doc map[string]any, k *kind.Kind, spec map[string]any) map[string
 	return spec
 }
 
-// versions lists those in which objects of a kind may be written, with the group.
-func versions(k *kind.Kind) []string {
+// listVersions lists those in which objects of a kind may be written, with the group.
+func listVersions(k *kind.Kind) []string {
 	var list []string
 	for i := range k.Versions {
 		list = append(list, k.GroupVersion(i).String())
@@ -70,7 +71,7 @@ func versions(k *kind.Kind) []string {
 	return list
 }
 
-func text(doc map[string]any, field string) (string, []Problem) {
+func textField(doc map[string]any, field string) (string, []Problem) {
 	switch v := doc[field].(type) {
 	case string:
 		if v != "" {
@@ -78,14 +79,17 @@ func text(doc map[string]any, field string) (string, []Problem) {
 		}
 	case nil:
 	default:
-		return "", []Problem{{Field: field, Message: "must be of type string, got " + shown(v)}}
+		return "", []Problem{{Field: field, Message: "must be of type string, got " + showValue(v)}}
 	}
 	return "", []Problem{{Field: field, Message: "is required"}}
 }
 
-// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that
-// is nearly that of a kind of its group: then meant is the kind.
-func (s *Schema) unread(apiVersion, group, name string) (_ Problem, meant *kind.Kind) {
+// unreadProblem says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is
+// one that is nearly that of a kind of its group: then meant is the kind.
+func (s *Schema) unreadProblem(apiVersion, group, name string) (_ Problem, meant *kind.Kind) {
+	if group == "" && name == "List" { // that of a whole document is no object
+		return Problem{Field: "kind", Message: "a List in a List is not read; put its items into the outer List"}, nil
+	}
 	var known []string
 	if group == "" {
 		known = append(known, "List")
@@ -103,11 +107,14 @@ func (s *Schema) unread(apiVersion, group, name string) (_ Problem, meant *kind.
 		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet; this object has no effect", name),
 			Severity: model.Error}, nil
 	}
-	if near := model.Nearest(name, known); near != "" {
+	if near := model.NearestName(name, known); near != "" {
 		return Problem{Field: "kind", Message: fmt.Sprintf("unknown kind %q; did you mean %s?", name, near),
-			Severity: model.Error}, s.catalog.Of(model.KindOf(group, near))
+			Severity: model.Error}, s.catalog.FindKind(model.KindOf(group, near))
+	}
+	severity := model.Warning
+	if s.isPolicyGroup(group) {
+		severity = model.Error
 	}
 	return Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not one that Cardea reads; this object has no "+
-		"effect",
-		name, apiVersion), Severity: model.Warning}, nil
+		"effect", name, apiVersion), Severity: severity}, nil
 }

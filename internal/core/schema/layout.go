@@ -30,9 +30,9 @@ var timeType = reflect.TypeFor[time.Time]()
 // layouts knows those that were made: types may be recursive.
 type layouts map[reflect.Type]*layout
 
-// layout makes the layout of a type. It panics on what can't be stored: interfaces, functions, floats, unexported
+// layoutOf makes the layout of a type. It panics on what can't be stored: interfaces, functions, floats, unexported
 // fields, keys that are no text.
-func (known layouts) layout(t reflect.Type) *layout {
+func (known layouts) layoutOf(t reflect.Type) *layout {
 	if l := known[t]; l != nil {
 		return l
 	}
@@ -49,23 +49,23 @@ func (known layouts) layout(t reflect.Type) *layout {
 			if !f.IsExported() || len(l.fields) == 64 {
 				panic(fmt.Sprintf("schema: field %s of %s can't be stored", f.Name, t))
 			}
-			l.fields = append(l.fields, known.layout(f.Type))
+			l.fields = append(l.fields, known.layoutOf(f.Type))
 		}
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
 			panic(fmt.Sprintf("schema: a %s can't be stored", t))
 		}
-		l.key, l.elem = known.layout(t.Key()), known.layout(t.Elem())
+		l.key, l.elem = known.layoutOf(t.Key()), known.layoutOf(t.Elem())
 	case reflect.Pointer, reflect.Slice:
-		l.elem = known.layout(t.Elem())
+		l.elem = known.layoutOf(t.Elem())
 	default:
 		panic(fmt.Sprintf("schema: a %s can't be stored", t))
 	}
 	return l
 }
 
-// write appends a value.
-func (l *layout) write(b []byte, v reflect.Value) []byte {
+// writeValue appends a value.
+func (l *layout) writeValue(b []byte, v reflect.Value) []byte {
 	switch l.of.Kind() {
 	case reflect.Bool:
 		if v.Bool() {
@@ -103,7 +103,7 @@ func (l *layout) writeFields(b []byte, v reflect.Value) []byte {
 	b = binary.AppendUvarint(b, mask)
 	for i, f := range l.fields {
 		if mask&(1<<i) != 0 {
-			b = f.write(b, v.Field(i))
+			b = f.writeValue(b, v.Field(i))
 		}
 	}
 	return b
@@ -113,21 +113,21 @@ func (l *layout) writeFields(b []byte, v reflect.Value) []byte {
 func (l *layout) writeContent(b []byte, v reflect.Value) []byte {
 	switch {
 	case l.of.Kind() == reflect.Pointer:
-		return l.elem.write(b, v.Elem())
+		return l.elem.writeValue(b, v.Elem())
 	case l.isBytes():
 		return append(b, v.Bytes()...)
 	}
 	b = binary.AppendUvarint(b, uint64(v.Len()))
 	if l.of.Kind() == reflect.Slice {
 		for i := range v.Len() {
-			b = l.elem.write(b, v.Index(i))
+			b = l.elem.writeValue(b, v.Index(i))
 		}
 		return b
 	}
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
 	for _, k := range keys {
-		b = l.elem.write(l.key.write(b, k), v.MapIndex(k))
+		b = l.elem.writeValue(l.key.writeValue(b, k), v.MapIndex(k))
 	}
 	return b
 }
@@ -136,31 +136,31 @@ func (l *layout) isBytes() bool {
 	return l.of.Kind() == reflect.Slice && l.elem.of.Kind() == reflect.Uint8
 }
 
-// stored reads what a layout wrote. After a mistake all that it reads is zero.
-type stored struct {
+// storedReader reads what a layout wrote. After a mistake all that it reads is zero.
+type storedReader struct {
 	rest   []byte
 	broken bool
 	pool   *Pool
 }
 
-func (s *stored) uvarint() uint64 {
+func (s *storedReader) readUvarint() uint64 {
 	n, size := binary.Uvarint(s.rest)
 	if size <= 0 {
-		s.fail()
+		s.markBroken()
 		return 0
 	}
 	s.rest = s.rest[size:]
 	return n
 }
 
-func (s *stored) varint() int64 {
-	n := s.uvarint()
+func (s *storedReader) readVarint() int64 {
+	n := s.readUvarint()
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-func (s *stored) bytes(n uint64) []byte {
+func (s *storedReader) readBytes(n uint64) []byte {
 	if n > uint64(len(s.rest)) {
-		s.fail()
+		s.markBroken()
 		return nil
 	}
 	b := s.rest[:n]
@@ -168,67 +168,67 @@ func (s *stored) bytes(n uint64) []byte {
 	return b
 }
 
-func (s *stored) fail() { s.rest, s.broken = nil, true }
+func (s *storedReader) markBroken() { s.rest, s.broken = nil, true }
 
-// read fills a zero value.
-func (l *layout) read(s *stored, v reflect.Value) {
+// readValue fills a zero value.
+func (l *layout) readValue(s *storedReader, v reflect.Value) {
 	switch l.of.Kind() {
 	case reflect.Bool:
-		v.SetBool(s.varint() != 0)
+		v.SetBool(s.readVarint() != 0)
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		v.SetUint(uint64(s.varint()))
+		v.SetUint(uint64(s.readVarint()))
 	case reflect.String:
-		v.SetString(s.pool.text(s.bytes(s.uvarint())))
+		v.SetString(s.pool.internText(s.readBytes(s.readUvarint())))
 	case reflect.Struct:
 		if l.of == timeType {
-			seconds, nanoseconds := s.varint(), s.varint()
+			seconds, nanoseconds := s.readVarint(), s.readVarint()
 			v.Set(reflect.ValueOf(time.Unix(seconds, nanoseconds)))
 			return
 		}
-		mask := s.uvarint()
+		mask := s.readUvarint()
 		for i, f := range l.fields {
 			if mask&(1<<i) != 0 {
-				f.read(s, v.Field(i))
+				f.readValue(s, v.Field(i))
 			}
 		}
 	case reflect.Pointer, reflect.Slice, reflect.Map:
-		if n := s.uvarint(); n > 0 {
-			v.Set(s.pool.part(l, s, s.bytes(n-1)))
+		if n := s.readUvarint(); n > 0 {
+			v.Set(s.pool.internPart(l, s, s.readBytes(n-1)))
 		}
 	default:
-		v.SetInt(s.varint())
+		v.SetInt(s.readVarint())
 	}
 }
 
-// content makes the pointer, slice or map from its stored content.
-func (l *layout) content(s *stored) reflect.Value {
+// decodeContent makes the pointer, slice or map from its stored content.
+func (l *layout) decodeContent(s *storedReader) reflect.Value {
 	switch {
 	case l.of.Kind() == reflect.Pointer:
 		v := reflect.New(l.elem.of)
-		l.elem.read(s, v.Elem())
+		l.elem.readValue(s, v.Elem())
 		return v
 	case l.isBytes():
 		v := reflect.New(l.of).Elem()
-		v.SetBytes(slices.Clone(s.bytes(uint64(len(s.rest)))))
+		v.SetBytes(slices.Clone(s.readBytes(uint64(len(s.rest)))))
 		return v
 	}
-	n := s.uvarint()
+	n := s.readUvarint()
 	if n > uint64(len(s.rest)) { // the least that elements need
-		s.fail()
+		s.markBroken()
 		n = 0
 	}
 	if l.of.Kind() == reflect.Slice {
 		v := reflect.MakeSlice(l.of, int(n), int(n))
 		for i := range int(n) {
-			l.elem.read(s, v.Index(i))
+			l.elem.readValue(s, v.Index(i))
 		}
 		return v
 	}
 	v := reflect.MakeMapWithSize(l.of, int(n))
 	for range n {
 		key, elem := reflect.New(l.key.of).Elem(), reflect.New(l.elem.of).Elem()
-		l.key.read(s, key)
-		l.elem.read(s, elem)
+		l.key.readValue(s, key)
+		l.elem.readValue(s, elem)
 		v.SetMapIndex(key, elem)
 	}
 	return v

@@ -25,7 +25,7 @@ func (s *Schema) readMeta(k *kind.Kind, doc map[string]any) (*metav1.ObjectMeta,
 	// Written by servers, and of no meaning here.
 	delete(raw, "managedFields")
 	delete(raw, "selfLink")
-	if found := s.shapes.check(path, reflect.TypeFor[metav1.ObjectMeta](), raw); len(found) > 0 {
+	if found := s.shapes.checkShape(path, reflect.TypeFor[metav1.ObjectMeta](), raw); len(found) > 0 {
 		return nil, found
 	}
 	meta := &metav1.ObjectMeta{}
@@ -48,7 +48,7 @@ func (s *Schema) readMeta(k *kind.Kind, doc map[string]any) (*metav1.ObjectMeta,
 		meta.Namespace = s.namespace
 		raw["namespace"] = s.namespace
 	}
-	return meta, problems(doc, apivalidation.ValidateObjectMeta(meta, namespaced, nameRule(k), path))
+	return meta, toProblems(doc, apivalidation.ValidateObjectMeta(meta, namespaced, nameRule(k), path))
 }
 
 func nameRule(k *kind.Kind) apivalidation.ValidateNameFunc {

@@ -75,9 +75,9 @@ var patterns = map[string]string{
 		"or 500m",
 }
 
-// WordsOf says what a value is that a pattern of a schema takes, with an example: "a duration such as 1500ms, 5s or
-// 1h30m"; "" if it has no words.
-func WordsOf(pattern string) string { return patterns[pattern] }
+// DescribePattern says what a value is that a pattern of a schema takes, with an example: "a duration such as 1500ms,
+// 5s or 1h30m"; "" if it has no words.
+func DescribePattern(pattern string) string { return patterns[pattern] }
 
 // matching is how rules of the Gateway API name a pattern in their messages.
 var matching = regexp.MustCompile(` \(matching (\^.*\$)\)`)
@@ -85,26 +85,26 @@ var matching = regexp.MustCompile(` \(matching (\^.*\$)\)`)
 // inWords says the pattern of a message in words, or leaves it out where it has none.
 func inWords(detail string) string {
 	return matching.ReplaceAllStringFunc(detail, func(text string) string {
-		if words := WordsOf(matching.FindStringSubmatch(text)[1]); words != "" {
+		if words := DescribePattern(matching.FindStringSubmatch(text)[1]); words != "" {
 			return " (" + words + ")"
 		}
 		return ""
 	})
 }
 
-// ofPattern says in words what a pattern wants, and where it is plain what to write in place of a value; false if the
-// pattern has no words.
-func ofPattern(pattern, value string) (message string, ok bool) {
-	words := WordsOf(pattern)
+// explainPattern says in words what a pattern wants, and where it is plain what to write in place of a value; false if
+// the pattern has no words.
+func explainPattern(pattern, value string) (message string, ok bool) {
+	words := DescribePattern(pattern)
 	if words == "" {
 		return "", false
 	}
-	message = "expected " + words + ", got " + shown(value)
+	message = "expected " + words + ", got " + showValue(value)
 	wanted, err := regexp.Compile(pattern)
 	if err != nil {
 		return message, true
 	}
-	for _, instead := range instead(pattern, value) {
+	for _, instead := range suggestValues(pattern, value) {
 		if instead != value && wanted.MatchString(instead) {
 			return message + ": write " + instead, true
 		}
@@ -112,8 +112,8 @@ func ofPattern(pattern, value string) (message string, ok bool) {
 	return message, true
 }
 
-// instead lists values that may have been meant.
-func instead(pattern, value string) []string {
+// suggestValues lists values that may have been meant.
+func suggestValues(pattern, value string) []string {
 	switch bare := strings.TrimSpace(value); pattern {
 	case duration:
 		return []string{durationText(bare)}

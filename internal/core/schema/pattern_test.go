@@ -19,11 +19,11 @@ func TestPatternsInWords(t *testing.T) {
 		{method, "get", `expected a method in capital letters, such as GET, got "get": write GET`},
 		{`^` + label + `$`, "a_b", `expected a name of small letters, digits and -, such as shop-1, got "a_b"`},
 	} {
-		if got, ok := ofPattern(c.pattern, c.value); !ok || got != c.want {
+		if got, ok := explainPattern(c.pattern, c.value); !ok || got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
-	if got, ok := ofPattern(`^x$`, "y"); ok {
+	if got, ok := explainPattern(`^x$`, "y"); ok {
 		t.Errorf("of a pattern without words it says %q", got)
 	}
 	for pattern := range patterns {

@@ -21,8 +21,8 @@ const (
 	bigPart  = 512  // bytes; what is longer is hardly there twice
 )
 
-// text returns b as a string.
-func (p *Pool) text(b []byte) string {
+// internText returns b as a string.
+func (p *Pool) internText(b []byte) string {
 	if len(b) > bigPart {
 		return string(b)
 	}
@@ -37,15 +37,15 @@ func (p *Pool) text(b []byte) string {
 	return made
 }
 
-// part returns the value of a stored content.
-func (p *Pool) part(l *layout, from *stored, content []byte) reflect.Value {
+// internPart returns the value of a stored content.
+func (p *Pool) internPart(l *layout, from *storedReader, content []byte) reflect.Value {
 	if known, ok := p.parts[part{l, string(content)}]; ok {
 		return known
 	}
-	s := stored{rest: content, pool: p}
-	made := l.content(&s)
+	s := storedReader{rest: content, pool: p}
+	made := l.decodeContent(&s)
 	if s.broken || len(s.rest) > 0 {
-		from.fail()
+		from.markBroken()
 		return reflect.Zero(l.of)
 	}
 	if len(content) <= bigPart {

@@ -19,15 +19,15 @@ type Problem struct {
 	Severity model.Severity
 }
 
-// problems turns what the Kubernetes libraries found in a document into Problems, in order of the fields, without
+// toProblems turns what the Kubernetes libraries found in a document into Problems, in order of the fields, without
 // repetitions.
-func problems(doc any, errs field.ErrorList) []Problem {
+func toProblems(doc any, errs field.ErrorList) []Problem {
 	var list []Problem
 	for _, e := range errs {
 		if e.Field == "<nil>" || e.Field == "" && strings.HasPrefix(e.Detail, "some validation rules were not checked") {
 			continue // a remark about the other errors
 		}
-		p := Problem{Field: e.Field, Message: message(doc, e)}
+		p := Problem{Field: e.Field, Message: problemMessage(doc, e)}
 		if !slices.Contains(list, p) {
 			list = append(list, p)
 		}
@@ -42,8 +42,8 @@ func problems(doc any, errs field.ErrorList) []Problem {
 // regexRemark is a part of the libraries' messages that helps nobody.
 var regexRemark = regexp.MustCompile(`,? regex used for validation is '[^']*'`)
 
-// message says what was expected and what was found.
-func message(doc any, e *field.Error) string {
+// problemMessage says what was expected and what was found.
+func problemMessage(doc any, e *field.Error) string {
 	detail := inWords(regexRemark.ReplaceAllString(e.Detail, ""))
 	if _, rest, ok := strings.Cut(detail, " in body "); ok {
 		detail = rest
@@ -55,19 +55,19 @@ func message(doc any, e *field.Error) string {
 		}
 		return "is required: " + detail
 	case field.ErrorTypeNotSupported:
-		return "expected " + alternatives(strings.TrimPrefix(detail, "supported values: ")) + ", got " + shown(e.BadValue)
+		return "expected " + joinOr(strings.TrimPrefix(detail, "supported values: ")) + ", got " + showValue(e.BadValue)
 	case field.ErrorTypeTypeInvalid:
 		return wrongKind(detail, e.BadValue)
 	case field.ErrorTypeDuplicate:
-		return repeats(doc, e)
+		return describeRepeat(doc, e)
 	case field.ErrorTypeInvalid:
 		value, isText := e.BadValue.(string)
 		if pattern, ok := strings.CutPrefix(detail, "should match '"); ok && isText {
-			if says, known := ofPattern(strings.TrimSuffix(pattern, "'"), value); known {
+			if says, known := explainPattern(strings.TrimSuffix(pattern, "'"), value); known {
 				return says
 			}
 		}
-		if s := shown(e.BadValue); s != "" && isScalar(e.BadValue) && !strings.Contains(detail, s) {
+		if s := showValue(e.BadValue); s != "" && isScalar(e.BadValue) && !strings.Contains(detail, s) {
 			return detail + ", got " + s
 		}
 		return detail
@@ -86,18 +86,18 @@ func wrongKind(detail string, bad any) string {
 	if strings.HasSuffix(must, "string") && slices.Contains([]string{"boolean", "integer", "number"}, found) {
 		hint = " (put it in quotes)"
 	}
-	return must + ", got " + article(found) + hint
+	return must + ", got " + withArticle(found) + hint
 }
 
-func article(noun string) string {
+func withArticle(noun string) string {
 	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
 		return "an " + noun
 	}
 	return "a " + noun
 }
 
-// alternatives turns `"a", "b", "c"` into `"a", "b" or "c"`.
-func alternatives(list string) string {
+// joinOr turns `"a", "b", "c"` into `"a", "b" or "c"`.
+func joinOr(list string) string {
 	if i := strings.LastIndex(list, ", "); i >= 0 {
 		return list[:i] + " or " + list[i+2:]
 	}
@@ -112,8 +112,8 @@ func isScalar(v any) bool {
 	return false
 }
 
-// shown prints a value as a user would recognize it.
-func shown(v any) string {
+// showValue prints a value as a user would recognize it.
+func showValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
@@ -129,7 +129,7 @@ func shown(v any) string {
 		return "a list"
 	}
 	if rv := reflect.ValueOf(v); rv.Kind() == reflect.String {
-		return shown(rv.String())
+		return showValue(rv.String())
 	}
 	return fmt.Sprint(v)
 }
@@ -144,7 +144,7 @@ func lowerFirst(s string) string {
 func unknownField(path string, known []string) Problem {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	p := Problem{Field: path, Message: "no such field"}
-	if near := model.Nearest(name, known); near != "" {
+	if near := model.NearestName(name, known); near != "" {
 		p.Message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return p

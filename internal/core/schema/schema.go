@@ -12,7 +12,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// DefaultNamespace is the namespace of an object that does not name one, unless Schema.In states another one.
+// DefaultNamespace is the namespace of an object that does not name one, unless Schema.InNamespace states another one.
 const DefaultNamespace = "default"
 
 // Schema knows the schema of every kind of a catalog.
@@ -28,20 +28,20 @@ type Schema struct {
 // New makes the schemas of a catalog. Nothing is compiled yet.
 func New(catalog *kind.Catalog) *Schema {
 	s := &Schema{
-		catalog: catalog, crds: map[model.Kind]*crd{}, storage: newStorage(catalog), fingerprint: fingerprint(catalog),
+		catalog: catalog, crds: map[model.Kind]*crd{}, storage: newStorage(catalog), fingerprint: computeFingerprint(catalog),
 		namespace: DefaultNamespace,
 	}
 	for _, k := range catalog.All() {
 		if k.Definition != nil {
-			s.crds[k.Kind] = &crd{Kind: k}
+			s.crds[k.Kind] = newCRD(k)
 		}
 	}
 	return s
 }
 
-// In makes the Schema put objects that name no namespace into another one than DefaultNamespace; "" changes nothing. It
-// is called before any other method.
-func (s *Schema) In(namespace string) *Schema {
+// InNamespace makes the Schema put objects that name no namespace into another one than DefaultNamespace; "" changes
+// nothing. It is called before any other method.
+func (s *Schema) InNamespace(namespace string) *Schema {
 	if namespace != "" {
 		s.namespace = namespace
 	}
@@ -52,7 +52,7 @@ func (s *Schema) In(namespace string) *Schema {
 // fingerprint is the same.
 func (s *Schema) Fingerprint() string { return s.fingerprint }
 
-func fingerprint(catalog *kind.Catalog) string {
+func computeFingerprint(catalog *kind.Catalog) string {
 	h := sha256.New()
 	for _, k := range catalog.All() {
 		fmt.Fprintln(h, k.APIVersion(), k)
@@ -74,15 +74,15 @@ func fingerprint(catalog *kind.Catalog) string {
 type Object struct {
 	Ref    model.ObjectRef
 	Labels model.Labels
-	Stated *Stated // nil for most objects in files
+	Stated *ServerMetadata // nil for most objects in files
 	// Spec points to what package input keeps of the kind, e.g. a gatewayv1.HTTPRouteSpec or input.SecretSpec.
 	Spec any
 	// Old is what the next version of the object is compared with by rules over the old object; nil if its kind has none.
 	Old map[string]any
 }
 
-// Stated is metadata that servers write. A field is zero if it does not stand there.
-type Stated struct {
+// ServerMetadata is metadata that servers write. A field is zero if it does not stand there.
+type ServerMetadata struct {
 	UID        string
 	Created    time.Time
 	Generation int64
@@ -110,13 +110,14 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	}
 	obj := &Object{
 		Ref:    model.Ref(k.Kind, meta.Namespace, meta.Name),
-		Labels: model.LabelsOf(k.Noted(meta.Labels, meta.Annotations)),
+		Labels: model.LabelsOf(k.MergeAnnotations(meta.Labels, meta.Annotations)),
 	}
-	if stated := (Stated{string(meta.UID), meta.CreationTimestamp.Time, meta.Generation}); stated != (Stated{}) {
+	if stated := (ServerMetadata{string(meta.UID), meta.CreationTimestamp.Time,
+		meta.Generation}); stated != (ServerMetadata{}) {
 		obj.Stated = &stated
 	}
 	if c, ok := s.crds[k.Kind]; ok {
-		found = c.check(doc, obj, o)
+		found = c.checkObject(doc, obj, o)
 	} else {
 		found = s.readDocument(k.Content.Document, doc, obj)
 	}
@@ -140,7 +141,7 @@ func (s *Schema) Identify(doc map[string]any) (ref model.ObjectRef, label string
 // IdentifyBy is Identify for fields that were read some other way.
 func (s *Schema) IdentifyBy(apiVersion, name, namespace, object string) (ref model.ObjectRef, label string) {
 	group, _ := splitVersion(apiVersion)
-	k := s.catalog.Of(model.KindOf(group, name))
+	k := s.catalog.FindKind(model.KindOf(group, name))
 	if namespace == "" {
 		namespace = s.namespace
 	}

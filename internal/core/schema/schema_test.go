@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // one is shared: compiling the rules of a kind takes most of a test's time.
 var one = sync.OnceValue(func() *Schema {
-	return New(kinds.Catalog())
+	return New(kinds.NewCatalog())
 })
 
 func parse(t testing.TB, text string) map[string]any {
@@ -149,7 +149,7 @@ func TestKnownValid(t *testing.T) {
 
 // Every kind that is read has a schema, and many goroutines may use it.
 func TestEveryKindInParallel(t *testing.T) {
-	s := New(kinds.Catalog())
+	s := New(kinds.NewCatalog())
 	docs := map[model.Kind]string{
 		model.KindGatewayClass: "spec: {controllerName: a.example/b}",
 		model.KindGateway:      "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
@@ -182,7 +182,7 @@ func TestEveryKindInParallel(t *testing.T) {
 			t.Errorf("no document for %s", kind)
 			continue
 		}
-		for _, version := range versions(k) {
+		for _, version := range listVersions(k) {
 			text := "apiVersion: " + version + "\nkind: " + kind.String() + "\nmetadata: {name: a}\n" + text
 			for range 2 {
 				wait.Go(func() {
@@ -246,9 +246,37 @@ func BenchmarkHTTPRoute(b *testing.B) {
 // BenchmarkCompile is what the first HTTPRoute of a run pays.
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		s := New(kinds.Catalog())
+		s := New(kinds.NewCatalog())
 		if obj, found := s.Check(parse(b, fmt.Sprintf(route, 0)), Options{}); obj == nil {
 			b.Fatal(found)
+		}
+	}
+}
+
+// An unknown kind closes its targets if all that Cardea reads of its group protects.
+func TestUnknownKindOfPolicies(t *testing.T) {
+	guard := *kinds.NewCatalog().FindKind(model.KindBackendTLSPolicy)
+	guard.Kind = model.KindOf("policies.example", "Guard")
+	s := New(kinds.NewCatalog(&guard))
+	for group, closes := range map[string]bool{
+		"policies.example/v1": true, "cardea.dev/v1alpha1": true, "other.example/v1": false,
+		"gateway.networking.k8s.io/v1": false, "v1": false,
+	} {
+		for what, spec := range map[string]string{
+			"":            "spec: {targetRefs: [{group: '', kind: Service, name: web}]}",
+			"no spec":     "targetRefs: [{group: '', kind: Service, name: web}]",
+			"no targets":  "spec: {validation: {}}",
+			"a namespace": "spec: {targetRefs: [{kind: Something, name: web}]}",
+		} {
+			doc := parse(t, "apiVersion: "+group+"\nkind: Doorman\nmetadata: {name: a}\n"+spec)
+			list := s.ClosedTargets(doc)
+			if want := closes && what != "no targets" && what != "a namespace"; (len(list) > 0) != want {
+				t.Errorf("%s, %s: closes %v", group, what, list)
+			}
+			obj, found := s.Check(doc, Options{})
+			if obj != nil || len(found) != 1 || (found[0].Severity == model.Error) != closes {
+				t.Errorf("%s, %s: %v", group, what, found)
+			}
 		}
 	}
 }

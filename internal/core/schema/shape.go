@@ -21,14 +21,14 @@ type shapes struct {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// check compares a decoded value with a Go type: unknown fields, wrong types and numbers out of range are problems.
-// (The libraries' own converters wrap numbers silently, and do not tell where a type was wrong.)
-func (s *shapes) check(path *field.Path, t reflect.Type, v any) []Problem {
+// checkShape compares a decoded value with a Go type: unknown fields, wrong types and numbers out of range are
+// problems. (The libraries' own converters wrap numbers silently, and do not tell where a type was wrong.)
+func (s *shapes) checkShape(path *field.Path, t reflect.Type, v any) []Problem {
 	if v == nil {
 		return nil
 	}
 	if t.Kind() == reflect.Pointer {
-		return s.check(path, t.Elem(), v)
+		return s.checkShape(path, t.Elem(), v)
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
 		return shapeByJSON(path, t, v)
@@ -46,7 +46,7 @@ func (s *shapes) check(path *field.Path, t reflect.Type, v any) []Problem {
 		}
 		var found []Problem
 		for _, k := range slices.Sorted(maps.Keys(m)) {
-			found = append(found, s.check(path.Key(k), t.Elem(), m[k])...)
+			found = append(found, s.checkShape(path.Key(k), t.Elem(), m[k])...)
 		}
 		return found
 	case reflect.Slice:
@@ -72,7 +72,7 @@ func (s *shapes) checkSlice(path *field.Path, t reflect.Type, v any) []Problem {
 	}
 	var found []Problem
 	for i, item := range list {
-		found = append(found, s.check(path.Index(i), t.Elem(), item)...)
+		found = append(found, s.checkShape(path.Index(i), t.Elem(), item)...)
 	}
 	return found
 }
@@ -108,7 +108,7 @@ func (s *shapes) checkStruct(path *field.Path, t reflect.Type, m map[string]any)
 			at = path.Child(k)
 		}
 		if ft, ok := fields[k]; ok {
-			found = append(found, s.check(at, ft, m[k])...)
+			found = append(found, s.checkShape(at, ft, m[k])...)
 		} else {
 			found = append(found, unknownField(at.String(), slices.Sorted(maps.Keys(fields))))
 		}
@@ -146,7 +146,7 @@ func shapeByJSON(path *field.Path, t reflect.Type, v any) []Problem {
 		err = json.Unmarshal(text, reflect.New(t).Interface())
 	}
 	if err != nil {
-		return []Problem{{Field: path.String(), Message: fmt.Sprintf("must be of type %s, got %s", t.Name(), shown(v))}}
+		return []Problem{{Field: path.String(), Message: fmt.Sprintf("must be of type %s, got %s", t.Name(), showValue(v))}}
 	}
 	return nil
 }
@@ -160,11 +160,11 @@ func kindOfValue(v any) string {
 	case int64, float64:
 		return "a number"
 	}
-	return shown(v)
+	return showValue(v)
 }
 
 func wrongType(path *field.Path, want string, v any) []Problem {
-	got := shown(v)
+	got := showValue(v)
 	if at := path.String(); strings.HasPrefix(at, "data") || strings.HasPrefix(at, "stringData") {
 		got = kindOfValue(v) // a Secret's values are not told
 	}

@@ -13,7 +13,7 @@ type head struct {
 	Group, Kind     string
 	Namespace, Name string
 	Labels          model.Labels
-	Stated          *Stated
+	Stated          *ServerMetadata
 }
 
 // storage says how heads are stored, and the specs of kinds that may have many objects.
@@ -24,10 +24,10 @@ type storage struct {
 
 func newStorage(catalog *kind.Catalog) storage {
 	known := layouts{}
-	s := storage{heads: known.layout(reflect.TypeFor[head]()), specs: map[model.Kind]*layout{}}
+	s := storage{heads: known.layoutOf(reflect.TypeFor[head]()), specs: map[model.Kind]*layout{}}
 	for _, k := range catalog.All() {
-		if k.Many {
-			s.specs[k.Kind] = known.layout(k.Content.Spec)
+		if k.Cacheable {
+			s.specs[k.Kind] = known.layoutOf(k.Content.Spec)
 		}
 	}
 	return s
@@ -43,7 +43,7 @@ func (s *Schema) Store(b []byte, o *Object) []byte {
 	if spec == nil || o.Old != nil {
 		return b
 	}
-	b = s.storage.heads.write(b, reflect.ValueOf(head{
+	b = s.storage.heads.writeValue(b, reflect.ValueOf(head{
 		kind.Group(), kind.String(), o.Ref.Namespace(), o.Ref.Name(), o.Labels, o.Stated,
 	}))
 	return spec.writeContent(b, reflect.ValueOf(o.Spec))
@@ -52,14 +52,14 @@ func (s *Schema) Store(b []byte, o *Object) []byte {
 // Load reads what Store wrote. Equal contents of several objects are shared by way of the pool.
 func (s *Schema) Load(p *Pool, b []byte) (Object, error) {
 	var h head
-	from := stored{rest: b, pool: p}
-	s.storage.heads.read(&from, reflect.ValueOf(&h).Elem())
+	from := storedReader{rest: b, pool: p}
+	s.storage.heads.readValue(&from, reflect.ValueOf(&h).Elem())
 	kind := model.KindOf(h.Group, h.Kind)
 	spec := s.storage.specs[kind]
 	if spec == nil || from.broken {
 		return Object{}, errNotStored
 	}
-	value := p.part(spec, &from, from.rest)
+	value := p.internPart(spec, &from, from.rest)
 	if from.broken {
 		return Object{}, errNotStored
 	}
@@ -68,8 +68,8 @@ func (s *Schema) Load(p *Pool, b []byte) (Object, error) {
 	}, nil
 }
 
-// Share is the object itself, or an equal one that shares with others what is equal in them.
-func (s *Schema) Share(p *Pool, o *Object) Object {
+// ShareContent is the object itself, or an equal one that shares with others what is equal in them.
+func (s *Schema) ShareContent(p *Pool, o *Object) Object {
 	if shared, err := s.Load(p, s.Store(nil, o)); err == nil {
 		return shared
 	}

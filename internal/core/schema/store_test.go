@@ -73,7 +73,7 @@ func TestStore(t *testing.T) {
 				{Ref: model.Ref(kind, "shop", "web"), Spec: spec.Interface()},
 				{
 					Ref: model.Ref(kind, "", "web"), Labels: model.Labels{{Key: "a"}, {Key: "b", Value: "c"}},
-					Stated: &Stated{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40},
+					Stated: &ServerMetadata{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40},
 					Spec:   reflect.New(specs[kind].elem.of).Interface(),
 				},
 			}
@@ -113,7 +113,7 @@ func TestStoreExamples(t *testing.T) {
 				continue
 			}
 			stored[want.Ref.Kind()] = true
-			if diff := difference(*want, one().Share(&pool, want)); diff != "" {
+			if diff := difference(*want, one().ShareContent(&pool, want)); diff != "" {
 				t.Errorf("%s: %s", f.Name, diff)
 			}
 		}
@@ -148,7 +148,7 @@ func TestShare(t *testing.T) {
 		if o == nil {
 			t.Fatal(found)
 		}
-		shared := one().Share(&pool, o)
+		shared := one().ShareContent(&pool, o)
 		return shared, shared.Spec.(*gatewayv1.HTTPRouteSpec)
 	}
 	_, first := load(1)
@@ -167,7 +167,7 @@ func TestShare(t *testing.T) {
 	// A pool that is full begins anew.
 	for i := range 3 * poolSize {
 		other.Labels = model.Labels{{Key: "number", Value: fmt.Sprint(i)}}
-		if got := one().Share(&pool, &other); !reflect.DeepEqual(got, other) {
+		if got := one().ShareContent(&pool, &other); !reflect.DeepEqual(got, other) {
 			t.Fatal(difference(got, other))
 		}
 		if len(pool.texts) > poolSize || len(pool.parts) > poolSize {
@@ -191,7 +191,7 @@ func TestNotStored(t *testing.T) {
 			t.Errorf("%s is stored: %q", o.Ref, b)
 		}
 		var pool Pool
-		if diff := difference(*o, one().Share(&pool, o)); diff != "" {
+		if diff := difference(*o, one().ShareContent(&pool, o)); diff != "" {
 			t.Error(diff)
 		}
 	}

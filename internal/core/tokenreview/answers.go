@@ -12,11 +12,11 @@ import (
 
 // The answers that are remembered, and for how long.
 const (
-	acceptedFor  = 10 * time.Second // then it is asked about again; a token of a pod that is gone is refused from then on
-	refusedFor   = 2 * time.Second  // whoever tries again and again asks no more often
-	unknownFor   = 2 * time.Second  // the same, for who was accepted before
-	reviewWithin = 5 * time.Second
-	maxReviews   = 4096
+	acceptedFor   = 10 * time.Second // then it is asked about again; a token of a pod that is gone is refused from then on
+	refusedFor    = 2 * time.Second  // whoever tries again and again asks no more often
+	unknownFor    = 2 * time.Second  // the same, for who was accepted before
+	reviewTimeout = 5 * time.Second
+	maxReviews    = 4096
 	// reviewsAtOnce is how many questions of strangers are under way at most, whoever asks: each forged token is one.
 	// There are as many for those who were accepted before, however long ago, so that strangers do not hold them up.
 	reviewsAtOnce = 16
@@ -50,8 +50,8 @@ func NewAnswers[A any](now func() time.Time, count func(result string)) *Answers
 		known: make(chan struct{}, reviewsAtOnce)}
 }
 
-// Accepted is an answer; Ends is when it can't be true any more, zero: when it is asked about again.
-type Accepted[A any] struct {
+// AcceptedAnswer is an answer; Ends is when it can't be true any more, zero: when it is asked about again.
+type AcceptedAnswer[A any] struct {
 	Value A
 	Ends  time.Time
 }
@@ -59,19 +59,19 @@ type Accepted[A any] struct {
 // Ask answers a question by what is remembered, or by asking. ask is called with a context that outlives who came first
 // with the question; its error is of ErrRefused, or says what kept the API server from answering.
 func (a *Answers[A]) Ask(
-	ctx context.Context, key AnswerKey, ask func(context.Context) (Accepted[A], error),
+	ctx context.Context, key AnswerKey, ask func(context.Context) (AcceptedAnswer[A], error),
 ) (none A, err error) {
-	known, fresh := a.remembered(key)
+	known, fresh := a.lookUp(key)
 	if fresh {
 		return known.value, known.err
 	}
 	// The first one that asks may give up first: the question is not theirs alone.
 	result := a.asking.DoChan(string(key[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
-		known, fresh := a.remembered(key)
+		known, fresh := a.lookUp(key)
 		if !fresh { // nobody else has just asked
-			known = a.ask(ctx, key, known, ask)
+			known = a.askServer(ctx, key, known, ask)
 		}
 		return known, nil
 	})
@@ -84,23 +84,23 @@ func (a *Answers[A]) Ask(
 	}
 }
 
-// remembered finds the last answer to a question, and whether it need not be asked again.
-func (a *Answers[A]) remembered(key AnswerKey) (known answer[A], fresh bool) {
+// lookUp finds the last answer to a question, and whether it need not be asked again.
+func (a *Answers[A]) lookUp(key AnswerKey) (known answer[A], fresh bool) {
 	now := a.now()
 	known = a.memory.get(key, now)
 	return known, now.Before(known.until)
 }
 
-// ask asks, and remembers the answer. Without one, what was accepted before still is.
-func (a *Answers[A]) ask(
-	ctx context.Context, key AnswerKey, known answer[A], ask func(context.Context) (Accepted[A], error),
+// askServer asks, and remembers the answer. Without one, what was accepted before still is.
+func (a *Answers[A]) askServer(
+	ctx context.Context, key AnswerKey, known answer[A], ask func(context.Context) (AcceptedAnswer[A], error),
 ) answer[A] {
 	slots := a.strangers
 	if known.accepted {
 		slots = a.known
 	}
-	var said Accepted[A]
-	err := turn(ctx, slots, func() (err error) {
+	var said AcceptedAnswer[A]
+	err := withSlot(ctx, slots, func() (err error) {
 		said, err = ask(ctx)
 		return err
 	})
@@ -108,16 +108,16 @@ func (a *Answers[A]) ask(
 	switch {
 	case err == nil:
 		a.count("accepted")
-		known = answer[A]{accepted: true, value: said.Value, until: earlier(now.Add(acceptedFor), said.Ends)}
+		known = answer[A]{accepted: true, value: said.Value, until: earlierTime(now.Add(acceptedFor), said.Ends)}
 		if known.ends = said.Ends; known.ends.IsZero() {
 			known.ends = known.until
 		}
 	case errors.Is(err, ErrRefused):
 		a.count("refused")
 		known = answer[A]{err: err, until: now.Add(refusedFor), ends: now.Add(refusedFor)}
-	case known.accepted && !known.over(now):
+	case known.accepted && !known.hasEnded(now):
 		a.count("unknown")
-		known.until = earlier(now.Add(unknownFor), known.ends)
+		known.until = earlierTime(now.Add(unknownFor), known.ends)
 	default:
 		a.count("unknown")
 		return answer[A]{err: err}
@@ -126,8 +126,8 @@ func (a *Answers[A]) ask(
 	return known
 }
 
-// turn does something when one of some slots is free.
-func turn(ctx context.Context, slots chan struct{}, do func() error) error {
+// withSlot does something when one of some slots is free.
+func withSlot(ctx context.Context, slots chan struct{}, do func() error) error {
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
@@ -137,8 +137,8 @@ func turn(ctx context.Context, slots chan struct{}, do func() error) error {
 	}
 }
 
-// earlier is the earlier of two times; a zero time is never.
-func earlier(a, b time.Time) time.Time {
+// earlierTime is the earlier of two times; a zero time is never.
+func earlierTime(a, b time.Time) time.Time {
 	if !b.IsZero() && b.Before(a) {
 		return b
 	}

@@ -12,7 +12,9 @@ import (
 func TestKnownBesideStrangers(t *testing.T) {
 	now := time.Now()
 	answers := NewAnswers[string](func() time.Time { return now }, nil)
-	accepted := func(context.Context) (Accepted[string], error) { return Accepted[string]{Value: "alice"}, nil }
+	accepted := func(context.Context) (AcceptedAnswer[string], error) {
+		return AcceptedAnswer[string]{Value: "alice"}, nil
+	}
 	if _, err := answers.Ask(t.Context(), AnswerKey{1}, accepted); err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +23,7 @@ func TestKnownBesideStrangers(t *testing.T) {
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	for i := range byte(reviewsAtOnce) {
 		strangers.Go(func() {
-			_, _ = answers.Ask(t.Context(), AnswerKey{2, i}, func(context.Context) (none Accepted[string], err error) {
+			_, _ = answers.Ask(t.Context(), AnswerKey{2, i}, func(context.Context) (none AcceptedAnswer[string], err error) {
 				asked <- struct{}{}
 				<-goOn
 				return none, ErrRefused

@@ -42,38 +42,38 @@ func claimsOf(token string) (c claims, ok bool) {
 	return c, err == nil && stdjson.Unmarshal(text, &c) == nil
 }
 
-// Claimed reads what a signed token says of itself: for whom it is, and when it ends (zero: it does not say). ok is
+// ParseClaims reads what a signed token says of itself: for whom it is, and when it ends (zero: it does not say). ok is
 // false if it is none, or longer than tokens are. None of it is verified.
-func Claimed(token string) (audiences []string, ends time.Time, ok bool) {
+func ParseClaims(token string) (audiences []string, ends time.Time, ok bool) {
 	c, ok := claimsOf(token)
-	return c.Audience, c.ends(), ok
+	return c.Audience, c.expiry(), ok
 }
 
-// ends is when the token ends; zero: never.
-func (c claims) ends() time.Time {
+// expiry is when the token ends; zero: never.
+func (c claims) expiry() time.Time {
 	if c.Expires <= 0 {
 		return time.Time{}
 	}
 	return time.Unix(int64(c.Expires), 0)
 }
 
-// refusal says why a token can't be one for the audience and from an account that may be a proxy's; nil: it may be. Its
-// issuer and its signature are the API server's to judge.
-func (r *Reviewer) refusal(token string) error {
+// checkClaims says why a token can't be one for the audience and from an account that may be a proxy's; nil: it may be.
+// Its issuer and its signature are the API server's to judge.
+func (r *Reviewer) checkClaims(token string) error {
 	c, ok := claimsOf(token)
 	namespace, name, isAccount := accountOf(c.Subject)
 	switch {
 	case token == "":
 		return fmt.Errorf("%w: there is none", ErrRefused)
 	case !ok || !isAccount:
-		return fmt.Errorf("%w: it is no token of a ServiceAccount", ErrRefused)
+		return fmt.Errorf("%w: it is not a token of a ServiceAccount", ErrRefused)
 	case !slices.Contains(c.Audience, r.audience):
 		return fmt.Errorf("%w: it is not for the audience %s", ErrRefused, r.audience)
 	case !r.account(name):
 		return fmt.Errorf("%w: ServiceAccount %.253s/%.253s does not belong to a Gateway", ErrRefused, namespace,
 			name)
-	case !c.ends().After(r.now().Add(-clockSkew)):
-		return fmt.Errorf("%w: it has expired, or says no time at which it expires", ErrRefused)
+	case !c.expiry().After(r.now().Add(-clockSkew)):
+		return fmt.Errorf("%w: it has expired, or has no time at which it expires", ErrRefused)
 	}
 	return nil
 }

@@ -2,43 +2,27 @@ package tokenreview
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
-
-// sharedCluster is that of all tests, which leave it as it was. It ends with the process.
-var sharedCluster = sync.OnceValues(func() (*cluster.Cluster, error) {
-	return cluster.Up(context.Background(), cluster.Options{})
-})
+func TestMain(m *testing.M) { kubetest.Main(m) }
 
 // place is a namespace of its own in the shared cluster.
 type place struct {
-	*cluster.Cluster
+	*kubetest.Cluster
 	t         testing.TB
 	namespace string
 }
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
-	cluster.Require(t)
-	c, err := sharedCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := c.Client.CoreV1().Namespaces().
-		Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}},
-			metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &place{c, t, made.Name}
+	c := kubetest.Shared(t)
+	return &place{c, t, c.Namespace(t)}
 }
 
 // account makes a ServiceAccount of the place.

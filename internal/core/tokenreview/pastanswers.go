@@ -17,16 +17,16 @@ type answer[A any] struct {
 // pastAnswers remembers a bounded number of answers. Any goroutine may use it.
 type pastAnswers[A any] struct {
 	mu sync.Mutex
-	of map[AnswerKey]*remembered[A]
+	of map[AnswerKey]*rememberedAnswer[A]
 }
 
-type remembered[A any] struct {
+type rememberedAnswer[A any] struct {
 	answer[A]
 	used time.Time
 }
 
 func newPastAnswers[A any]() *pastAnswers[A] {
-	return &pastAnswers[A]{of: map[AnswerKey]*remembered[A]{}}
+	return &pastAnswers[A]{of: map[AnswerKey]*rememberedAnswer[A]{}}
 }
 
 // get is the last answer to a question, which may have ended; zero: none is remembered.
@@ -49,14 +49,14 @@ func (m *pastAnswers[A]) put(key AnswerKey, a answer[A], now time.Time) {
 	if m.of[key] == nil && len(m.of) >= maxReviews {
 		m.makeRoom(now)
 	}
-	m.of[key] = &remembered[A]{a, now}
+	m.of[key] = &rememberedAnswer[A]{a, now}
 }
 
 func (m *pastAnswers[A]) makeRoom(now time.Time) {
 	var victim AnswerKey
-	var worst *remembered[A]
+	var worst *rememberedAnswer[A]
 	for key, r := range m.of {
-		if !r.accepted && r.over(now) {
+		if !r.accepted && r.hasEnded(now) {
 			delete(m.of, key)
 		} else if worst == nil || r.goesBefore(worst) {
 			victim, worst = key, r
@@ -68,11 +68,11 @@ func (m *pastAnswers[A]) makeRoom(now time.Time) {
 }
 
 // goesBefore: who sends garbage must not drive out those who are known.
-func (r *remembered[A]) goesBefore(o *remembered[A]) bool {
+func (r *rememberedAnswer[A]) goesBefore(o *rememberedAnswer[A]) bool {
 	if refused := r.err != nil; refused != (o.err != nil) {
 		return refused
 	}
 	return r.used.Before(o.used)
 }
 
-func (a answer[A]) over(now time.Time) bool { return !a.ends.IsZero() && !now.Before(a.ends) }
+func (a answer[A]) hasEnded(now time.Time) bool { return !a.ends.IsZero() && !now.Before(a.ends) }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/core/kubeclient"
@@ -59,16 +57,7 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 	}
 	config := rest.CopyConfig(c.REST)
 	config.QPS, config.RateLimiter = -1, nil // slots are the limit
-	transport, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
-	}
-	scheme := runtime.NewScheme()
-	if err := authenticationv1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	client, err := kubeclient.Typed(config, transport, authenticationv1.SchemeGroupVersion, false,
-		serializer.NewCodecFactory(scheme))
+	client, err := kubeclient.Group(config, authenticationv1.SchemeGroupVersion, &authenticationv1.TokenReview{})
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +80,12 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 
 // Review says which account a token is from. The error is ErrRefused, or what kept the API server from answering.
 func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
-	if err := r.refusal(token); err != nil {
+	if err := r.checkClaims(token); err != nil {
 		return Account{}, err
 	}
-	account, err := r.answers.Ask(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (Accepted[Account], error) {
-		return r.ask(ctx, token)
+	account, err := r.answers.Ask(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (AcceptedAnswer[Account],
+		error) {
+		return r.postReview(ctx, token)
 	})
 	if err != nil && !errors.Is(err, ErrRefused) {
 		err = fmt.Errorf("review a token: %w", err)
@@ -103,8 +93,8 @@ func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
 	return account, err
 }
 
-// ask lets the API server review a token.
-func (r *Reviewer) ask(ctx context.Context, token string) (said Accepted[Account], err error) {
+// postReview lets the API server review a token.
+func (r *Reviewer) postReview(ctx context.Context, token string) (said AcceptedAnswer[Account], err error) {
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
 		Audiences: []string{r.audience}}}
 	answer := &authenticationv1.TokenReview{}
@@ -113,13 +103,13 @@ func (r *Reviewer) ask(ctx context.Context, token string) (said Accepted[Account
 		return said, err
 	}
 	c, _ := claimsOf(token)
-	said.Ends = c.ends()
-	said.Value, err = r.read(answer.Status)
+	said.Ends = c.expiry()
+	said.Value, err = r.readStatus(answer.Status)
 	return said, err
 }
 
-// read reads what the API server said. An API server that does not know of audiences says nothing of them.
-func (r *Reviewer) read(s authenticationv1.TokenReviewStatus) (Account, error) {
+// readStatus reads what the API server said. An API server that does not know of audiences says nothing of them.
+func (r *Reviewer) readStatus(s authenticationv1.TokenReviewStatus) (Account, error) {
 	switch {
 	case s.Error != "":
 		return Account{}, fmt.Errorf("%w: %s", ErrRefused, s.Error)
@@ -130,7 +120,7 @@ func (r *Reviewer) read(s authenticationv1.TokenReviewStatus) (Account, error) {
 	}
 	namespace, name, isAccount := accountOf(s.User.Username)
 	if !isAccount {
-		return Account{}, fmt.Errorf("%w: it belongs to %s, which is no ServiceAccount", ErrRefused, s.User.Username)
+		return Account{}, fmt.Errorf("%w: it belongs to %s, which is not a ServiceAccount", ErrRefused, s.User.Username)
 	}
 	extra := func(key string) string {
 		if values := s.User.Extra["authentication.kubernetes.io/"+key]; len(values) > 0 {

@@ -117,7 +117,7 @@ func TestReview(t *testing.T) {
 		{"another audience", p.token("proxy", pod, "example.com/else"), Account{}, "audience"},
 		{"the API server's audience", p.token("proxy", pod), Account{}, "audience"},
 		{"no proxy's account", p.token("stranger", nil, audience), Account{}, "stranger"},
-		{"garbage", "garbage", Account{}, "no token of a ServiceAccount"},
+		{"garbage", "garbage", Account{}, "not a token of a ServiceAccount"},
 		{"a changed token", changed, Account{}, ""},
 		{"none", "", Account{}, ""},
 	} {

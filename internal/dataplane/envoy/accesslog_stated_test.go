@@ -8,24 +8,24 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // TestRequestsAreCountedWhateverIsLogged: stated logs count in place of Cardea's own, which can be turned off; metrics
 // are made of all requests in each case.
 func TestRequestsAreCountedWhateverIsLogged(t *testing.T) {
 	t.Parallel()
-	other := mustMarshal(&hcmv3.HttpConnectionManager{AccessLog: []*accesslogv3.AccessLog{{Name: "other"}}})
+	other := message.MustMarshal(&hcmv3.HttpConnectionManager{AccessLog: []*accesslogv3.AccessLog{{Name: "other"}}})
 	counted := []string{"metrics", "model-requests", "model-tokens"}
 	for name, test := range map[string]struct {
-		stated plan.ListenerFields
+		stated listenerFields
 		want   []string
 	}{
-		"nothing stated": {plan.ListenerFields{}, append([]string{"default"}, counted...)},
-		"another log":    {plan.ListenerFields{Connections: other}, append([]string{"other"}, counted...)},
-		"turned off":     {plan.ListenerFields{Zero: []string{"access_log"}}, counted},
+		"nothing stated": {listenerFields{}, append([]string{"default"}, counted...)},
+		"another log":    {listenerFields{chain: chainFields{Connections: other}}, append([]string{"other"}, counted...)},
+		"turned off":     {listenerFields{chain: chainFields{Zero: []string{"access_log"}}}, counted},
 	} {
-		filter := connectionManager("http", "table", test.stated, logsOf(model.ObjectRef{}, 80, "-"))
+		filter := connectionManager("http", "table", test.stated, accessLogsOf(model.ObjectRef{}, 80, "-"))
 		m := new(hcmv3.HttpConnectionManager)
 		if err := filter.GetTypedConfig().UnmarshalTo(m); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // TestLimitsIgnoreAnswers: Envoy's local limits take nothing when an answer has ended, whatever is stated. If this
@@ -23,7 +24,7 @@ func TestLimitsIgnoreAnswers(t *testing.T) {
 	actions := []*routev3.RateLimit_Action{{ActionSpecifier: &routev3.RateLimit_Action_GenericKey_{
 		GenericKey: &routev3.RateLimit_Action_GenericKey{DescriptorValue: "all"},
 	}}}
-	entry := mustMarshal(&localratelimitv3.LocalRateLimit{
+	entry := message.MustMarshal(&localratelimitv3.LocalRateLimit{
 		RateLimits: []*routev3.RateLimit{{Actions: actions}, {
 			Actions: actions, ApplyOnStreamDone: true,
 			HitsAddend: &routev3.RateLimit_HitsAddend{Number: wrapperspb.UInt64(2)},

@@ -5,6 +5,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // TestShares: backends get requests by weight, and what can't answer fails for its share only.
@@ -34,7 +35,8 @@ func TestShares(t *testing.T) {
 			want: map[any]int{"a": 50, 500: 50}},
 		{host: "part-empty.test", backends: []model.WeightedBackend{half("a", 1), half("empty", 1)},
 			want: map[any]int{"a": 50, 503: 50}},
-		{host: "huge.test", backends: []model.WeightedBackend{half("a", unlimited), half("b", unlimited), half("empty", 1)},
+		{host: "huge.test", backends: []model.WeightedBackend{half("a", message.Unlimited), half("b", message.Unlimited),
+			half("empty", 1)},
 			want: map[any]int{"a": 50, "b": 50}},
 	}
 	w, bind := newWorld(t), freePort(t)

@@ -18,6 +18,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // BenchmarkSlots is a request through a real Envoy, for a redirect, with the whole list of filters and with two of
@@ -38,7 +40,7 @@ func BenchmarkSlots(b *testing.B) {
 			})
 			state := w.resources()
 			for k, r := range state {
-				if k.Type == resource.Listener {
+				if k.Type == xdstypes.Listener {
 					state[k] = withFilters(b, r, keep)
 				}
 			}
@@ -71,7 +73,7 @@ func BenchmarkSlots(b *testing.B) {
 // withFilters is a listener whose connection manager has some of its filters only; nil is all.
 func withFilters(t testing.TB, r resource.Resource, keep []string) resource.Resource {
 	l, m := new(listenerv3.Listener), new(hcmv3.HttpConnectionManager)
-	if err := proto.Unmarshal(r.Flatten(nil), l); err != nil {
+	if err := proto.Unmarshal(r.AppendBytes(nil), l); err != nil {
 		t.Fatal(err)
 	}
 	packed := l.DefaultFilterChain.Filters[0].GetTypedConfig()
@@ -81,8 +83,8 @@ func withFilters(t testing.TB, r resource.Resource, keep []string) resource.Reso
 	m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool {
 		return keep != nil && !slices.Contains(keep, f.GetName())
 	})
-	l.DefaultFilterChain.Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: mustAny(m)}
-	return resource.Join(newPart("", mustMarshal(l)))
+	l.DefaultFilterChain.Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: message.MustAny(m)}
+	return resource.JoinParts(message.NewPart("", message.MustMarshal(l)))
 }
 
 // cpu is what the proxy has used of a CPU, in seconds (proc_pid_schedstat; in user space and in the kernel).

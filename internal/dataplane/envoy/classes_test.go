@@ -12,13 +12,14 @@ import (
 	"unicode"
 
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
 // TestEnvoyKnowsTheClasses asks the real Envoy about every name of a class of characters that Go knows: it takes all
 // that model.CheckRegex takes, at once, and none of the others.
 func TestEnvoyKnowsTheClasses(t *testing.T) {
-	binary, err := process.FindPath(Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestEnvoyKnowsTheClasses(t *testing.T) {
 func withRegexes(t *testing.T, expressions []string) []byte {
 	t.Helper()
 	type object = map[string]any
-	text, err := Bootstrap(BootstrapConfig{NodeID: "n", XDSSocket: "/x", AdminSocket: "/a"})
+	text, err := bootstrap.Render(bootstrap.Config{NodeID: "n", XDSSocket: "/x", AdminSocket: "/a"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // TestClosedSlots: where a setting that was refused is inherited every request gets an error; where a nearer level
@@ -27,7 +28,7 @@ func TestClosedSlots(t *testing.T) {
 			setting := plan.Setting{Slot: slot, Name: map[string]string{httpfilters.Authz: "a"}[slot]}
 			off := setting
 			off.Off = true
-			w := stateEach(t, bind, alternate(httpfilters.Closed(setting), off))
+			w := stateEach(t, bind, alternate(httpfilters.CloseSetting(setting), off))
 			startProxy(t, w.resources())
 			for range 3 {
 				for i, host := range levelHosts {
@@ -76,7 +77,7 @@ func TestSettingsThatNameARefusedEntry(t *testing.T) {
 			w.g.View(func(v flow.View) {
 				key := resource.RouteKey{Gateway: testGateway, Route: testRuleKey("route").Route}
 				standing, _ := flow.Get(v, w.out.Routes, key)
-				if len(standing.Places) != 1 || !strings.Contains(standing.Places[0].Rules[0].Refused, "shop/bad: ") {
+				if len(standing.Listeners) != 1 || !strings.Contains(standing.Listeners[0].Rules[0].Refused, "shop/bad: ") {
 					t.Errorf("of the route that names it is said %+v", standing)
 				}
 			})
@@ -94,7 +95,8 @@ func TestSettingsThatNameARefusedEntry(t *testing.T) {
 // stateLimit states an entry of the slot limits-late, by a policy of its name.
 func (w *world) stateLimit(b *flow.Batch, id string, fill time.Duration) {
 	w.stated.shared.Set(b, plan.SharedKey{Gateway: testGateway, Slot: httpfilters.LimitsLate, ID: id}, plan.SharedEntry{
-		From: model.Ref(model.KindOf("test", "Policy"), "shop", id), Value: mustMarshal(&localratelimitv3.LocalRateLimit{
+		From: model.Ref(model.KindOf("test", "Policy"), "shop", id),
+		Value: message.MustMarshal(&localratelimitv3.LocalRateLimit{
 			Descriptors: []*ratelimitv3.LocalRateLimitDescriptor{{
 				Entries:     []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "limit", Value: id}},
 				TokenBucket: &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(fill)},

@@ -16,49 +16,53 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-// statedCluster is the cluster of a backend for which something is stated.
-func statedCluster(b model.Backend, stated plan.BackendFields) *clusterv3.Cluster {
+// clusterWithSettings is the cluster of a backend for which something is stated.
+func clusterWithSettings(b model.Backend, stated plan.BackendFields) *clusterv3.Cluster {
 	c, fields := commonCluster(b.Protocol), new(clusterv3.Cluster)
 	proto.Merge(c, renderCluster(b))
-	mustUnmarshal(stated.Cluster, fields)
+	encoded := decodeBackend(stated)
+	mustUnmarshal(encoded.Cluster, fields)
 	mergeFields(c.ProtoReflect(), fields.ProtoReflect())
-	if len(stated.HTTP) > 0 {
-		http, own := upstreamHTTP(b.Protocol), new(upstreamv3.HttpProtocolOptions)
-		mustUnmarshal(stated.HTTP, own)
+	if len(encoded.HTTP) > 0 {
+		http, own := message.UpstreamHTTP(b.Protocol), new(upstreamv3.HttpProtocolOptions)
+		mustUnmarshal(encoded.HTTP, own)
 		mergeFields(http.ProtoReflect(), own.ProtoReflect())
 		if len(http.HttpFilters) > 0 {
 			http.HttpFilters = append(http.HttpFilters, upstreamCodec)
 		}
-		c.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: mustAny(http)}
+		c.TypedExtensionProtocolOptions = map[string]*anypb.Any{message.HTTPOptionsName: message.MustAny(http)}
 	}
 	if b.Pool != nil {
-		c.LoadBalancingPolicy = choosing(b.Pool, fields.LoadBalancingPolicy)
+		c.LoadBalancingPolicy = poolLoadBalancing(b.Pool, fields.LoadBalancingPolicy)
 	}
 	for _, check := range c.HealthChecks {
-		speak(check, b)
+		setCheckProtocol(check, b)
 	}
 	if stated.Closed {
-		c.CircuitBreakers = takesNothing()
+		c.CircuitBreakers = zeroCircuitBreakers()
 	}
 	return c
 }
 
 // upstreamCodec has to be the last of a cluster's filters.
 var upstreamCodec = &hcmv3.HttpFilter{
-	Name: "codec", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(&codecv3.UpstreamCodec{})},
+	Name: "codec", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: message.MustAny(&codecv3.UpstreamCodec{})},
 }
 
-// takesNothing has requests answered with 503, also where a connection is open.
-func takesNothing() *clusterv3.CircuitBreakers {
+// zeroCircuitBreakers has requests answered with 503, also where a connection is open.
+func zeroCircuitBreakers() *clusterv3.CircuitBreakers {
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxPendingRequests: wrapperspb.UInt32(0), MaxRequests: wrapperspb.UInt32(0),
 	}}}
 }
 
-// speak has a check speak to a backend as requests do.
-func speak(check *corev3.HealthCheck, b model.Backend) {
+// setCheckProtocol has a check speak to a backend as requests do.
+func setCheckProtocol(check *corev3.HealthCheck, b model.Backend) {
 	h := check.GetHttpHealthCheck()
 	if h == nil {
 		return
@@ -104,63 +108,63 @@ func mustUnmarshal(b []byte, into proto.Message) {
 	}
 }
 
-// statedStandings tells of each object that states something for a Gateway's backends, ports or filter chains what of
+// pendingAckStates tells of each object that states something for a Gateway's backends, ports or filter chains what of
 // that is not acknowledged, or refused. It has no entry if nothing is.
-func (s stages) statedStandings(
+func (s stages) pendingAckStates(
 	p plan.Plan, cds, lds, sds *flow.Collection[resource.Key, resource.Resource],
-) *flow.Collection[resource.StandingKey, resource.Standing] {
-	itself := func(_ *flow.Ctx, _ statingKey, of pending) (pending, bool) { return of, true }
-	var apart []flow.Input[statingKey, pending]
+) *flow.Collection[resource.AckStateKey, resource.AckState] {
+	itself := func(_ *flow.Ctx, _ settingTarget, of pendingSetting) (pendingSetting, bool) { return of, true }
+	var apart []flow.Input[settingTarget, pendingSetting]
 	if p.Settings.Ports != nil {
-		apart = append(apart, flow.From(s.portPending(p, lds), itself))
+		apart = append(apart, flow.From(s.pendingPorts(p, lds), itself))
 	}
-	if p.Settings.Chains != nil {
-		apart = append(apart, flow.From(s.chainPending(p, lds, sds), itself))
+	if p.Settings.FilterChains != nil {
+		apart = append(apart, flow.From(s.pendingChains(p, lds, sds), itself))
 	}
-	all := flow.Merge("envoy/pending", flow.From(s.backendPending(p, cds), itself), apart...)
+	all := flow.Merge("envoy/pending", flow.From(s.pendingBackends(p, cds), itself), apart...)
 	byObject := flow.Group(all, "envoy/pending-by-object",
-		func(k statingKey, of pending) (keys []resource.StandingKey) {
+		func(k settingTarget, of pendingSetting) (keys []resource.AckStateKey) {
 			for _, from := range of.From {
-				keys = append(keys, resource.StandingKey{Gateway: k.gateway(), Origin: resource.Origin{Object: from}})
+				keys = append(keys, resource.AckStateKey{Gateway: k.gatewayRef(), Origin: resource.Origin{Object: from}})
 			}
 			return keys
-		}, func(_ statingKey, of pending) string {
+		}, func(_ settingTarget, of pendingSetting) string {
 			if of.Standing.Refused != "" {
 				return "0"
 			}
 			return "1"
 		})
 	return flow.Map(byObject, "envoy/stated-standings",
-		func(_ *flow.Ctx, _ resource.StandingKey, all flow.Members[statingKey, pending]) (resource.Standing, bool) {
+		func(_ *flow.Ctx, _ resource.AckStateKey, all flow.Members[settingTarget, pendingSetting]) (resource.AckState, bool) {
 			_, first := all.At(0)
 			return first.Standing, true
 		})
 }
 
-// backendPending tells of what is stated for backends what is not acknowledged, or refused.
-func (s stages) backendPending(
+// pendingBackends tells of what is stated for backends what is not acknowledged, or refused.
+func (s stages) pendingBackends(
 	p plan.Plan, cds *flow.Collection[resource.Key, resource.Resource],
-) *flow.Collection[statingKey, pending] {
+) *flow.Collection[settingTarget, pendingSetting] {
 	return flow.Rename(p.Settings.Backends, "envoy/backend-pending",
-		func(k plan.BackendKey) statingKey { return statingKey{Backend: k} },
-		func(c *flow.Ctx, k plan.BackendKey, stated plan.BackendSettings) (of pending, some bool) {
+		func(k plan.BackendKey) settingTarget { return settingTarget{Backend: k} },
+		func(c *flow.Ctx, k plan.BackendKey, stated plan.BackendSettings) (of pendingSetting, some bool) {
 			g, _ := flow.Fetch(c, p.Gateways, k.Gateway)
-			key := backendResource(resource.Cluster)(k)
+			key := naming.BackendResource(xdstypes.Cluster)(k)
 			cluster, found := flow.Fetch(c, cds, key)
 			if !found {
 				return of, false
 			}
-			of.From, of.Standing = stated.From, resource.Standing{Acknowledged: true}
-			s.judge(c, g.DataPlane).content(&of.Standing, key, cluster.Parts[0].Fragments[0])
+			of.From, of.Standing = stated.From, resource.AckState{Acknowledged: true}
+			s.newAckReader(c, g.DataPlane).addContent(&of.Standing, key, cluster.Parts[0].Fragments[0])
 			if of.Standing.Refused != "" {
-				of.Standing.Refused = k.Backend.Words() + ": " + of.Standing.Refused
+				of.Standing.Refused = k.Backend.Describe() + ": " + of.Standing.Refused
 			}
 			return of, !of.Standing.Acknowledged
 		})
 }
 
-// pending is a backend, a port or a filter chain with a setting that is not acknowledged yet.
-type pending struct {
+// pendingSetting is a backend, a port or a filter chain with a setting that is not acknowledged yet.
+type pendingSetting struct {
 	From     []model.ObjectRef
-	Standing resource.Standing
+	Standing resource.AckState
 }

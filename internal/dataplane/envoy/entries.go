@@ -9,6 +9,7 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
 // refusedEntries are the entries of filters that keep state that a proxy refused, with what it said. They are left out,
@@ -21,49 +22,39 @@ func refusedEntries(
 	}
 	return flow.Map(s.Shared, "envoy/refused-entries",
 		func(c *flow.Ctx, k plan.SharedKey, entry plan.SharedEntry) (string, bool) {
-			said, found := flow.Fetch(c, refused, refusalKey(k.Gateway, entryPart(k, entry).Fragments[0]))
+			said, found := flow.Fetch(c, refused, refusalKeyOf(k.Gateway, entryPart(k, entry).Fragments[0]))
 			return fmt.Sprintf("%s: %s", entry.From, said.Message), found
 		})
 }
 
-// refusedEntry is what a proxy said when it refused one of these entries; "" if none was refused there. The keys lack
+// entryRefusal is what a proxy said when it refused one of these entries; "" if none was refused there. The keys lack
 // the Gateway.
-func (s stages) refusedEntry(c *flow.Ctx, gateway model.ObjectRef, entries []plan.SharedKey) string {
+func (s stages) entryRefusal(c *flow.Ctx, gateway model.ObjectRef, entries []plan.SharedKey) string {
 	for _, k := range entries {
 		k.Gateway = gateway
-		if said := fetch(c, s.entries, k); said != "" {
+		if said := fetchOptional(c, s.refusedEntries, k); said != "" {
 			return said
 		}
 	}
 	return ""
 }
 
-// entriesOf are those that settings name, without their Gateway.
-func entriesOf(settings ...plan.Setting) (entries []plan.SharedKey) {
-	for _, setting := range settings {
-		for _, id := range setting.Entries {
-			entries = append(entries, plan.SharedKey{Slot: setting.Slot, ID: id})
-		}
-	}
-	return entries
-}
-
-// closed has what answers an error in place of settings that name a refused entry.
-func (s stages) closed(c *flow.Ctx, gateway model.ObjectRef, settings []plan.Setting) []plan.Setting {
+// closeSettings has what answers an error in place of settings that name a refused entry.
+func (s stages) closeSettings(c *flow.Ctx, gateway model.ObjectRef, settings []plan.Setting) []plan.Setting {
 	settings = slices.Clone(settings)
 	for i, setting := range settings {
-		if s.refusedEntry(c, gateway, entriesOf(setting)) != "" {
-			settings[i] = httpfilters.Closed(setting)
+		if s.entryRefusal(c, gateway, route.EntryKeysOf(setting)) != "" {
+			settings[i] = httpfilters.CloseSetting(setting)
 		}
 	}
 	return settings
 }
 
-// closedRule is a rule with its refused settings closed.
-func (s stages) closedRule(c *flow.Ctx, gateway model.ObjectRef, r statedRule) statedRule {
-	r.Settings, r.Nearer = s.closed(c, gateway, r.Settings), slices.Clone(r.Nearer)
-	for i := range r.Nearer {
-		r.Nearer[i] = s.closed(c, gateway, r.Nearer[i])
+// closeRuleSettings is a rule with its refused settings closed.
+func (s stages) closeRuleSettings(c *flow.Ctx, gateway model.ObjectRef, r route.Rule) route.Rule {
+	r.Settings, r.PerBackend = s.closeSettings(c, gateway, r.Settings), slices.Clone(r.PerBackend)
+	for i := range r.PerBackend {
+		r.PerBackend[i] = s.closeSettings(c, gateway, r.PerBackend[i])
 	}
 	return r
 }

@@ -8,20 +8,24 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-// extensions are the configurations of the filters that keep state. Each Gateway has all of them: Envoy's listeners
-// wait for them.
-func (s stages) extensions(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+// extensionResources are the configurations of the filters that keep state. Each Gateway has all of them: Envoy's
+// listeners wait for them.
+func (s stages) extensionResources(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	entries := sharedEntries(p.Settings)
 	return flow.Derive(p.Gateways, "envoy/extensions",
 		func(c *flow.Ctx, ref model.ObjectRef, g model.Gateway, emit func(resource.Key, resource.Resource)) {
-			if !ours(g.DataPlane) {
+			if !naming.IsEnvoy(g.DataPlane) {
 				return
 			}
-			for _, slot := range httpfilters.Shared() {
-				key := resource.Key{Gateway: ref, Type: resource.Extension, Name: slot}
-				emit(key, s.extension(c, key, fetch(c, entries, key)))
+			for _, slot := range httpfilters.SharedSlots() {
+				key := resource.Key{Gateway: ref, Type: xdstypes.Extension, Name: slot}
+				emit(key, s.renderExtension(c, key, fetchOptional(c, entries, key)))
 			}
 		})
 }
@@ -34,7 +38,7 @@ func sharedEntries(s plan.Settings) *flow.Collection[resource.Key, entryMembers]
 		return nil
 	}
 	return flow.Group(s.Shared, "envoy/shared-entries", func(k plan.SharedKey, _ plan.SharedEntry) []resource.Key {
-		return []resource.Key{{Gateway: k.Gateway, Type: resource.Extension, Name: k.Slot}}
+		return []resource.Key{{Gateway: k.Gateway, Type: xdstypes.Extension, Name: k.Slot}}
 	}, func(k plan.SharedKey, _ plan.SharedEntry) string { return k.ID })
 }
 
@@ -44,24 +48,24 @@ const (
 	entryPrefix   = "entry/"
 )
 
-// extension has a part for each entry. One that a proxy refused is left out.
-func (s stages) extension(c *flow.Ctx, key resource.Key, entries entryMembers) resource.Resource {
-	parts := []*resource.Part{newPart(extensionBase, httpfilters.SharedConfig(key.Name).GetValue())}
+// renderExtension has a part for each entry. One that a proxy refused is left out.
+func (s stages) renderExtension(c *flow.Ctx, key resource.Key, entries entryMembers) resource.Resource {
+	parts := []*resource.Part{message.NewPart(extensionBase, httpfilters.SharedConfig(key.Name).GetValue())}
 	for k, entry := range entries.All() {
 		part := entryPart(k, entry)
-		if fetch(c, s.entries, k) != "" {
+		if fetchOptional(c, s.refusedEntries, k) != "" {
 			f := part.Fragments[0]
-			f.Refused, part = true, newPart(part.ID)
+			f.Refused, part = true, message.NewPart(part.ID)
 			part.Fragments = []resource.Fragment{f}
 		}
 		parts = append(parts, part)
 	}
-	return resource.Join(append([]*resource.Part{extensionHead(key.Name, parts)}, parts...)...)
+	return resource.JoinParts(append([]*resource.Part{extensionHead(key.Name, parts)}, parts...)...)
 }
 
 func entryPart(k plan.SharedKey, entry plan.SharedEntry) *resource.Part {
-	part := newPart(entryPrefix+k.ID, entry.Value)
-	part.Needs = clustersOf(entry.Uses)
+	part := message.NewPart(entryPrefix+k.ID, entry.Value)
+	part.Needs = route.ClustersOf(entry.Uses)
 	part.Fragments = []resource.Fragment{{
 		Origin: resource.Origin{Object: entry.From, Section: settingName(k.Slot, k.ID)}, Hash: part.Hash,
 	}}
@@ -82,14 +86,18 @@ func extensionHead(name string, rest []*resource.Part) *resource.Part {
 	length := func(n int) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(nil, content, protowire.BytesType), uint64(n))
 	}
-	inner := append(text(httpfilters.SharedConfig(name).GetTypeUrl()), length(size)...)
-	return newPart("", append(append(text(name), length(len(inner)+size)...), inner...))
+	kind := connectionFilterType
+	if resource.FindPart(rest, connectionPartID) == nil {
+		kind = httpfilters.SharedConfig(name).GetTypeUrl()
+	}
+	inner := append(text(kind), length(size)...)
+	return message.NewPart("", append(append(text(name), length(len(inner)+size)...), inner...))
 }
 
 // extensionNames are the extensions that every connection manager names.
 func extensionNames() (names []resource.Name) {
-	for _, slot := range httpfilters.Shared() {
-		names = append(names, resource.Name{Type: resource.Extension, Name: slot})
+	for _, slot := range httpfilters.SharedSlots() {
+		names = append(names, resource.Name{Type: xdstypes.Extension, Name: slot})
 	}
 	return names
 }

@@ -14,21 +14,22 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // TestExtensionHead: the parts of an extension, with the head that stands before them, are one message.
 func TestExtensionHead(t *testing.T) {
 	var rest []*resource.Part
 	for _, name := range []string{"a", "b"} {
-		rest = append(rest, newPart(name, mustMarshal(&jwtv3.JwtAuthentication{
+		rest = append(rest, message.NewPart(name, message.MustMarshal(&jwtv3.JwtAuthentication{
 			RequirementMap: map[string]*jwtv3.JwtRequirement{name: {}},
 		})))
 	}
 	for n := range len(rest) + 1 {
-		r := resource.Join(append([]*resource.Part{extensionHead(httpfilters.JWT, rest[:n])}, rest[:n]...)...)
+		r := resource.JoinParts(append([]*resource.Part{extensionHead(httpfilters.JWT, rest[:n])}, rest[:n]...)...)
 		var e corev3.TypedExtensionConfig
 		var m jwtv3.JwtAuthentication
-		if err := proto.Unmarshal(r.Flatten(nil), &e); err != nil {
+		if err := proto.Unmarshal(r.AppendBytes(nil), &e); err != nil {
 			t.Fatal(err)
 		}
 		if err := e.TypedConfig.UnmarshalTo(&m); err != nil {

@@ -19,7 +19,7 @@ func TestPodEnvoyOfBothFamilies(t *testing.T) {
 		t.Skip("IPv6 is needed: ", err)
 	}
 	state, port := podWorld(t, "0.0.0.0", "::")
-	authority := testcert.Authority("xds")
+	authority := testcert.NewAuthority("xds")
 	server := newPodServer(t, state, serves(authority, podServerName))
 	e := startPodEnvoyAt(t, "::", server, authority.Certificate, "token")
 	e.awaitReady()

@@ -6,26 +6,29 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
+	extendenvoy "cardea.dev/cardea/extend/envoy"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
-// features renders features of policies.
-type features struct{}
+// featureRenderer renders features of policies.
+type featureRenderer struct{}
 
-// Rule implements plan.Renderer.
-func (features) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
-	e := &ruleFeature{from: from}
-	e.sanitize(httpfilters.Coding, v.Sets().Only) // before any filter that reads one
-	able := v.Rule(e)
+// RenderRule implements plan.Renderer.
+func (featureRenderer) RenderRule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
+	e := &ruleBuilder{from: from}
+	e.addSanitizer(httpfilters.Coding, v.Sets().Only) // before any filter that reads one
+	able := render(extendenvoy.Of(v).Rule, extendenvoy.Rule(e))
 	for i := range e.out.Settings {
 		e.out.Settings[i].Uses = e.uses
 	}
@@ -33,154 +36,139 @@ func (features) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool)
 		e.out.Entries[i].Entry.Uses = e.uses
 	}
 	if e.fields != nil {
-		e.out.Fields = mustMarshal(e.fields)
+		e.out.Fields = message.MustMarshal(e.fields)
 	}
 	return e.out, able
 }
 
-// Backend implements plan.Renderer.
-func (features) Backend(v extend.Value, of model.BackendKey) (plan.Rendered, bool) {
-	e := &backendFeature{of: of, cluster: new(clusterv3.Cluster), http: new(upstreamv3.HttpProtocolOptions)}
+// RenderBackend implements plan.Renderer.
+func (featureRenderer) RenderBackend(v extend.Value, of model.BackendKey) (plan.Rendered, bool) {
+	e := &backendBuilder{of: of, cluster: new(clusterv3.Cluster), http: new(upstreamv3.HttpProtocolOptions)}
 	e.out.Backend = new(plan.BackendFields)
-	able := v.Backend(e)
-	e.out.Backend.Cluster, e.out.Backend.HTTP = mustMarshal(e.cluster), mustMarshal(e.http)
+	able := render(extendenvoy.Of(v).Backend, extendenvoy.Backend(e))
+	e.out.Backend.Fields = encodePiece(backendFields{message.MustMarshal(e.cluster), message.MustMarshal(e.http)})
 	return e.out, able
 }
 
-// Listener implements plan.Renderer.
-func (features) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
-	e := new(listenerFeature)
-	e.out.Listener = new(plan.ListenerFields)
-	able := v.Listener(e)
-	to := e.out.Listener
-	for _, fields := range []struct {
-		stated proto.Message
-		to     *model.Encoded
-	}{{&e.listener, &to.Listener}, {&e.chain, &to.Chain}, {&e.tls, &to.TLS}, {&e.connections, &to.Connections},
-		{&e.clients, &to.Clients}, {&e.inspector, &to.TLSInspector}} {
-		if encoded := mustMarshal(fields.stated); len(encoded) > 0 {
-			*fields.to = encoded
-		}
+// RenderListener implements plan.Renderer.
+func (featureRenderer) RenderListener(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
+	e := &listenerBuilder{from: from}
+	able := render(extendenvoy.Of(v).Listener, extendenvoy.Listener(e))
+	return plan.Rendered{Listener: e.encodeFields(), Unsupported: e.unsupported}, able
+}
+
+func render[E any](by func(E), e E) (able bool) {
+	if by != nil {
+		by(e)
 	}
-	return e.out, able
+	return by != nil
 }
 
-// Error implements plan.Renderer.
-func (features) Error(name string, status int, from model.ObjectRef) []plan.Setting {
-	list := httpfilters.Failing(httpfilters.Guard, name, uint32(status))
+// RenderError implements plan.Renderer.
+func (featureRenderer) RenderError(name string, status int, from model.ObjectRef) []plan.Setting {
+	list := httpfilters.FailSettings(httpfilters.Guard, name, uint32(status))
 	for i := range list {
 		list[i].From = from
 	}
 	return list
 }
 
-// ruleFeature is an extend.EnvoyRule.
-type ruleFeature struct {
+// ruleBuilder implements Rule of package extend/envoy.
+type ruleBuilder struct {
 	from   model.ObjectRef
 	out    plan.Rendered
 	fields *routev3.Route
 	uses   []model.BackendKey
 }
 
-// Filter implements extend.EnvoyRule.
-func (e *ruleFeature) Filter(slot extend.Slot, name string, config proto.Message) {
-	e.add(httpfilters.Set(string(slot), name, config))
+// Filter implements envoy.Rule.
+func (e *ruleBuilder) Filter(slot extend.Slot, name string, config proto.Message) {
+	e.addSetting(httpfilters.NewSetting(string(slot), name, config))
 }
 
-// Sanitize implements extend.EnvoyRule.
-func (e *ruleFeature) Sanitize(headers ...string) { e.sanitize(httpfilters.Authn, headers) }
+// Sanitize implements envoy.Rule.
+func (e *ruleBuilder) Sanitize(headers ...string) { e.addSanitizer(httpfilters.Authn, headers) }
 
-func (e *ruleFeature) sanitize(slot string, headers []string) {
+func (e *ruleBuilder) addSanitizer(slot string, headers []string) {
 	if len(headers) == 0 {
 		return
 	}
 	headers = slices.Compact(slices.Sorted(slices.Values(headers)))
-	s := httpfilters.Set(slot, "sanitize/"+strings.Join(headers, ","), removing(headers))
+	s := httpfilters.NewSetting(slot, "sanitize/"+strings.Join(headers, ","), route.RemoveHeaders(headers))
 	s.Lasting = true
-	e.add(s)
+	e.addSetting(s)
 }
 
-// removing takes headers off requests.
-func removing(headers []string) *headermutationv3.HeaderMutation {
-	var changes []extend.HeaderChange
-	for _, name := range headers {
-		changes = append(changes, extend.HeaderChange{Action: extend.RemoveHeader, Name: name})
-	}
-	return &headermutationv3.HeaderMutation{
-		Mutations: &headermutationv3.Mutations{RequestMutations: extend.HeaderMutations(changes)},
-	}
-}
-
-// Set implements extend.EnvoyRule.
-func (e *ruleFeature) Set(slot extend.Slot, config proto.Message, entries ...string) {
+// Set implements envoy.Rule.
+func (e *ruleBuilder) Set(slot extend.Slot, config proto.Message, entries ...string) {
 	s := plan.Setting{Slot: string(slot)}
 	if config != nil {
-		s = httpfilters.Set(string(slot), "", config)
+		s = httpfilters.NewSetting(string(slot), "", config)
 	}
 	s.Entries = entries
-	e.add(s)
+	e.addSetting(s)
 }
 
-func (e *ruleFeature) add(s plan.Setting) {
+func (e *ruleBuilder) addSetting(s plan.Setting) {
 	s.From = e.from
 	e.out.Settings = append(e.out.Settings, s)
 }
 
-// Shared implements extend.EnvoyRule.
-func (e *ruleFeature) Shared(slot extend.Slot, id string, entry proto.Message) {
+// Shared implements envoy.Rule.
+func (e *ruleBuilder) Shared(slot extend.Slot, id string, entry proto.Message) {
 	e.out.Entries = append(e.out.Entries, plan.RenderedEntry{
-		Slot: string(slot), ID: id, Entry: plan.SharedEntry{From: e.from, Value: mustMarshal(entry)},
+		Slot: string(slot), ID: id, Entry: plan.SharedEntry{From: e.from, Value: message.MustMarshal(entry)},
 	})
 }
 
-// Route implements extend.EnvoyRule.
-func (e *ruleFeature) Route(fields *routev3.Route) {
+// Route implements envoy.Rule.
+func (e *ruleBuilder) Route(fields *routev3.Route) {
 	if e.fields == nil {
 		e.fields = new(routev3.Route)
 	}
 	proto.Merge(e.fields, fields)
 }
 
-// Cluster implements extend.EnvoyRule.
-func (e *ruleFeature) Cluster(backend extend.BackendKey) string {
+// Cluster implements envoy.Rule.
+func (e *ruleBuilder) Cluster(backend extend.BackendKey) string {
 	e.uses = append(e.uses, backend)
-	return clusterName(backend)
+	return naming.Cluster(backend)
 }
 
-// Unsupported implements extend.EnvoyRule.
-func (e *ruleFeature) Unsupported(field, why string) {
+// Unsupported implements envoy.Rule.
+func (e *ruleBuilder) Unsupported(field, why string) {
 	e.out.Unsupported = append(e.out.Unsupported, plan.Unsupported{Field: field, Why: why})
 }
 
-// backendFeature is an extend.EnvoyBackend.
-type backendFeature struct {
+// backendBuilder implements Backend of package extend/envoy.
+type backendBuilder struct {
 	of      model.BackendKey
 	out     plan.Rendered
 	cluster *clusterv3.Cluster
 	http    *upstreamv3.HttpProtocolOptions
 }
 
-// Cluster implements extend.EnvoyBackend.
-func (e *backendFeature) Cluster(fields *clusterv3.Cluster) { proto.Merge(e.cluster, fields) }
+// Cluster implements envoy.Backend.
+func (e *backendBuilder) Cluster(fields *clusterv3.Cluster) { proto.Merge(e.cluster, fields) }
 
-// HTTP implements extend.EnvoyBackend.
-func (e *backendFeature) HTTP(fields *upstreamv3.HttpProtocolOptions) { proto.Merge(e.http, fields) }
+// HTTP implements envoy.Backend.
+func (e *backendBuilder) HTTP(fields *upstreamv3.HttpProtocolOptions) { proto.Merge(e.http, fields) }
 
-// Filter implements extend.EnvoyBackend.
-func (e *backendFeature) Filter(name string, config proto.Message) {
+// Filter implements envoy.Backend.
+func (e *backendBuilder) Filter(name string, config proto.Message) {
 	e.http.HttpFilters = append(e.http.HttpFilters, &hcmv3.HttpFilter{
-		Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(config)},
+		Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: message.MustAny(config)},
 	})
 }
 
-// Secret implements extend.EnvoyBackend.
-func (e *backendFeature) Secret(name string, text extend.Bytes) *tlsv3.SdsSecretConfig {
-	name = backendSecretName(e.of, name)
+// Secret implements envoy.Backend.
+func (e *backendBuilder) Secret(name string, text extend.Bytes) *tlsv3.SdsSecretConfig {
+	name = naming.BackendSecret(e.of, name)
 	e.out.Backend.Secrets = append(e.out.Backend.Secrets, plan.BackendSecret{Name: name, Text: text})
-	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: overADS()}
+	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: message.ADSConfigSource()}
 }
 
-// Unsupported implements extend.EnvoyBackend.
-func (e *backendFeature) Unsupported(field, why string) {
+// Unsupported implements envoy.Backend.
+func (e *backendBuilder) Unsupported(field, why string) {
 	e.out.Unsupported = append(e.out.Unsupported, plan.Unsupported{Field: field, Why: why})
 }

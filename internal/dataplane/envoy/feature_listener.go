@@ -8,75 +8,90 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/core/request"
+	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
 )
 
-// listenerFeature is an extend.EnvoyListener.
-type listenerFeature struct {
-	out         plan.Rendered
+// listenerBuilder implements Listener of package extend/envoy.
+type listenerBuilder struct {
+	from        model.ObjectRef
+	fields      plan.ListenerFields // but for port and chain
+	unsupported []plan.Unsupported
+	port        portFields
+	chain       chainFields
 	listener    listenerv3.Listener
-	chain       listenerv3.FilterChain
+	filterChain listenerv3.FilterChain
 	tls         tlsv3.DownstreamTlsContext
 	connections hcmv3.HttpConnectionManager
 	clients     tlsv3.CertificateValidationContext
 	inspector   tlsinspectorv3.TlsInspector
 }
 
-// Listener implements extend.EnvoyListener.
-func (e *listenerFeature) Listener(fields *listenerv3.Listener) { proto.Merge(&e.listener, fields) }
+// Listener implements envoy.Listener.
+func (e *listenerBuilder) Listener(fields *listenerv3.Listener) { proto.Merge(&e.listener, fields) }
 
-// ListenerFilter implements extend.EnvoyListener.
-func (e *listenerFeature) ListenerFilter(name string, config proto.Message) {
-	named(&e.out.Listener.ListenerFilters, name, config)
+// ListenerFilter implements envoy.Listener.
+func (e *listenerBuilder) ListenerFilter(name string, config proto.Message) {
+	e.port.Filters = append(e.port.Filters, newNamedConfig(name, config))
 }
 
-// Chain implements extend.EnvoyListener.
-func (e *listenerFeature) Chain(fields *listenerv3.FilterChain) { proto.Merge(&e.chain, fields) }
+// Chain implements envoy.Listener.
+func (e *listenerBuilder) Chain(fields *listenerv3.FilterChain) { proto.Merge(&e.filterChain, fields) }
 
-// NetworkFilter implements extend.EnvoyListener.
-func (e *listenerFeature) NetworkFilter(name string, config proto.Message) {
-	named(&e.out.Listener.NetworkFilters, name, config)
+// NetworkFilter implements envoy.Listener.
+func (e *listenerBuilder) NetworkFilter(name string, config proto.Message) {
+	e.chain.Filters = append(e.chain.Filters, newNamedConfig(name, config))
 }
 
-// TLS implements extend.EnvoyListener.
-func (e *listenerFeature) TLS(fields *tlsv3.DownstreamTlsContext) { proto.Merge(&e.tls, fields) }
+// TLS implements envoy.Listener.
+func (e *listenerBuilder) TLS(fields *tlsv3.DownstreamTlsContext) { proto.Merge(&e.tls, fields) }
 
-// Clients implements extend.EnvoyListener.
-func (e *listenerFeature) Clients(fields *tlsv3.CertificateValidationContext, zero ...string) {
+// Clients implements envoy.Listener.
+func (e *listenerBuilder) Clients(fields *tlsv3.CertificateValidationContext, zero ...string) {
 	proto.Merge(&e.clients, fields)
-	e.out.Listener.ClientsZero = append(e.out.Listener.ClientsZero, zero...)
+	e.chain.ClientsZero = append(e.chain.ClientsZero, zero...)
 }
 
-// TLSInspector implements extend.EnvoyListener.
-func (e *listenerFeature) TLSInspector(fields *tlsinspectorv3.TlsInspector) {
+// TLSInspector implements envoy.Listener.
+func (e *listenerBuilder) TLSInspector(fields *tlsinspectorv3.TlsInspector) {
 	proto.Merge(&e.inspector, fields)
 }
 
-// Connections implements extend.EnvoyListener.
-func (e *listenerFeature) Connections(fields *hcmv3.HttpConnectionManager, zero ...string) {
+// Connections implements envoy.Listener.
+func (e *listenerBuilder) Connections(fields *hcmv3.HttpConnectionManager, zero ...string) {
 	proto.Merge(&e.connections, fields)
-	e.out.Listener.Zero = append(e.out.Listener.Zero, zero...)
+	e.chain.Zero = append(e.chain.Zero, zero...)
 }
 
-// HTTPFilter implements extend.EnvoyListener.
-func (e *listenerFeature) HTTPFilter(name string, config proto.Message) {
-	named(&e.out.Listener.HTTPFilters, name, config)
+// HTTPFilter implements envoy.Listener.
+func (e *listenerBuilder) HTTPFilter(name string, config proto.Message) {
+	s := httpfilters.NewSetting(request.ListenerSlot, name, config)
+	s.From = e.from
+	e.fields.Filters = append(e.fields.Filters, s)
 }
 
-// Cluster implements extend.EnvoyListener.
-func (e *listenerFeature) Cluster(backend extend.BackendKey) string {
-	e.out.Listener.Uses = append(e.out.Listener.Uses, backend)
-	return clusterName(backend)
+// Cluster implements envoy.Listener.
+func (e *listenerBuilder) Cluster(backend extend.BackendKey) string {
+	e.fields.Uses = append(e.fields.Uses, backend)
+	return naming.Cluster(backend)
 }
 
-// Unsupported implements extend.EnvoyListener.
-func (e *listenerFeature) Unsupported(field, why string) {
-	e.out.Unsupported = append(e.out.Unsupported, plan.Unsupported{Field: field, Why: why})
+// Unsupported implements envoy.Listener.
+func (e *listenerBuilder) Unsupported(field, why string) {
+	e.unsupported = append(e.unsupported, plan.Unsupported{Field: field, Why: why})
 }
 
-func named(list *[]plan.NamedConfig, name string, config proto.Message) {
-	packed := mustAny(config)
-	*list = append(*list, plan.NamedConfig{
-		Name: name, Config: plan.Packed{Type: packed.GetTypeUrl(), Value: packed.GetValue()},
-	})
+// encodeFields encodes what was stated.
+func (e *listenerBuilder) encodeFields() *plan.ListenerFields {
+	e.port.Listener, e.port.TLSInspector = message.MustMarshal(&e.listener), message.MustMarshal(&e.inspector)
+	e.chain.Chain, e.chain.TLS = message.MustMarshal(&e.filterChain), message.MustMarshal(&e.tls)
+	e.chain.Connections, e.chain.Clients = message.MustMarshal(&e.connections), message.MustMarshal(&e.clients)
+	f := e.fields
+	f.Port, f.Chain = encodePiece(e.port), encodePiece(e.chain)
+	f.AsksClients = len(e.chain.Clients)+len(e.chain.ClientsZero) > 0
+	return &f
 }

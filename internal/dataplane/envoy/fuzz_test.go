@@ -12,6 +12,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
 // FuzzRule: whatever a rule holds, what it is rendered to is a valid route, for each match, or nothing with a reason.
@@ -72,9 +73,9 @@ func FuzzRule(f *testing.F) {
 
 func checkRendered(t testing.TB, r model.Rule) {
 	t.Helper()
-	at := place{Scheme: "http", Port: 8080}
-	f := renderRule(statedRule{Rule: r}, at)
-	if again := renderRule(statedRule{Rule: r}, at); again.Hash != f.Hash {
+	at := route.ListenerContext{Scheme: "http", Port: 8080}
+	f := renderRule(route.Rule{Rule: r}, at)
+	if again := renderRule(route.Rule{Rule: r}, at); again.Hash != f.Hash {
 		t.Errorf("rendered twice, %x became %x", f.Hash, again.Hash)
 	}
 	if len(f.Routes) != len(r.Matches) {
@@ -87,7 +88,7 @@ func checkRendered(t testing.TB, r model.Rule) {
 			t.Errorf("match %d has no route and there is no reason", i)
 		}
 	}
-	for i, b := range substitutes(r) {
+	for i, b := range substituteRoutes(r) {
 		if b != nil {
 			for _, route := range checkRoute(t, b) {
 				checkSubstitute(t, route.GetMatch())
@@ -208,7 +209,7 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 				r.Backends, r.ResponseHeaders = to("a"), change
 			}
 			checkRendered(t, r)
-			f := renderRule(statedRule{Rule: r}, place{Scheme: "http", Port: 80})
+			f := renderRule(route.Rule{Rule: r}, route.ListenerContext{Scheme: "http", Port: 80})
 			if len(f.Problems) == 0 {
 				served++
 			}

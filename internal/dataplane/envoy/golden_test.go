@@ -15,6 +15,9 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
+	"cardea.dev/cardea/internal/dataplane/envoy/redact"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
@@ -87,10 +90,10 @@ func compareResources(t *testing.T, file string, all map[resource.Key]resource.R
 	for i, f := range archive.Files {
 		got := []byte("none\n")
 		for k, r := range all {
-			if k.Type.String()+" "+k.Name != f.Name {
+			if xdstypes.Name(k.Type)+" "+k.Name != f.Name {
 				continue
 			}
-			text, err := describe(k.Type, r)
+			text, err := redact.DescribeResource(k.Type, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +112,7 @@ func compareResources(t *testing.T, file string, all map[resource.Key]resource.R
 }
 
 func TestBootstrap(t *testing.T) {
-	config, err := Bootstrap(BootstrapConfig{
+	config, err := bootstrap.Render(bootstrap.Config{
 		NodeID: "node", NodeCluster: "shop/web", XDSSocket: "/run/xds.sock", AdminSocket: "/run/admin.sock",
 		Memory: 1 << 30,
 	})
@@ -129,19 +132,19 @@ func TestBootstrap(t *testing.T) {
 	if !bytes.Equal(append(config, '\n'), want) {
 		t.Errorf("the bootstrap is\n%s", config)
 	}
-	if other, err := Bootstrap(BootstrapConfig{NodeID: "n", XDSSocket: "/x",
+	if other, err := bootstrap.Render(bootstrap.Config{NodeID: "n", XDSSocket: "/x",
 		AdminAddress: "127.0.0.1:9901"}); err != nil ||
 		!strings.Contains(string(other), `"port_value": 9901`) {
 		t.Errorf("an admin address: %v\n%s", err, other)
 	}
-	for _, bad := range []BootstrapConfig{
+	for _, bad := range []bootstrap.Config{
 		{XDSSocket: "/x", AdminSocket: "/a"},
 		{NodeID: "n", AdminSocket: "/a"},
 		{NodeID: "n", XDSSocket: "/x"},
 		{NodeID: "n", XDSSocket: "/x", AdminAddress: "nowhere"},
 		{NodeID: "n", XDSSocket: "/x", AdminAddress: "127.0.0.1:99999"},
 	} {
-		if _, err := Bootstrap(bad); err == nil {
+		if _, err := bootstrap.Render(bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -149,7 +152,7 @@ func TestBootstrap(t *testing.T) {
 
 // TestEnvoyValidatesTheBootstrap asks the real Envoy, and wants no word about deprecated or unknown fields.
 func TestEnvoyValidatesTheBootstrap(t *testing.T) {
-	binary, err := process.FindPath(Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
 // TestGRPCFailures: wherever a GRPCRoute answers in place of a backend it is 503, which gRPC clients are told as
@@ -25,7 +26,8 @@ func TestGRPCFailures(t *testing.T) {
 		for kind, want := range map[model.Kind]uint32{model.KindGRPCRoute: 503, model.KindHTTPRoute: 500} {
 			r := model.Rule{Key: model.RuleKey{Route: model.Ref(kind, "shop", "r"), Name: "rule"}, Matches: []model.Match{{}},
 				Backends: backends}
-			for _, rendered := range [][]byte{renderRule(statedRule{Rule: r}, place{}).Routes[0], substitutes(r)[0]} {
+			for _, rendered := range [][]byte{renderRule(route.Rule{Rule: r}, route.ListenerContext{}).Routes[0],
+				substituteRoutes(r)[0]} {
 				if got := failures(t, rendered); len(got) != 1 || got[0] != want {
 					t.Errorf("%s of an %s: fails with %v, want %d", name, kind, got, want)
 				}
@@ -67,7 +69,7 @@ func TestGRPCPath(t *testing.T) {
 		{Service: `\Qa|`, Method: `\Q`, Regex: true}:        `RegularExpression /(?:\Qa|\E)/(?:\Q\E)`,
 		{Service: `\\Qa`, Method: `\Qb\E\Qc\`, Regex: true}: `RegularExpression /(?:\\Qa)/(?:\Qb\E\Qc\\E)`,
 	} {
-		path := grpcPath(m)
+		path := route.GRPCPath(m)
 		if got := fmt.Sprintf("%s %s", path.Type, path.Value); got != want {
 			t.Errorf("%+v: %s, want %s", m, got, want)
 		}

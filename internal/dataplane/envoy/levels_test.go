@@ -17,21 +17,21 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
-	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // chains are the slots that hold chains: all that their filters do can be seen in the answer.
 func chains() []string {
 	return slices.DeleteFunc(httpfilters.Names(), func(s string) bool {
-		return slices.Contains(append(httpfilters.Shared(), httpfilters.CORS, httpfilters.Loops, httpfilters.Messages,
+		return slices.Contains(append(httpfilters.SharedSlots(), httpfilters.CORS, httpfilters.Loops, httpfilters.Messages,
 			httpfilters.Tools, httpfilters.AI), s)
 	})
 }
 
 // mark is a setting whose filter says in the answer who stated it.
 func mark(slot, name, by string) plan.Setting {
-	s := httpfilters.Set(slot, name, &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
+	s := httpfilters.NewSetting(slot, name, &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
 		ResponseMutations: []*mutationrulesv3.HeaderMutation{{Action: &mutationrulesv3.HeaderMutation_Append{
 			Append: &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: "x-" + slot + "-" + name, Value: by}},
 		}}},
@@ -51,7 +51,7 @@ func marks(name, by string) (all []plan.Setting) {
 // offs turn filters of that name off in all chains.
 func offs(name, by string) (all []plan.Setting) {
 	for _, s := range marks(name, by) {
-		s.Off, s.Config = true, plan.Packed{}
+		s.Off, s.Config = true, plan.TypedConfig{}
 		all = append(all, s)
 	}
 	return all
@@ -145,25 +145,25 @@ func TestLevels(t *testing.T) {
 func TestSettingsAreTriedAlone(t *testing.T) {
 	w := levelsWorld(t, 80)
 	w.apply(func(b *flow.Batch) {
-		cors := httpfilters.Set(httpfilters.CORS, "", &corsv3.CorsPolicy{AllowMethods: "GET"})
+		cors := httpfilters.NewSetting(httpfilters.CORS, "", &corsv3.CorsPolicy{AllowMethods: "GET"})
 		off := plan.Setting{Slot: httpfilters.LimitsEarly, Off: true}
 		cors.From, off.From = testGateway, testGateway
 		w.stated.listeners.Set(b, testListener("own", "").Key, []plan.Setting{mark(httpfilters.Guard, "a", "own"), cors, off})
 	})
 	heads := 0
-	for _, p := range w.resource(t, resource.Routes, "80/0").Parts {
-		pieces := w.out.Protocol.Trials.Pieces(resource.Routes, p)
+	for _, p := range w.resource(t, xdstypes.Routes, "80/0").Parts {
+		pieces := Protocol().Trials.SplitPieces(xdstypes.Routes, p)
 		if len(pieces) != len(p.Fragments) {
 			t.Errorf("part %q: %d origins of %d fragments", p.ID, len(pieces), len(p.Fragments))
 		}
 		for _, f := range p.Fragments {
-			if !isSetting(f) {
+			if !f.Setting {
 				continue
 			}
 			heads++
 			table := new(routev3.RouteConfiguration)
-			trial := w.out.Protocol.Trials.Trial(resource.Routes, "trial/1", pieces[f.Origin])
-			if err := proto.Unmarshal(trial.Flatten(nil), table); err != nil || table.ValidateAll() != nil {
+			trial := Protocol().Trials.BuildTrial(xdstypes.Routes, "trial/1", pieces[f.Origin])
+			if err := proto.Unmarshal(trial.AppendBytes(nil), table); err != nil || table.ValidateAll() != nil {
 				t.Fatalf("%v, %v", err, table.ValidateAll())
 			}
 			for _, r := range table.VirtualHosts[0].Routes {
@@ -183,11 +183,11 @@ func TestSettingsAreTriedAlone(t *testing.T) {
 func TestASettingTouchesHeadsOnly(t *testing.T) {
 	w := newStatedWorld(t)
 	w.fillHosts(t, 50)
-	before := w.resource(t, resource.Routes, "80/0")
+	before := w.resource(t, xdstypes.Routes, "80/0")
 	check := func(what string, edit func(b *flow.Batch)) {
 		t.Helper()
 		w.apply(edit)
-		after := w.resource(t, resource.Routes, "80/0")
+		after := w.resource(t, xdstypes.Routes, "80/0")
 		for i, p := range after.Parts {
 			if same := p == before.Parts[i]; same == (p.ID == "") {
 				t.Errorf("%s: part %q: same is %v", what, p.ID, same)
@@ -217,11 +217,11 @@ func TestASettingTouchesHeadsOnly(t *testing.T) {
 	w.apply(func(b *flow.Batch) { // now it shares its table
 		w.addPort(b, 80, 80, model.HTTP, testListener("http", ""), testListener("other", "other.test"))
 	})
-	shared := w.resource(t, resource.Routes, "80/0")
+	shared := w.resource(t, xdstypes.Routes, "80/0")
 	w.apply(func(b *flow.Batch) {
 		w.stated.listeners.Set(b, testListener("other", "").Key, []plan.Setting{mark(httpfilters.Authz, "a", "other")})
 	})
-	for i, p := range w.resource(t, resource.Routes, "80/0").Parts {
+	for i, p := range w.resource(t, xdstypes.Routes, "80/0").Parts {
 		if p != shared.Parts[i] {
 			t.Errorf("part %q changed with what another listener states", p.ID)
 		}
@@ -233,7 +233,7 @@ func TestASettingTouchesHeadsOnly(t *testing.T) {
 func TestPreflightsWhereAListenerTurnsCORSOn(t *testing.T) {
 	w := newStatedWorld(t)
 	off := mark(httpfilters.CORS, "", "rule")
-	off.Off, off.Config = true, plan.Packed{}
+	off.Off, off.Config = true, plan.TypedConfig{}
 	m := prefix("/")
 	m.Method = "PUT"
 	r := forward("r", m)
@@ -244,13 +244,13 @@ func TestPreflightsWhereAListenerTurnsCORSOn(t *testing.T) {
 		w.serve(b, 2, 80, "off", "off.test", r)
 		w.stated.routes.Set(b, r.Key.Route, plan.RouteSettings{
 			Rules: []plan.RuleSettings{{Rule: r.Key, Own: []plan.Setting{off}}},
-			At: []plan.PlaceSettings{{
+			AtListeners: []plan.RuleSettingsAtListener{{
 				Listener: testListener("on", "").Key, Rules: []plan.RuleSettings{{Rule: r.Key}},
 			}},
 		})
 	})
 	table := new(routev3.RouteConfiguration)
-	if err := proto.Unmarshal(w.resource(t, resource.Routes, "80/0").Flatten(nil), table); err != nil {
+	if err := proto.Unmarshal(w.resource(t, xdstypes.Routes, "80/0").AppendBytes(nil), table); err != nil {
 		t.Fatal(err)
 	}
 	for _, host := range table.VirtualHosts {
@@ -285,7 +285,7 @@ func TestInheritedPreflightsAreRenderedOnce(t *testing.T) {
 	})
 	pieces := func() map[*byte]bool {
 		list := map[*byte]bool{}
-		for _, p := range w.resource(t, resource.Routes, "80/0").Parts {
+		for _, p := range w.resource(t, xdstypes.Routes, "80/0").Parts {
 			if p.ID == host {
 				for _, piece := range p.Bytes {
 					list[&piece[0]] = true

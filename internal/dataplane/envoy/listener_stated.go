@@ -8,12 +8,13 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
 )
 
 // overlayFields puts what is stated, encoded, in place of what is there.
@@ -34,24 +35,24 @@ func clearFields(in proto.Message, names []string) {
 }
 
 // overlayListener puts what is stated for a port into its Listener.
-func overlayListener(l *listenerv3.Listener, stated plan.ListenerFields) {
-	overlayFields(l, new(listenerv3.Listener), stated.Listener)
+func overlayListener(l *listenerv3.Listener, stated listenerFields) {
+	overlayFields(l, new(listenerv3.Listener), stated.port.Listener)
 	var before []*listenerv3.ListenerFilter
-	for _, f := range stated.ListenerFilters {
+	for _, f := range stated.port.Filters {
 		before = append(before, &listenerv3.ListenerFilter{
-			Name: f.Name, ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: unpacked(f.Config)},
+			Name: f.Name, ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: f.unpack()},
 		})
 	}
 	l.ListenerFilters = append(before, l.ListenerFilters...)
 }
 
 // overlayChain puts what is stated into a filter chain.
-func overlayChain(chain *listenerv3.FilterChain, stated plan.ListenerFields) {
-	overlayFields(chain, new(listenerv3.FilterChain), stated.Chain)
+func overlayChain(chain *listenerv3.FilterChain, stated listenerFields) {
+	overlayFields(chain, new(listenerv3.FilterChain), stated.chain.Chain)
 	var before []*listenerv3.Filter
-	for _, f := range stated.NetworkFilters {
+	for _, f := range stated.chain.Filters {
 		before = append(before, &listenerv3.Filter{
-			Name: f.Name, ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: unpacked(f.Config)},
+			Name: f.Name, ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: f.unpack()},
 		})
 	}
 	chain.Filters = append(before, chain.Filters...)
@@ -61,35 +62,33 @@ func overlayChain(chain *listenerv3.FilterChain, stated plan.ListenerFields) {
 }
 
 // overlayManager puts what is stated into a connection manager.
-func overlayManager(m *hcmv3.HttpConnectionManager, stated plan.ListenerFields) {
-	overlayFields(m, new(hcmv3.HttpConnectionManager), stated.Connections)
-	clearFields(m, stated.Zero)
+func overlayManager(m *hcmv3.HttpConnectionManager, stated listenerFields) {
+	overlayFields(m, new(hcmv3.HttpConnectionManager), stated.chain.Connections)
+	clearFields(m, stated.chain.Zero)
 	var before []*hcmv3.HttpFilter
-	for _, f := range stated.HTTPFilters {
+	for _, f := range stated.Filters {
 		before = append(before, &hcmv3.HttpFilter{
-			Name: f.Name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: unpacked(f.Config)},
+			Name: f.Name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: httpfilters.UnpackConfig(f.Config)},
 		})
 	}
 	m.HttpFilters = append(before, m.HttpFilters...)
 }
 
 // overlayTLS puts what is stated into how TLS is spoken.
-func overlayTLS(context *tlsv3.DownstreamTlsContext, stated plan.ListenerFields) {
-	overlayFields(context, new(tlsv3.DownstreamTlsContext), stated.TLS)
+func overlayTLS(context *tlsv3.DownstreamTlsContext, stated listenerFields) {
+	overlayFields(context, new(tlsv3.DownstreamTlsContext), stated.chain.TLS)
 }
 
-func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
-
-// statingKey names what states something for proxies apart from tables: a backend, a port or a filter chain (the others
-// are zero).
-type statingKey struct {
+// settingTarget names what states something for proxies apart from tables: a backend, a port or a filter chain (the
+// others are zero).
+type settingTarget struct {
 	Backend  plan.BackendKey
 	Port     model.PortKey
 	Listener model.ListenerKey
 }
 
-// gateway is the Gateway that the proxies belong to.
-func (k statingKey) gateway() model.ObjectRef {
+// gatewayRef is the Gateway that the proxies belong to.
+func (k settingTarget) gatewayRef() model.ObjectRef {
 	switch {
 	case k.Port != model.PortKey{}:
 		return k.Port.Gateway
@@ -99,48 +98,48 @@ func (k statingKey) gateway() model.ObjectRef {
 	return k.Backend.Gateway
 }
 
-// portPending tells of what is stated for ports what is not acknowledged, or refused.
-func (s stages) portPending(
+// pendingPorts tells of what is stated for ports what is not acknowledged, or refused.
+func (s stages) pendingPorts(
 	p plan.Plan, lds *flow.Collection[resource.Key, resource.Resource],
-) *flow.Collection[statingKey, pending] {
+) *flow.Collection[settingTarget, pendingSetting] {
 	return flow.Rename(p.Settings.Ports, "envoy/port-pending",
-		func(k model.PortKey) statingKey { return statingKey{Port: k} },
-		func(c *flow.Ctx, k model.PortKey, stated plan.ListenerSettings) (of pending, some bool) {
+		func(k model.PortKey) settingTarget { return settingTarget{Port: k} },
+		func(c *flow.Ctx, k model.PortKey, stated plan.ListenerSettings) (of pendingSetting, some bool) {
 			port, _ := flow.Fetch(c, p.Ports, k)
-			return s.pendingIn(c, lds, port, resource.Origin{Object: k.Gateway}, stated.From)
+			return s.pendingInPort(c, lds, port, resource.Origin{Object: k.Gateway}, stated.From)
 		})
 }
 
-// chainPending tells the same of what is stated for filter chains.
-func (s stages) chainPending(
+// pendingChains tells the same of what is stated for filter chains.
+func (s stages) pendingChains(
 	p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource],
-) *flow.Collection[statingKey, pending] {
-	return flow.Rename(p.Settings.Chains, "envoy/chain-pending",
-		func(k model.ListenerKey) statingKey { return statingKey{Listener: k} },
-		func(c *flow.Ctx, k model.ListenerKey, stated plan.ListenerSettings) (of pending, some bool) {
+) *flow.Collection[settingTarget, pendingSetting] {
+	return flow.Rename(p.Settings.FilterChains, "envoy/chain-pending",
+		func(k model.ListenerKey) settingTarget { return settingTarget{Listener: k} },
+		func(c *flow.Ctx, k model.ListenerKey, stated plan.ListenerSettings) (of pendingSetting, some bool) {
 			l, _ := flow.Fetch(c, p.Listeners, k)
 			port, _ := flow.Fetch(c, p.Ports, l.Port)
-			of, _ = s.pendingIn(c, lds, port, listenerOrigin(k), stated.From)
-			if stated.AsksClients() {
-				s.judge(c, l.DataPlane).secret(&of.Standing, sds, validationKey(l, stated.ListenerFields))
+			of, _ = s.pendingInPort(c, lds, port, naming.ListenerOrigin(k), stated.From)
+			if stated.AsksClients {
+				s.newAckReader(c, l.DataPlane).addSecret(&of.Standing, sds, validationKey(l, decodeListener(stated)))
 			}
 			return of, !of.Standing.Acknowledged
 		})
 }
 
-// pendingIn is the standing of what an origin has in the Listeners of a port; false: all of it is acknowledged.
-func (s stages) pendingIn(
+// pendingInPort is the standing of what an origin has in the Listeners of a port; false: all of it is acknowledged.
+func (s stages) pendingInPort(
 	c *flow.Ctx, lds *flow.Collection[resource.Key, resource.Resource], port model.Port, origin resource.Origin,
 	from []model.ObjectRef,
-) (of pending, some bool) {
-	of.From, of.Standing = from, resource.Standing{Acknowledged: true}
-	judge := s.judge(c, port.DataPlane)
+) (of pendingSetting, some bool) {
+	of.From, of.Standing = from, resource.AckState{Acknowledged: true}
+	judge := s.newAckReader(c, port.DataPlane)
 	for _, in := range listenerKeys(port) {
 		r, _ := flow.Fetch(c, lds, in)
 		for _, part := range r.Parts {
 			for _, content := range part.Fragments {
 				if content.Origin == origin {
-					judge.content(&of.Standing, in, content)
+					judge.addContent(&of.Standing, in, content)
 				}
 			}
 		}

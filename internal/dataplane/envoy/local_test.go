@@ -16,7 +16,9 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // TestShareOfALimit: each of a Gateway's proxies lets its share of a limit pass, and all of one that is not shared.
@@ -36,7 +38,7 @@ func TestShareOfALimit(t *testing.T) {
 				w.apply(func(b *flow.Batch) {
 					w.running.Set(b, testGateway, proxies)
 					w.stated.shared.Set(b, plan.SharedKey{Gateway: testGateway, Slot: slot, ID: "bucket"},
-						plan.SharedEntry{From: testGateway, Value: mustMarshal(entry)})
+						plan.SharedEntry{From: testGateway, Value: message.MustMarshal(entry)})
 				})
 				startEnvoy(t, func(socket string) { serveState(t, socket, w.resources()) }, asOneOfSeveral(t))
 				passed := 0
@@ -61,8 +63,8 @@ func asOneOfSeveral(t *testing.T) func([]byte) []byte {
 			t.Fatal(err)
 		}
 		b.StaticResources.Clusters = b.StaticResources.Clusters[:1]
-		withLocal(b, beside(overADS()))
-		text, err := JSON(b)
+		bootstrap.AddLocalCluster(b, bootstrap.SharedLocalCluster(message.ADSConfigSource()))
+		text, err := message.FormatJSON(b)
 		if err != nil {
 			t.Fatal(err)
 		}

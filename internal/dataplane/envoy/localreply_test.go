@@ -18,8 +18,8 @@ import (
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
 )
 
-// TestForbiddenForAnAgent: what the slot authz forbids is an error of JSON-RPC with the request's id where the slot mcp
-// read the request, and a plain 403 elsewhere.
+// TestForbiddenForAnAgent: what the slot authz forbids is an error of FormatJSON-RPC with the request's id where the
+// slot mcp read the request, and a plain 403 elsewhere.
 func TestForbiddenForAnAgent(t *testing.T) {
 	w, bind := newStatedWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {
@@ -28,8 +28,8 @@ func TestForbiddenForAnAgent(t *testing.T) {
 		w.serve(b, 1, 80, "http", "*", forward("tools", prefix("/mcp")))
 		w.serve(b, 2, 80, "http", "*", forward("plain", prefix("/")))
 		nobody := &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_ALLOW}
-		forbid := httpfilters.Set(httpfilters.Authz, "allow", &rbacv3.RBAC{Rules: nobody})
-		read := httpfilters.Set(httpfilters.MCP, "mcp", &mcpv3.Mcp{TrafficMode: mcpv3.Mcp_REJECT_NO_MCP})
+		forbid := httpfilters.NewSetting(httpfilters.Authz, "allow", &rbacv3.RBAC{Rules: nobody})
+		read := httpfilters.NewSetting(httpfilters.MCP, "mcp", &mcpv3.Mcp{TrafficMode: mcpv3.Mcp_REJECT_NO_MCP})
 		forbid.From, read.From = testGateway, testGateway
 		w.stated.gateways.Set(b, testGateway, []plan.Setting{forbid})
 		w.stated.routes.Set(b, testRuleKey("tools").Route, plan.RouteSettings{Own: []plan.Setting{read}})

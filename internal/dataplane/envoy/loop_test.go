@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/extend"
+	extendenvoy "cardea.dev/cardea/extend/envoy"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 func hostOf(i int) string { return fmt.Sprintf("h%d.test", i) }
@@ -40,11 +42,11 @@ func TestLoopGuardIsCompiledOnce(t *testing.T) {
 	})
 	found := map[resource.Type]int{}
 	for k, r := range w.resources() {
-		found[k.Type] += bytes.Count(r.Flatten(nil), []byte(hopsMade))
+		found[k.Type] += bytes.Count(r.AppendBytes(nil), []byte(route.AllHopsRegex))
 	}
-	if found[resource.Listener] != 1 || found[resource.Routes] != 0 {
+	if found[xdstypes.Listener] != 1 || found[xdstypes.Routes] != 0 {
 		t.Errorf("listeners have it %d times, want 1; route tables %d times, want 0",
-			found[resource.Listener], found[resource.Routes])
+			found[xdstypes.Listener], found[xdstypes.Routes])
 	}
 }
 
@@ -66,7 +68,7 @@ func BenchmarkExternalRoutes(b *testing.B) {
 				for i := range rules {
 					req, _ := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", bind), nil)
 					req.Host = hostOf(i)
-					req.Header.Set(model.LoopHeader, extend.LastHop().Value)
+					req.Header.Set(model.LoopHeader, extendenvoy.LastHop().Value)
 					resp, err := c.Do(req)
 					if err != nil {
 						b.Fatal(err)

@@ -131,8 +131,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestOrderOfSites: the first site that matches serves, and those of wider domains come after, each once.
-func TestOrderOfSites(t *testing.T) {
+// TestOrderOfEntries: the first entry that matches serves, and those of wider domains come after, each once.
+func TestOrderOfEntries(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))

@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -28,7 +29,7 @@ func TestSeriesOfManyRoutes(t *testing.T) {
 			}
 		}
 	})
-	authority := testcert.Authority("ca")
+	authority := testcert.NewAuthority("ca")
 	e := startPodEnvoy(t, newPodServer(t, w.resources(), serves(authority, podServerName)), authority.Certificate, "token")
 	e.awaitReady()
 	for i := range routes {
@@ -60,13 +61,13 @@ func TestSeriesOfManyRoutes(t *testing.T) {
 		t.Error("there are series of hosts")
 	}
 	for path, want := range map[string]int{
-		MetricsPath: 200, MetricsPath + "?filter=.": 404, "/stats": 404, "/config_dump": 404, "/": 404,
+		bootstrap.MetricsPath: 200, bootstrap.MetricsPath + "?filter=.": 404, "/stats": 404, "/config_dump": 404, "/": 404,
 	} {
 		if status, _ := e.get(e.metrics + path); status != want {
 			t.Errorf("%s: %d, want %d", path, status, want)
 		}
 	}
-	post, err := client(t, nil).Post(e.metrics+MetricsPath, "", nil)
+	post, err := client(t, nil).Post(e.metrics+bootstrap.MetricsPath, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func (e *podEnvoy) awaitMetrics(lines ...string) string {
 	e.t.Helper()
 	text, missing := "", ""
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		_, text = e.get(e.metrics + MetricsPath)
+		_, text = e.get(e.metrics + bootstrap.MetricsPath)
 		missing = ""
 		for _, line := range lines {
 			if !strings.Contains(text, line+"\n") {

@@ -17,17 +17,18 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // names are the fields by which one resource names another of some type.
 var names = map[protoreflect.FullName]resource.Type{
-	"envoy.extensions.filters.network.http_connection_manager.v3.Rds.route_config_name": resource.Routes,
-	"envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig.name":                    resource.Secret,
-	"envoy.config.route.v3.RouteAction.cluster":                                         resource.Cluster,
-	"envoy.config.route.v3.WeightedCluster.ClusterWeight.name":                          resource.Cluster,
-	"envoy.config.core.v3.HttpUri.cluster":                                              resource.Cluster,
-	"envoy.config.core.v3.GrpcService.EnvoyGrpc.cluster_name":                           resource.Cluster,
-	"envoy.config.route.v3.RouteAction.RequestMirrorPolicy.cluster":                     resource.Cluster,
+	"envoy.extensions.filters.network.http_connection_manager.v3.Rds.route_config_name": xdstypes.Routes,
+	"envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig.name":                    xdstypes.Secret,
+	"envoy.config.route.v3.RouteAction.cluster":                                         xdstypes.Cluster,
+	"envoy.config.route.v3.WeightedCluster.ClusterWeight.name":                          xdstypes.Cluster,
+	"envoy.config.core.v3.HttpUri.cluster":                                              xdstypes.Cluster,
+	"envoy.config.core.v3.GrpcService.EnvoyGrpc.cluster_name":                           xdstypes.Cluster,
+	"envoy.config.route.v3.RouteAction.RequestMirrorPolicy.cluster":                     xdstypes.Cluster,
 }
 
 // TestNeeds: a resource says that it needs what it names, and nothing else. The order in which resources are sent and
@@ -72,13 +73,13 @@ func TestNeeds(t *testing.T) {
 	seen := map[resource.Type]bool{}
 	for key, r := range w.resources() {
 		message, ok := map[resource.Type]proto.Message{
-			resource.Listener: &listenerv3.Listener{}, resource.Routes: &routev3.RouteConfiguration{},
-			resource.Cluster: &clusterv3.Cluster{},
+			xdstypes.Listener: &listenerv3.Listener{}, xdstypes.Routes: &routev3.RouteConfiguration{},
+			xdstypes.Cluster: &clusterv3.Cluster{},
 		}[key.Type]
 		if !ok {
 			continue
 		}
-		if err := proto.Unmarshal(r.Flatten(nil), message); err != nil {
+		if err := proto.Unmarshal(r.AppendBytes(nil), message); err != nil {
 			t.Fatal(err)
 		}
 		named, needed := map[resource.Name]bool{}, map[resource.Name]bool{}
@@ -89,7 +90,7 @@ func TestNeeds(t *testing.T) {
 			}
 			if last.Step.FieldDescriptor().Name() == "config_discovery" {
 				filter := v.Index(-2).Value.Message().Interface().(*hcmv3.HttpFilter)
-				named[resource.Name{Type: resource.Extension, Name: filter.GetName()}] = true
+				named[resource.Name{Type: xdstypes.Extension, Name: filter.GetName()}] = true
 			}
 			if typ, ok := names[last.Step.FieldDescriptor().FullName()]; ok {
 				named[resource.Name{Type: typ, Name: last.Value.String()}], seen[typ] = true, true
@@ -100,7 +101,7 @@ func TestNeeds(t *testing.T) {
 		}
 		// endpoints have their cluster's name
 		if c, ok := message.(*clusterv3.Cluster); ok && c.GetType() == clusterv3.Cluster_EDS {
-			named[resource.Name{Type: resource.Endpoints, Name: c.Name}] = true
+			named[resource.Name{Type: xdstypes.Endpoints, Name: c.Name}] = true
 		}
 		for _, p := range r.Parts {
 			for _, n := range p.Needs {

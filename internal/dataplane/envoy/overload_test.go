@@ -16,13 +16,14 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // startBoundedPod is a proxy of a pod that serves a world.
 func startBoundedPod(t *testing.T, w *world, change podChange) *podEnvoy {
 	t.Helper()
-	authority := testcert.Authority("test")
+	authority := testcert.NewAuthority("test")
 	server := newPodServer(t, w.resources(), serves(authority, podServerName))
 	e := startPodEnvoyAt(t, "127.0.0.1", server, authority.Certificate, "token", change)
 	e.awaitReady()
@@ -53,7 +54,7 @@ func TestFullPodIsAliveButNotReady(t *testing.T) {
 	})
 	const most = 20
 	e := startBoundedPod(t, w, podChange{edit: func(s string) string {
-		return strings.Replace(s, fmt.Sprintf(`"%d"`, maxConnections), fmt.Sprintf(`"%d"`, most), 1)
+		return strings.Replace(s, fmt.Sprintf(`"%d"`, message.MaxConnections), fmt.Sprintf(`"%d"`, most), 1)
 	}})
 	var held []net.Conn
 	for range most {

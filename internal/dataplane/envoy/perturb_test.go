@@ -12,6 +12,9 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
 // notRendered lists the leaf fields that rightly change nothing, and why. Anything else that changes nothing is a field
@@ -23,8 +26,8 @@ var notRendered = map[string]string{
 	"Rule.Backends[].MCP":        "what access policies need there comes as settings",
 	"Backend.Pool.Own":           "Cardea's pickers are asked like others",
 	"Backend.Pool.Partial":       "rules say what the picker is sent",
-	"Backend.TLS.Policy":         "standings are kept by it",
-	"Rule.Index":                 "rules are ordered by their Sites; findings name it",
+	"Backend.TLS.Policy":         "acknowledgements are kept by it",
+	"Rule.Index":                 "route entries have an order of their own; findings name it",
 	"Port.Listeners[].Hostname":  "the Listener's own is rendered",
 }
 
@@ -36,14 +39,14 @@ func TestEveryFieldIsRendered(t *testing.T) {
 		render func(any) string
 	}{
 		{ruleBases, func(v any) string {
-			f := renderRule(statedRule{Rule: *v.(*model.Rule)}, place{Scheme: "http", Port: 8080})
+			f := renderRule(route.Rule{Rule: *v.(*model.Rule)}, route.ListenerContext{Scheme: "http", Port: 8080})
 			return fmt.Sprint(f.Routes, f.Problems)
 		}},
 		{backendBases, func(v any) string {
 			return renderWorld(t, func(w *world, b *flow.Batch) { w.setBackend(b, *v.(*model.Backend)) })
 		}},
 		{secretBases, func(v any) string {
-			return string(mustMarshal(renderSecret(secretName(v.(*model.Secret).Ref), *v.(*model.Secret))))
+			return string(message.MustMarshal(renderSecret(naming.Secret(v.(*model.Secret).Ref), *v.(*model.Secret))))
 		}},
 		{listenerBases, func(v any) string {
 			return renderWorld(t, func(w *world, b *flow.Batch) {
@@ -257,21 +260,22 @@ func secretBases() []any {
 
 func listenerBases() []any {
 	return []any{&model.Listener{
-		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway, DataPlane: model.DataPlaneEnvoy,
-		Port: model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP}, Protocol: model.HTTPS,
-		Hostname: "h.test", Certificates: []model.ObjectRef{model.Ref(model.KindSecret, "shop", "s")},
-		Clients: &model.ClientValidation{CA: "pem"},
+		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway, DataPlane: naming.DataPlane,
+		Port: model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TransportTCP}, Protocol: model.HTTPS,
+		TLS: model.TLSTerminate, Hostname: "h.test",
+		Certificates: []model.ObjectRef{model.Ref(model.KindSecret, "shop", "s")},
+		Clients:      &model.ClientValidation{CA: "pem"},
 	}}
 }
 
 func portBases() []any {
 	return []any{&model.Port{ // the requests of an HTTPS port are logged as its listeners say
-		Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP},
-		BindPort: 10080, Addresses: []string{"127.0.0.1"}, Protocol: model.HTTP, DataPlane: model.DataPlaneEnvoy,
+		Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TransportTCP},
+		BindPort: 10080, Addresses: []string{"127.0.0.1"}, Protocol: model.HTTP, DataPlane: naming.DataPlane,
 	}, &model.Port{
-		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
+		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TransportTCP},
 		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
-		DataPlane: model.DataPlaneEnvoy,
+		DataPlane: naming.DataPlane,
 		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test",
 			Serves: true}},
 	}}

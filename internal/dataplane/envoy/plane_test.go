@@ -5,11 +5,12 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestOtherDataPlane: what another data plane serves is not rendered, and nothing is said of it.
 func TestOtherDataPlane(t *testing.T) {
-	const other model.DataPlane = "Other"
+	other := model.DataPlane{Name: "Other"}
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
 		for number, protocol := range map[int32]model.Protocol{80: model.HTTP, 443: model.HTTPS} {
@@ -17,7 +18,7 @@ func TestOtherDataPlane(t *testing.T) {
 			l.DataPlane = other
 			l.Certificates = []model.ObjectRef{model.Ref(model.KindSecret, "shop", "cert")}
 			w.addPort(b, number, number, protocol, l)
-			key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TCP}
+			key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TransportTCP}
 			w.ports.Set(b, key, model.Port{
 				Key: key, BindPort: number, Addresses: []string{"127.0.0.1"}, Protocol: protocol, DataPlane: other,
 				Listeners: []model.PortListener{{Key: l.Key, Hostname: l.Hostname, Serves: true}},
@@ -34,12 +35,12 @@ func TestOtherDataPlane(t *testing.T) {
 		w.serve(b, 1, 80, "HTTP", "h.test", forward("rule", prefix("/")))
 		r := forward("rule", prefix("/"))
 		w.routes.Set(b, r.Key.Route, model.Route{
-			Gateways: []model.RouteGateway{{Ref: testGateway, DataPlane: other}}, Places: w.places[r.Key.Route],
+			Gateways: []model.RouteGateway{{Ref: testGateway, DataPlane: other}}, Listeners: w.places[r.Key.Route],
 			Rules: []model.Rule{r},
 		})
 	})
 	for key := range w.resources() {
-		t.Errorf("%s %s is rendered", key.Type, key.Name)
+		t.Errorf("%s %s is rendered", xdstypes.Name(key.Type), key.Name)
 	}
 	w.g.View(func(v flow.View) {
 		if n := flow.Len(v, w.out.Listeners) + flow.Len(v, w.out.Routes); n != 0 {

@@ -25,6 +25,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/test/testcert"
 )
@@ -124,7 +125,7 @@ func (s *podServer) awaitStream(t *testing.T, n int) string {
 
 // serves is a server's certificate for a name.
 func serves(authority testcert.Pair, name string) *tls.Certificate {
-	certificate := authority.Server(name).TLS()
+	certificate := authority.NewServer(name).TLSCertificate()
 	return &certificate
 }
 
@@ -158,7 +159,7 @@ func (v *volume) show(files map[string][]byte) {
 	}
 }
 
-// podEnvoy is a real Envoy with the files of PodBootstrap, in place of a pod.
+// podEnvoy is a real Envoy with the files of bootstrap.RenderPod, in place of a pod.
 type podEnvoy struct {
 	t             *testing.T
 	config, token *volume
@@ -193,7 +194,7 @@ func startPodEnvoyAt(
 	if len(changes) > 0 {
 		change = changes[0]
 	}
-	binary, err := process.FindPath(Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func startPodEnvoyAt(
 	port, metrics := freePort(t), freePort(t)
 	e.metrics = fmt.Sprintf("http://127.0.0.1:%d", metrics)
 	e.probes = fmt.Sprintf("http://127.0.0.1:%d", port)
-	e.files, err = PodBootstrap(dataplane.PodStart{
+	e.files, err = bootstrap.RenderPod(dataplane.PodOptions{
 		NodeCluster: "shop/web", ServerHost: "127.0.0.1", ServerPort: server.port, ServerName: podServerName,
 		ConfigDir: e.config.dir, CAPath: filepath.Join(e.config.dir, "ca.crt"),
 		TokenPath:   filepath.Join(e.token.dir, "token"),
@@ -224,10 +225,10 @@ func startPodEnvoyAt(
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.files[podMainFile] = []byte(change.edit(string(e.files[podMainFile])))
+	e.files[bootstrap.PodFile] = []byte(change.edit(string(e.files[bootstrap.PodFile])))
 	e.trust(bundle)
 	e.token.show(map[string][]byte{"token": []byte(token)})
-	e.cmd = exec.Command(binary, append(PodCommand(e.config.dir, "", "pod-1")[1:], "--concurrency", "1")...)
+	e.cmd = exec.Command(binary, append(bootstrap.PodCommand(e.config.dir, "", "pod-1")[1:], "--concurrency", "1")...)
 	e.cmd.Stdout, e.cmd.Stderr = t.Output(), t.Output()
 	if err := e.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/core/dataplane"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // podFiles are the files of the golden, as in a pod.
 func podFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	files, err := PodBootstrap(dataplane.PodStart{
+	files, err := bootstrap.RenderPod(dataplane.PodOptions{
 		NodeCluster: "shop/web", ServerHost: "cardea.cardea-system.svc", ServerPort: 18000,
 		ServerName: "cardea.cardea-system.svc",
 		ConfigDir:  "/etc/cardea", CAPath: "/etc/cardea/ca.crt", TokenPath: "/var/run/secrets/cardea.dev/token",
@@ -56,32 +57,32 @@ func TestPodBootstrap(t *testing.T) {
 	if len(files) != 3 {
 		t.Errorf("%d files", len(files))
 	}
-	good := dataplane.PodStart{
+	good := dataplane.PodOptions{
 		ServerHost: "s", ServerPort: 1, ServerName: "s", ConfigDir: "/c", CAPath: "/c/ca", TokenPath: "/t/t",
 		AdminSocket:  "/a",
 		ProbeAddress: "0.0.0.0", ProbePort: 2, MetricsPort: 3,
 	}
-	if _, err := PodBootstrap(good); err != nil {
+	if _, err := bootstrap.RenderPod(good); err != nil {
 		t.Error(err)
 	}
-	for _, spoil := range []func(*dataplane.PodStart){
-		func(c *dataplane.PodStart) { c.ServerHost = "" }, func(c *dataplane.PodStart) { c.ServerPort = 0 },
-		func(c *dataplane.PodStart) { c.ServerName = "" },
-		func(c *dataplane.PodStart) { c.ConfigDir = "" }, func(c *dataplane.PodStart) { c.CAPath = "" },
-		func(c *dataplane.PodStart) { c.TokenPath = "" },
-		func(c *dataplane.PodStart) { c.AdminSocket = "" }, func(c *dataplane.PodStart) { c.ProbeAddress = "" },
-		func(c *dataplane.PodStart) { c.ProbePort = 0 }, func(c *dataplane.PodStart) { c.MetricsPort = 0 },
+	for _, spoil := range []func(*dataplane.PodOptions){
+		func(c *dataplane.PodOptions) { c.ServerHost = "" }, func(c *dataplane.PodOptions) { c.ServerPort = 0 },
+		func(c *dataplane.PodOptions) { c.ServerName = "" },
+		func(c *dataplane.PodOptions) { c.ConfigDir = "" }, func(c *dataplane.PodOptions) { c.CAPath = "" },
+		func(c *dataplane.PodOptions) { c.TokenPath = "" },
+		func(c *dataplane.PodOptions) { c.AdminSocket = "" }, func(c *dataplane.PodOptions) { c.ProbeAddress = "" },
+		func(c *dataplane.PodOptions) { c.ProbePort = 0 }, func(c *dataplane.PodOptions) { c.MetricsPort = 0 },
 	} {
 		bad := good
 		spoil(&bad)
-		if _, err := PodBootstrap(bad); err == nil {
+		if _, err := bootstrap.RenderPod(bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
 }
 
 func TestPodCommand(t *testing.T) {
-	got := strings.Join(PodCommand("/etc/cardea", "debug", "$(POD_NAME)"), " ")
+	got := strings.Join(bootstrap.PodCommand("/etc/cardea", "debug", "$(POD_NAME)"), " ")
 	want := "envoy --disable-hot-restart --drain-time-s 60 --drain-strategy gradual --log-level debug " +
 		"--config-path /etc/cardea/envoy.json --service-node $(POD_NAME)"
 	if got != want {
@@ -93,7 +94,7 @@ func TestPodCommand(t *testing.T) {
 // signs with a new key under a bundle of both, then to the new one alone. Each time the next stream works.
 func TestPodEnvoyAuthenticates(t *testing.T) {
 	state, _ := podWorld(t)
-	old, next := testcert.Authority("old"), testcert.Authority("new")
+	old, next := testcert.NewAuthority("old"), testcert.NewAuthority("new")
 	server := newPodServer(t, state, serves(old, podServerName))
 	e := startPodEnvoy(t, server, old.Certificate, "first")
 	e.awaitReady()
@@ -156,7 +157,7 @@ func (e *podEnvoy) noStream(server *podServer, certificate *tls.Certificate, nam
 // TestPodEnvoyWaitsForItsServer: a proxy is not ready before it has its configuration, however long that takes.
 func TestPodEnvoyWaitsForItsServer(t *testing.T) {
 	state, port := podWorld(t)
-	authority := testcert.Authority("test")
+	authority := testcert.NewAuthority("test")
 	server := newPodServer(t, state, serves(authority, podServerName))
 	server.cut(nil)
 	e := startPodEnvoy(t, server, authority.Certificate, "token")
@@ -187,7 +188,7 @@ func get(t *testing.T, port int32) *http.Response {
 // served, and the proxy says that it is ready. One that lives on serves as before.
 func TestPodEnvoyDrains(t *testing.T) {
 	state, port := podWorld(t)
-	authority := testcert.Authority("test")
+	authority := testcert.NewAuthority("test")
 	server := newPodServer(t, state, serves(authority, podServerName))
 	e := startPodEnvoy(t, server, authority.Certificate, "token")
 	e.awaitReady()

@@ -11,6 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
 // A browser asks by a preflight whether a script may send a request: by OPTIONS, without the method and the headers of
@@ -18,38 +20,40 @@ import (
 // match has a second route, for its preflights, behind all routes of the domain: no rule loses a request to it. CORS
 // answers what it takes; see docs/adr/0046-preflights-of-matches.md.
 //
-//	PUT /a, CORS ──> route: /a, PUT                     ┐ in the order of the sites
+//	PUT /a, CORS ──> route: /a, PUT                     ┐ in the order of the entries
 //	/a/b         ──> route: /a/b                        ┘
 //	                 route: /a, OPTIONS, Origin, Access-Control-Request-Method: PUT
 
-// preflights are routes for the preflights of a rule's matches that don't take these themselves, by match; nil: there
-// are none, or CORS does not hold.
-type preflights struct {
+// preflightRoutes are routes for the preflights of a rule's matches that don't take these themselves, by match; nil:
+// there are none, or CORS does not hold.
+type preflightRoutes struct {
 	Own       model.Rope // with what the rule and its route state
 	Inherited model.Rope // the same, where a level above states CORS; nil if none does anywhere
 }
 
-func (p preflights) at(inherits bool) model.Rope {
+func (p preflightRoutes) routesFor(inherits bool) model.Rope {
 	if inherits {
 		return p.Inherited
 	}
 	return p.Own
 }
 
-// add renders those of a match; routes are the ones of its requests.
-func (p *preflights) add(r statedRule, match int, routes []*routev3.Route) {
-	asks, apart := r.Matches[match].Preflight()
+// addMatch renders those of a match; routes are the ones of its requests.
+func (p *preflightRoutes) addMatch(r route.Rule, match int, routes []*routev3.Route) {
+	asks, apart := r.Matches[match].PreflightMatch()
 	if !apart {
 		return
 	}
-	p.Own = withPreflight(p.Own, r, match, asks, answeringPreflights(routes, false))
-	if r.Inherits {
-		p.Inherited = withPreflight(p.Inherited, r, match, asks, answeringPreflights(routes, true))
+	p.Own = appendPreflight(p.Own, r, match, asks, preflightAnswers(routes, false))
+	if r.InheritsCORS {
+		p.Inherited = appendPreflight(p.Inherited, r, match, asks, preflightAnswers(routes, true))
 	}
 }
 
-func withPreflight(list model.Rope, r statedRule, match int, asks model.Match, routes []*routev3.Route) model.Rope {
-	b, err := renderMatch(r, asks, routes, nil)
+func appendPreflight(
+	list model.Rope, r route.Rule, match int, asks model.Match, routes []*routev3.Route,
+) model.Rope {
+	b, err := encodeMatchRoutes(r, asks, routes, nil)
 	same := func(other []byte) bool { return bytes.Equal(other, b) }
 	if err != nil || len(b) == 0 || slices.ContainsFunc(list, same) { // as of other headers
 		return list
@@ -61,10 +65,10 @@ func withPreflight(list model.Rope, r statedRule, match int, asks model.Match, r
 	return list
 }
 
-// answeringPreflights are routes with the filters of those of some that CORS holds for. Envoy answers CORS only for
+// preflightAnswers are routes with the filters of those of some that CORS holds for. Envoy answers CORS only for
 // routes to a cluster. No backend may get what CORS does not answer, for the rule does not take OPTIONS: it is not
 // found, as without the route.
-func answeringPreflights(routes []*routev3.Route, inherited bool) (answering []*routev3.Route) {
+func preflightAnswers(routes []*routev3.Route, inherited bool) (answering []*routev3.Route) {
 	for _, r := range routes {
 		runs, stated := httpfilters.RunsAtRoute(httpfilters.CORS, r.GetTypedPerFilterConfig())
 		if r.GetRoute() == nil || stated && !runs || !stated && !inherited || len(r.GetMatch().GetHeaders()) > 0 {
@@ -75,7 +79,7 @@ func answeringPreflights(routes []*routev3.Route, inherited bool) (answering []*
 			ResponseHeadersToAdd: r.GetResponseHeadersToAdd(), ResponseHeadersToRemove: r.GetResponseHeadersToRemove(),
 			Metadata: r.GetMetadata(),
 			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
-				ClusterSpecifier:            &routev3.RouteAction_Cluster{Cluster: invalidCluster},
+				ClusterSpecifier:            &routev3.RouteAction_Cluster{Cluster: naming.InvalidCluster},
 				ClusterNotFoundResponseCode: routev3.RouteAction_NOT_FOUND,
 			}},
 		})
@@ -89,15 +93,16 @@ func answeringPreflights(routes []*routev3.Route, inherited bool) (answering []*
 // listenersWithCORS are those for which they, or their Gateways, state CORS, each with its Gateway. Most edits of
 // settings change none.
 func (s stages) listenersWithCORS() *flow.Collection[model.ListenerKey, model.ObjectRef] {
-	if s.ofTables == nil {
+	if s.settingsByTable == nil {
 		return nil
 	}
-	return flow.Map(s.homes, "envoy/cors", func(c *flow.Ctx, k model.ListenerKey, h home) (model.ObjectRef, bool) {
-		inherited := settingsOf(fetch(c, s.ofTables, h.Table))
-		if !h.Alone {
-			inherited = httpfilters.Join(inherited, fetch(c, s.settings.Listeners, k))
+	return flow.Map(s.placements, "envoy/cors", func(c *flow.Ctx, k model.ListenerKey, h tablePlacement) (model.ObjectRef,
+		bool) {
+		inherited := settingsOf(fetchOptional(c, s.settingsByTable, h.Table))
+		if !h.SoleUser {
+			inherited = httpfilters.Join(inherited, fetchOptional(c, s.settings.Listeners, k))
 		}
-		return h.Table.Gateway, slices.ContainsFunc(inherited, statesCORS)
+		return h.Table.Gateway, slices.ContainsFunc(inherited, setsCORS)
 	})
 }
 
@@ -117,7 +122,7 @@ func gatewaysWithCORS(listeners *flow.Collection[model.ListenerKey, model.Object
 		})
 }
 
-func statesCORS(s plan.Setting) bool { return s.Slot == httpfilters.CORS && !s.Off }
+func setsCORS(s plan.Setting) bool { return s.Slot == httpfilters.CORS && !s.Off }
 
 func (s stages) inheritsCORS(c *flow.Ctx, k model.ListenerKey) bool {
 	if s.cors == nil {
@@ -127,21 +132,21 @@ func (s stages) inheritsCORS(c *flow.Ctx, k model.ListenerKey) bool {
 	return states
 }
 
-// addPreflights adds the routes for preflights of sites. The rules of the sites were added before.
-func (v *assembly) addPreflights(sites plan.Sites) {
-	for k := range sites.All() {
+// addPreflights adds the routes for preflights of entries. The rules of the entries were added before.
+func (v *hostBuilder) addPreflights(entries plan.RouteEntries) {
+	for k := range entries.All() {
 		r := v.rules[k.Rule]
 		if k.Match >= len(r.Preflights) || r.Preflights[k.Match] == nil {
 			continue
 		}
-		m := siteMatch{k.Rule, k.Match}
-		if _, ok := v.answered[m]; ok {
+		m := entryMatch{k.Rule, k.Match}
+		if _, ok := v.preflightMatches[m]; ok {
 			continue
 		}
-		if v.answered == nil {
-			v.answered = make(map[siteMatch]struct{})
+		if v.preflightMatches == nil {
+			v.preflightMatches = make(map[entryMatch]struct{})
 		}
-		v.answered[m] = struct{}{}
+		v.preflightMatches[m] = struct{}{}
 		v.routes = append(v.routes, r.Preflights[k.Match])
 	}
 }

@@ -1,56 +1,61 @@
 package envoy
 
 import (
+	"slices"
+
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/redact"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-// Protocol says how Envoy's resources travel, as measured on Envoy 1.40. It makes filter chains and clusters with the
-// certificates that it was sent before, so these go first; and it drops a route table, or an extension, that no
-// listener names yet.
+// Protocol says how Envoy's resources travel, as measured on Envoy 1.40.
 func Protocol() resource.Protocol {
-	return resource.Protocol{Types: types[:], Trials: trials{}, Refusals: refusals{}}
+	list := slices.Clone(typeSpecs[:])
+	for i := range list {
+		list[i].Name, list[i].URL = xdstypes.Name(resource.Type(i)), xdstypes.URL(resource.Type(i))
+	}
+	return resource.Protocol{Types: list, Trials: trialBuilder{}, Refusals: redact.RefusalParser{}}
 }
 
-const typeURLPrefix = "type.googleapis.com/envoy."
-
-var types = [...]resource.TypeSpec{
-	{
-		Type: resource.Secret, URL: typeURLPrefix + "extensions.transport_sockets.tls.v3.Secret",
-		ByName: true, Alone: true, Embedded: []resource.Type{resource.Cluster, resource.Listener},
-		UsedBy: []resource.Type{resource.Cluster, resource.Listener},
+var typeSpecs = [xdstypes.Count]resource.TypeSpec{
+	xdstypes.Secret: {
+		List: "secrets", Role: resource.Certificate,
+		ByName: true, OnePerResponse: true, Embedded: []resource.Type{xdstypes.Cluster, xdstypes.Listener},
+		UsedBy: []resource.Type{xdstypes.Cluster, xdstypes.Listener},
 	},
-	{
-		Type: resource.Cluster, URL: typeURLPrefix + "config.cluster.v3.Cluster",
-		UsedBy: []resource.Type{resource.Listener, resource.Extension, resource.Routes},
+	xdstypes.Cluster: {
+		List:   "clusters",
+		UsedBy: []resource.Type{xdstypes.Listener, xdstypes.Extension, xdstypes.Routes},
 	},
-	{
-		Type: resource.Endpoints, URL: typeURLPrefix + "config.endpoint.v3.ClusterLoadAssignment",
-		ByName: true, Follows: resource.EachChange,
-		UsedBy: []resource.Type{resource.Cluster},
+	xdstypes.Endpoints: {
+		List:   "endpoints",
+		ByName: true, Push: resource.EachChange,
+		UsedBy: []resource.Type{xdstypes.Cluster},
 		Placeholder: func(name string, _ bool) []byte {
-			return mustMarshal(&endpointv3.ClusterLoadAssignment{ClusterName: name})
+			return message.MustMarshal(&endpointv3.ClusterLoadAssignment{ClusterName: name})
 		},
 	},
-	{
-		Type: resource.Listener, URL: typeURLPrefix + "config.listener.v3.Listener",
-		InTurn: true, Removal: resource.WithAddition,
-		Divisible: true, TriedIn: resource.Listener, KeepsParts: true,
+	xdstypes.Listener: {
+		List: "listeners", Role: resource.Listening,
+		OneInFlight: true, Removal: resource.WithAddition,
+		Divisible: true, TrialType: xdstypes.Listener, KeepsParts: true,
 	},
-	{
-		Type: resource.Extension, URL: typeURLPrefix + "config.core.v3.TypedExtensionConfig",
-		ByName: true, Alone: true, Follows: resource.FirstUser, Embedded: []resource.Type{resource.Listener},
-		HasDefault: true, Removal: resource.Never, Head: extensionHead,
-		Divisible: true, TriedIn: resource.Listener,
-		UsedBy: []resource.Type{resource.Listener, resource.Routes},
+	xdstypes.Extension: {
+		List: "extensions", Role: resource.Entries,
+		ByName: true, OnePerResponse: true, Push: resource.FirstUser, Embedded: []resource.Type{xdstypes.Listener},
+		HasDefault: true, Removal: resource.NeverRemoved, Head: extensionHead,
+		Divisible: true, TrialType: xdstypes.Listener,
+		UsedBy: []resource.Type{xdstypes.Listener, xdstypes.Routes},
 	},
-	{
-		Type: resource.Routes, URL: typeURLPrefix + "config.route.v3.RouteConfiguration",
-		ByName: true, Alone: true, InTurn: true, Removal: resource.Never,
-		Awaits:    []resource.Type{resource.Cluster, resource.Extension},
-		Divisible: true, TriedIn: resource.Routes, Placeholder: emptyTable,
+	xdstypes.Routes: {
+		List: "routes", Role: resource.Routing,
+		ByName: true, OnePerResponse: true, OneInFlight: true, Removal: resource.NeverRemoved,
+		Awaits:    []resource.Type{xdstypes.Cluster, xdstypes.Extension},
+		Divisible: true, TrialType: xdstypes.Routes, Placeholder: emptyTable,
 	},
 }
 
@@ -65,25 +70,5 @@ func emptyTable(name string, pending bool) []byte {
 			}},
 		}}
 	}
-	return mustMarshal(t)
-}
-
-// TypeURL is the type URL of a type's resources.
-func TypeURL(t resource.Type) string {
-	for _, spec := range types {
-		if spec.Type == t {
-			return spec.URL
-		}
-	}
-	return ""
-}
-
-// TypeOf finds the type of a type URL.
-func TypeOf(url string) (resource.Type, bool) {
-	for _, spec := range types {
-		if spec.URL == url {
-			return spec.Type, true
-		}
-	}
-	return 0, false
+	return message.MustMarshal(t)
 }

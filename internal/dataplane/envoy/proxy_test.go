@@ -20,6 +20,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
@@ -46,7 +48,7 @@ func startProxy(t testing.TB, state map[resource.Key]resource.Resource) *proxy {
 // its bootstrap.
 func startEnvoy(t testing.TB, serve func(socket string), change ...func([]byte) []byte) *proxy {
 	t.Helper()
-	binary, err := process.FindPath(Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func startEnvoy(t testing.TB, serve func(socket string), change ...func([]byte) 
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	serve(filepath.Join(dir, "xds"))
 
-	config, err := Bootstrap(BootstrapConfig{
+	config, err := bootstrap.Render(bootstrap.Config{
 		NodeID: "test", NodeCluster: "test",
 		XDSSocket: filepath.Join(dir, "xds"), AdminSocket: filepath.Join(dir, "admin"),
 	})
@@ -71,7 +73,7 @@ func startEnvoy(t testing.TB, serve func(socket string), change ...func([]byte) 
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, append(Flags(), "-c", file, "--concurrency", "1")...)
+	cmd := exec.Command(binary, append(bootstrap.Flags(), "-c", file, "--concurrency", "1")...)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -148,7 +150,7 @@ func (s *stateServer) DeltaAggregatedResources(
 		if req.ResponseNonce != "" && len(req.ResourceNamesSubscribe) == 0 {
 			continue // an acknowledgement
 		}
-		typ, ok := TypeOf(req.TypeUrl)
+		typ, ok := xdstypes.OfURL(req.TypeUrl)
 		if !ok {
 			continue
 		}
@@ -161,7 +163,7 @@ func (s *stateServer) DeltaAggregatedResources(
 
 // answer holds the named resources of a type, or all if none is named.
 func (s *stateServer) answer(typ resource.Type, names []string) *discoveryv3.DeltaDiscoveryResponse {
-	resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: TypeURL(typ), Nonce: "1"}
+	resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: xdstypes.URL(typ), Nonce: "1"}
 	wanted := make(map[string]bool)
 	for _, name := range names {
 		wanted[name] = true
@@ -173,7 +175,7 @@ func (s *stateServer) answer(typ resource.Type, names []string) *discoveryv3.Del
 		delete(wanted, k.Name)
 		resp.Resources = append(resp.Resources, &discoveryv3.Resource{
 			Name: k.Name, Version: r.Version,
-			Resource: &anypb.Any{TypeUrl: TypeURL(typ), Value: r.Flatten(nil)},
+			Resource: &anypb.Any{TypeUrl: xdstypes.URL(typ), Value: r.AppendBytes(nil)},
 		})
 	}
 	for name := range wanted {

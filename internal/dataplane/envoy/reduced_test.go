@@ -24,7 +24,7 @@ func TestReducedCopies(t *testing.T) {
 			w.serve(b, form, 80, "http", host, own)
 			if form > 0 {
 				w.reduced.Set(b, model.DomainKey{Listener: model.ListenerKey{Parent: testGateway, Section: "http"}, Name: host},
-					model.Reduced{wide.Key: model.Form(form)})
+					model.DegradedRules{wide.Key: model.Degradation(form)})
 			}
 		}
 		w.serve(b, 1, 80, "http", "*", wide)

@@ -33,8 +33,8 @@ func (w *world) serveLive(t *testing.T) *proxy {
 func (w *world) feed(t *testing.T, socket string) (stop func()) {
 	t.Helper()
 	server, err := xds.New(xds.Config{
-		Graph: w.g, Resources: w.out.Resources, Feedback: w.feedback, Protocol: w.out.Protocol,
-		Identify: func(context.Context) (xds.Claim, error) {
+		Graph: w.g, Resources: w.out.Resources, Feedback: w.feedback, Protocol: Protocol(),
+		Identify: func(context.Context) (xds.GatewayResolver, error) {
 			return func(xds.Node) (model.ObjectRef, error) { return testGateway, nil }, nil
 		},
 	})
@@ -132,7 +132,7 @@ func TestARefusedSettingConvictsItself(t *testing.T) {
 
 // answering is a setting whose filter answers 418 to every request.
 func answering(slot string) plan.Setting {
-	s := httpfilters.Set(slot, "a", &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
+	s := httpfilters.NewSetting(slot, "a", &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
 		ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusTeapot},
 		Percentage: &typev3.FractionalPercent{Numerator: 100},
 	}})
@@ -162,7 +162,7 @@ func TestErrorsAreNotReplaced(t *testing.T) {
 	})
 	content := w.fragmentOf(t, "80/0", testRuleKey("refused"))
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Set(b, refusalKey(testGateway, content), resource.Refusal{Message: "no"})
+		w.feedback.Refused.Set(b, refusalKeyOf(testGateway, content), resource.Refusal{Message: "no"})
 	})
 	state := func(gateway, listener []plan.Setting) {
 		w.g.Apply("test", func(b *flow.Batch) {

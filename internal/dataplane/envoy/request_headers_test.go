@@ -7,6 +7,7 @@ import (
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 
 	"cardea.dev/cardea/extend"
+	extendenvoy "cardea.dev/cardea/extend/envoy"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
@@ -32,7 +33,7 @@ func TestHeaderEdits(t *testing.T) {
 		},
 		Remove: []string{"X-Gone"},
 	}
-	for i, c := range extend.Commands() {
+	for i, c := range extend.FormatCommands() {
 		format := "%" + c + "%"
 		edits.Set = append(edits.Set, extend.HeaderEdit{Name: "x-c" + strings.Repeat("i", i), Format: &format})
 	}
@@ -46,9 +47,10 @@ func TestHeaderEdits(t *testing.T) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("web"), startBackend(t, "web"))
 		w.serve(b, 1, 80, "http", "*", forward("edit", prefix("/")))
-		s := httpfilters.Set(httpfilters.Transform, "edit", &mutationv3.HeaderMutation{Mutations: &mutationv3.Mutations{
-			RequestMutations: extend.HeaderMutations(changes),
-		}})
+		s := httpfilters.NewSetting(httpfilters.Transform, "edit",
+			&mutationv3.HeaderMutation{Mutations: &mutationv3.Mutations{
+				RequestMutations: extendenvoy.HeaderMutations(changes),
+			}})
 		s.From = testGateway
 		w.stated.routes.Set(b, testRuleKey("edit").Route, plan.RouteSettings{Own: []plan.Setting{s}})
 	})

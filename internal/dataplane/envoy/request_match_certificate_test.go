@@ -19,6 +19,8 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -70,7 +72,7 @@ func TestMatchCertificates(t *testing.T) {
 func startWithCertificates(t *testing.T, cases map[string]matchCase) (map[string]*tls.Config, int32) {
 	t.Helper()
 	subject := pkix.Name{CommonName: "a", Organization: []string{"b"}}
-	ours, foreign := testcert.Authority("ours"), testcert.Authority("foreign")
+	ours, foreign := testcert.NewAuthority("ours"), testcert.NewAuthority("foreign")
 	id, err := url.Parse(spiffeID)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +90,7 @@ func startWithCertificates(t *testing.T, cases map[string]matchCase) (map[string
 		"subject of another": {foreign, x509.Certificate{Subject: subject}},
 	} {
 		c.template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-		pair := testcert.New(c.template, &c.by).TLS()
+		pair := testcert.New(c.template, &c.by).TLSCertificate()
 		clients[name] = &tls.Config{InsecureSkipVerify: true, // an authority that the server doesn't name is sent, too
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }}
 	}
@@ -104,7 +106,7 @@ func startWithCertificates(t *testing.T, cases map[string]matchCase) (map[string
 	})
 	resources := w.resources()
 	for k, r := range resources {
-		if k.Type == resource.Listener {
+		if k.Type == xdstypes.Listener {
 			resources[k] = askingForCertificates(t, r, ours)
 		}
 	}
@@ -116,7 +118,7 @@ func startWithCertificates(t *testing.T, cases map[string]matchCase) (map[string
 func askingForCertificates(t *testing.T, r resource.Resource, authority testcert.Pair) resource.Resource {
 	t.Helper()
 	l := new(listenerv3.Listener)
-	if err := proto.Unmarshal(r.Flatten(nil), l); err != nil {
+	if err := proto.Unmarshal(r.AppendBytes(nil), l); err != nil {
 		t.Fatal(err)
 	}
 	for _, chain := range append(l.FilterChains, l.DefaultFilterChain) {
@@ -135,7 +137,7 @@ func askingForCertificates(t *testing.T, r resource.Resource, authority testcert
 				TrustChainVerification: tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED,
 			},
 		}
-		chain.TransportSocket.ConfigType = &corev3.TransportSocket_TypedConfig{TypedConfig: mustAny(config)}
+		chain.TransportSocket.ConfigType = &corev3.TransportSocket_TypedConfig{TypedConfig: message.MustAny(config)}
 	}
 	text, err := proto.Marshal(l)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"cardea.dev/cardea/extend"
+	extendenvoy "cardea.dev/cardea/extend/envoy"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
@@ -46,10 +47,10 @@ type matchCase struct {
 // is refused by the others.
 func matchForms(m extend.RequestMatch) map[string]*rbacconfigv3.RBAC {
 	unless := map[string]*rbacconfigv3.Policy{}
-	for i, p := range extend.Unless(m, "corp", "other") {
+	for i, p := range extendenvoy.MismatchPolicies(m, "corp", "other") {
 		unless[fmt.Sprint(i)] = p
 	}
-	one := map[string]*rbacconfigv3.Policy{"one": extend.Policy(m, "corp", "other")}
+	one := map[string]*rbacconfigv3.Policy{"one": extendenvoy.MatchPolicy(m, "corp", "other")}
 	return map[string]*rbacconfigv3.RBAC{
 		"allow":  {Action: rbacconfigv3.RBAC_ALLOW, Policies: one},
 		"deny":   {Action: rbacconfigv3.RBAC_DENY, Policies: one},
@@ -91,14 +92,15 @@ func (w *world) addMatches(
 ) {
 	t.Helper()
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
-		if problems := extend.Validate(cases[name].match); len(problems) > 0 {
+		if problems := extend.ValidateMatch(cases[name].match); len(problems) > 0 {
 			t.Fatalf("%s: %v", name, problems)
 		}
 		for form, rules := range matchForms(cases[name].match) {
 			route := fmt.Sprintf("case%d-%s", i, form)
 			to := model.Match{Headers: []model.ValueMatch{{Name: "x-case", Value: name + " " + form}}}
 			w.serve(b, i, port, section, "*", forward(route, to))
-			settings := append(slices.Clone(authn), httpfilters.Set(httpfilters.Authz, "match", &rbacv3.RBAC{Rules: rules}))
+			settings := append(slices.Clone(authn), httpfilters.NewSetting(httpfilters.Authz, "match",
+				&rbacv3.RBAC{Rules: rules}))
 			for i := range settings {
 				settings[i].From = testGateway
 			}
@@ -189,11 +191,12 @@ func testTokens(t *testing.T) (*rsa.PrivateKey, []plan.Setting) {
 	user := &headertometadatav3.Config{RequestRules: []*headertometadatav3.Config_Rule{{
 		Header: "test-user", Remove: true,
 		OnHeaderPresent: &headertometadatav3.Config_KeyValuePair{
-			MetadataNamespace: extend.UserMetadata, Key: extend.UserKey,
+			MetadataNamespace: extendenvoy.UserMetadata, Key: extendenvoy.UserKey,
 		},
 	}}}
-	return key, []plan.Setting{httpfilters.Set(httpfilters.Authn, "jwt", config), httpfilters.Set(httpfilters.Authn,
-		"user", user)}
+	return key, []plan.Setting{httpfilters.NewSetting(httpfilters.Authn, "jwt", config),
+		httpfilters.NewSetting(httpfilters.Authn,
+			"user", user)}
 }
 
 func signedToken(t *testing.T, key *rsa.PrivateKey, name string) string {

@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // secretSource is the encoded config source of every certificate and authority that proxies are served: ads: {} and
@@ -37,12 +38,12 @@ func TestSecretSources(t *testing.T) {
 	found := map[resource.Type]int{}
 	for key, r := range w.resources() {
 		message, ok := map[resource.Type]proto.Message{
-			resource.Listener: &listenerv3.Listener{}, resource.Cluster: &clusterv3.Cluster{},
+			xdstypes.Listener: &listenerv3.Listener{}, xdstypes.Cluster: &clusterv3.Cluster{},
 		}[key.Type]
 		if !ok {
 			continue
 		}
-		if err := proto.Unmarshal(r.Flatten(nil), message); err != nil {
+		if err := proto.Unmarshal(r.AppendBytes(nil), message); err != nil {
 			t.Fatal(err)
 		}
 		for _, source := range secretSources(t, message) {
@@ -52,7 +53,7 @@ func TestSecretSources(t *testing.T) {
 			}
 		}
 	}
-	if found[resource.Listener] < 2 || found[resource.Cluster] < 1 {
+	if found[xdstypes.Listener] < 2 || found[xdstypes.Cluster] < 1 {
 		t.Errorf("sources were found in %v, want a listener's certificate and authorities, and a cluster's", found)
 	}
 }

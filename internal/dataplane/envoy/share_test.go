@@ -6,6 +6,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
 // TestSharesOfFilteredBackends: backends with filters get requests by weight, too, and what is mirrored is its share of
@@ -71,7 +72,8 @@ func TestMirroredShare(t *testing.T) {
 		{100, 100, 0}, {7, 7, 0}, {50, 100, 500_000}, {1, 3, 333_333}, {2, 3, 666_667}, {1, math.MaxInt32, 1},
 		{math.MaxInt32 - 1, math.MaxInt32, 1_000_000},
 	} {
-		policies := mirrors([]model.Mirror{{Backend: service("m"), Numerator: c.numerator, Denominator: c.denominator}})
+		policies := route.MirrorPolicies([]model.Mirror{{Backend: service("m"), Numerator: c.numerator,
+			Denominator: c.denominator}})
 		if got := policies[0].GetRuntimeFraction().GetDefaultValue().GetNumerator(); len(policies) != 1 || got != c.want {
 			t.Errorf("%d of %d: %d, want %d", c.numerator, c.denominator, got, c.want)
 		}

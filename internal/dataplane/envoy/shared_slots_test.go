@@ -15,11 +15,12 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"cardea.dev/cardea/extend"
+	extendenvoy "cardea.dev/cardea/extend/envoy"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // stateEach states one setting at each level, and serves a host for each: GATEWAY.test, listener.own.test, and so on.
@@ -77,7 +78,7 @@ func statusAt(t *testing.T, bind int32, host string) int {
 // TestLimitSlots: a local limit is on where the nearest level turns it on, and an edit of the table does not fill its
 // bucket.
 func TestLimitSlots(t *testing.T) {
-	entry := mustMarshal(&localratelimitv3.LocalRateLimit{
+	entry := message.MustMarshal(&localratelimitv3.LocalRateLimit{
 		TokenBucket: &typev3.TokenBucket{
 			MaxTokens: 3, TokensPerFill: wrapperspb.UInt32(1), FillInterval: durationpb.New(time.Hour),
 		},
@@ -124,7 +125,7 @@ func TestLimitSlots(t *testing.T) {
 
 // TestJWTSlot: the nearest level chooses the requirement; one that does not exist refuses every request.
 func TestJWTSlot(t *testing.T) {
-	entry := append(testProvider("corp", testKeys), mustMarshal(&jwtauthnv3.JwtAuthentication{
+	entry := append(testProvider("corp", testKeys), message.MustMarshal(&jwtauthnv3.JwtAuthentication{
 		RequirementMap: map[string]*jwtauthnv3.JwtRequirement{
 			"any": {RequiresType: &jwtauthnv3.JwtRequirement_AllowMissing{AllowMissing: &emptypb.Empty{}}},
 		},
@@ -157,7 +158,7 @@ func TestJWTSlot(t *testing.T) {
 
 // testProvider is a provider of tokens, and the requirement of its name that asks for one.
 func testProvider(name, keys string) []byte {
-	return mustMarshal(&jwtauthnv3.JwtAuthentication{
+	return message.MustMarshal(&jwtauthnv3.JwtAuthentication{
 		Providers: map[string]*jwtauthnv3.JwtProvider{name: {
 			Issuer: "https://" + name + ".test",
 			JwksSourceSpecifier: &jwtauthnv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
@@ -172,7 +173,7 @@ func testProvider(name, keys string) []byte {
 
 // require asks for a requirement of the slot jwt.
 func require(name string) plan.Setting {
-	s := httpfilters.Set(httpfilters.JWT, "", &jwtauthnv3.PerRouteConfig{
+	s := httpfilters.NewSetting(httpfilters.JWT, "", &jwtauthnv3.PerRouteConfig{
 		RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: name},
 	})
 	s.From = testGateway
@@ -191,13 +192,13 @@ func TestLoopsSlot(t *testing.T) {
 		status int // where it is on, of a request that has made all hops
 		others int // and of others
 	}{
-		"on": {on, 508, 200}, "refused": {httpfilters.Closed(on), 500, 500},
+		"on": {on, 508, 200}, "refused": {httpfilters.CloseSetting(on), 500, 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bind := freePort(t)
 			startProxy(t, stateEach(t, bind, alternate(c.on, off)).resources())
 			for i, host := range levelHosts {
-				header := map[string]string{model.LoopHeader: extend.LastHop().Value}
+				header := map[string]string{model.LoopHeader: extendenvoy.LastHop().Value}
 				last := call{Host: host, URI: "/", Header: header}.do(t, bind).Status
 				if want := []int{c.status, 200}[i%2]; last != want {
 					t.Errorf("%s: %d, want %d", host, last, want)
@@ -219,7 +220,7 @@ func TestCORSSlot(t *testing.T) {
 		if level == "gateway" {
 			p.ExposeHeaders, p.MaxAge, p.AllowHeaders = "x-gateway", "60", "x-gateway"
 		}
-		return httpfilters.Set(httpfilters.CORS, "", p)
+		return httpfilters.NewSetting(httpfilters.CORS, "", p)
 	})
 	startProxy(t, w.resources())
 	for i, host := range levelHosts {

@@ -6,16 +6,19 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 	"cardea.dev/cardea/internal/dataplane/envoy/simulate"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // simulation joins an excerpt of a configuration, which package simulate evaluates as an Envoy would, with what the
 // excerpt's parts were made of. Only here names in the configuration meet the keys that they were made of; that is by
 // making the names of the parts' keys once more, never by reading a name.
 type simulation struct {
-	config *simulate.Config
-	of     *resource.Excerpt
-	rules  map[*resource.Part]map[string]resource.Origin // of virtual hosts that were asked for, by the names of routes
+	config  *simulate.Config
+	excerpt *resource.Excerpt
+	rules   map[*resource.Part]map[string]resource.Origin // of virtual hosts that were asked for, by the names of routes
 }
 
 // newSimulation makes an excerpt ready to be asked.
@@ -23,7 +26,7 @@ func newSimulation(of *resource.Excerpt, gates request.Gates) (request.Simulatio
 	s := simulation{simulate.New(), of, map[*resource.Part]map[string]resource.Origin{}}
 	s.config.Gates = GatesByRoute(gates)
 	for name, parts := range of.Offered {
-		if err := s.config.Add(name.Type, name.Name, resource.Resource{Parts: parts}.Flatten(nil)); err != nil {
+		if err := s.config.Add(name.Type, name.Name, resource.Resource{Parts: parts}.AppendBytes(nil)); err != nil {
 			return nil, err
 		}
 	}
@@ -34,81 +37,82 @@ func newSimulation(of *resource.Excerpt, gates request.Gates) (request.Simulatio
 func GatesByRoute(gates request.Gates) func(route string, key request.GateKey) (request.Gate, bool) {
 	rules := map[string]model.RuleKey{} // those that have gates of their own
 	for rule := range gates.Rules {
-		rules[ruleName(rule)] = rule
+		rules[naming.Rule(rule)] = rule
 	}
-	return func(route string, key request.GateKey) (request.Gate, bool) { return gates.Of(rules[route], key) }
+	return func(route string, key request.GateKey) (request.Gate, bool) { return gates.FindGate(rules[route], key) }
 }
 
-// Do implements request.Simulation.
-func (s simulation) Do(r request.Request) request.Result {
-	did := s.config.Do(r)
-	table := resource.Name{Type: resource.Routes, Name: did.Table}
+// SimulateRequest implements request.Simulation.
+func (s simulation) SimulateRequest(r request.Request) request.Result {
+	did := s.config.SimulateRequest(r)
+	table := resource.Name{Type: xdstypes.Routes, Name: did.Table}
 	result := request.Result{
 		Table: table, Domain: did.VirtualHost, Closed: did.Closed, Refused: did.Refused, NotSimulated: did.NotSimulated,
 		Undecided: did.Undecided,
 	}
-	if chain := s.chain(did); chain != nil && len(chain.Fragments) > 0 {
-		result.Listener = chain.Fragments[0].Origin.Listener()
-		result.Certificates = s.certificates(chain)
+	if chain := s.findChain(did); chain != nil && len(chain.Fragments) > 0 {
+		result.Listener = chain.Fragments[0].Origin.ListenerKey()
+		result.Certificates = s.certificatesOf(chain)
 	}
 	for _, o := range did.Outcomes {
-		result.Outcomes = append(result.Outcomes, s.outcome(o, s.rulesOf(table, did.VirtualHost)))
+		result.Outcomes = append(result.Outcomes, s.convertOutcome(o, s.rulesOf(table, did.VirtualHost)))
 	}
 	return result
 }
 
-// Try implements request.Simulation.
-func (s simulation) Try(r request.Request) (list []request.Tried) {
-	tried, did := s.config.Try(r)
-	rules := s.rulesOf(resource.Name{Type: resource.Routes, Name: did.Table}, did.VirtualHost)
+// CompareRoutes implements request.Simulation.
+func (s simulation) CompareRoutes(r request.Request) (list []request.RouteComparison) {
+	tried, did := s.config.CompareRoutes(r)
+	rules := s.rulesOf(resource.Name{Type: xdstypes.Routes, Name: did.Table}, did.VirtualHost)
 	for _, t := range tried {
-		list = append(list, request.Tried{
-			Rule: rules[t.Route].Rule(), Match: renderedMatch{t.Match}, Misses: t.Misses,
+		list = append(list, request.RouteComparison{
+			Rule: rules[t.Route].RuleKey(), Match: renderedMatch{t.Match}, Mismatches: t.Mismatches,
 		})
 	}
 	return list
 }
 
-// Routes implements request.Simulation.
-func (s simulation) Routes(table resource.Name, domain string) (list []request.Route) {
+// ListRoutes implements request.Simulation.
+func (s simulation) ListRoutes(table resource.Name, domain string) (list []request.Route) {
 	rules := s.rulesOf(table, domain)
-	for _, r := range s.config.Routes(table.Name, domain) {
+	for _, r := range s.config.ListRoutes(table.Name, domain) {
 		list = append(list, request.Route{
-			Rule: rules[r.Name].Rule(), Match: renderedMatch{r.Match}, Content: r.Content, Around: r.Around,
+			Rule: rules[r.Name].RuleKey(), Match: renderedMatch{r.Match}, Content: r.Content, Around: r.Around,
 			Stimuli: r.Stimuli,
 		})
 	}
 	return list
 }
 
-// Entrances implements request.Simulation.
-func (s simulation) Entrances(table resource.Name) []request.Request {
-	return s.config.Entrances(table.Name)
+// EntryRequests implements request.Simulation.
+func (s simulation) EntryRequests(table resource.Name) []request.Request {
+	return s.config.EntryRequests(table.Name)
 }
 
-// chain is the part of a listener that is the filter chain of a connection; nil if all connections share one.
-func (s simulation) chain(did simulate.Result) *resource.Part {
+// findChain is the part of a listener that is the filter chain of a connection; nil if all connections share one.
+func (s simulation) findChain(did simulate.Result) *resource.Part {
 	if did.Chain == "" {
 		return nil
 	}
-	return resource.Find(s.of.Offered[resource.Name{Type: resource.Listener, Name: did.Listener}], chainPrefix+did.Chain)
+	return resource.FindPart(s.excerpt.Offered[resource.Name{Type: xdstypes.Listener, Name: did.Listener}],
+		chainPrefix+did.Chain)
 }
 
-// certificates are the Secrets that a filter chain needs.
-func (s simulation) certificates(chain *resource.Part) (list []model.ObjectRef) {
+// certificatesOf are the Secrets that a filter chain needs.
+func (s simulation) certificatesOf(chain *resource.Part) (list []model.ObjectRef) {
 	for _, need := range chain.Needs {
-		secret, found := s.made(need)
-		if found && need.Type == resource.Secret && secret.Origin.Object.Kind() == model.KindSecret {
+		secret, found := s.findFragment(need)
+		if found && need.Type == xdstypes.Secret && secret.Origin.Object.Kind() == model.KindSecret {
 			list = append(list, secret.Origin.Object)
 		}
 	}
 	return list
 }
 
-// made is the fragment that a resource of one fragment was made of, whether it is offered or withheld; false if there
-// is no such resource.
-func (s simulation) made(name resource.Name) (resource.Fragment, bool) {
-	for _, parts := range [][]*resource.Part{s.of.Offered[name], s.of.Withheld[name]} {
+// findFragment is the fragment that a resource of one fragment was made of, whether it is offered or withheld; false if
+// there is no such resource.
+func (s simulation) findFragment(name resource.Name) (resource.Fragment, bool) {
+	for _, parts := range [][]*resource.Part{s.excerpt.Offered[name], s.excerpt.Withheld[name]} {
 		if len(parts) > 0 && len(parts[0].Fragments) > 0 {
 			return parts[0].Fragments[0], true
 		}
@@ -118,55 +122,55 @@ func (s simulation) made(name resource.Name) (resource.Fragment, bool) {
 
 // rulesOf are the rules of a virtual host, by the names of their routes.
 func (s simulation) rulesOf(table resource.Name, domain string) map[string]resource.Origin {
-	part := resource.Find(s.of.Offered[table], domain)
+	part := resource.FindPart(s.excerpt.Offered[table], domain)
 	if part == nil || domain == "" {
 		return nil
 	}
 	rules, known := s.rules[part]
 	if !known {
-		rules = rulesByName(part)
+		rules = naming.RulesByName(part)
 		s.rules[part] = rules
 	}
 	return rules
 }
 
-func (s simulation) outcome(o simulate.Outcome, rules map[string]resource.Origin) request.Outcome {
-	out := request.Outcome{Rule: rules[o.Route].Rule(), Effect: o.Effect}
+func (s simulation) convertOutcome(o simulate.Outcome, rules map[string]resource.Origin) request.Outcome {
+	out := request.Outcome{Rule: rules[o.Route].RuleKey(), Effect: o.Effect}
 	if o.Match != nil {
 		out.Match = renderedMatch{o.Match}
 	}
 	if o.Cluster != "" {
-		cluster, found := s.backend(o.Cluster)
+		cluster, found := s.findBackend(o.Cluster)
 		out.Backend, out.Unresolved = cluster, !found
 	}
 	for _, m := range o.Mirrors {
-		to, _ := s.backend(m.Cluster)
+		to, _ := s.findBackend(m.Cluster)
 		out.Mirrors = append(out.Mirrors, request.Mirror{Backend: to, Share: m.Share})
 	}
 	return out
 }
 
-// backend is the backend that a cluster was made of; false if there is no such cluster.
-func (s simulation) backend(cluster string) (model.BackendKey, bool) {
-	f, found := s.made(resource.Name{Type: resource.Cluster, Name: cluster})
-	return f.Backend(), found
+// findBackend is the backend that a cluster was made of; false if there is no such cluster.
+func (s simulation) findBackend(cluster string) (model.BackendKey, bool) {
+	f, found := s.findFragment(resource.Name{Type: xdstypes.Cluster, Name: cluster})
+	return f.BackendKey(), found
 }
 
 // renderedMatch is the match of a route as it was rendered.
 type renderedMatch struct{ match *routev3.RouteMatch }
 
-// Words implements request.Match.
-func (m renderedMatch) Words() request.Phrase { return simulate.Words(m.match) }
+// Describe implements request.Match.
+func (m renderedMatch) Describe() request.Phrase { return simulate.DescribeMatch(m.match) }
 
 // IndexIn implements request.Match.
 func (m renderedMatch) IndexIn(r model.Rule) int {
-	index, _ := matchIndex(r, m.match)
+	index, _ := route.MatchIndex(r, m.match)
 	return index
 }
 
 // IsPreflight implements request.Match.
 func (m renderedMatch) IsPreflight(r model.Rule) bool {
-	_, is := matchIndex(r, m.match)
+	_, is := route.MatchIndex(r, m.match)
 	return is
 }
 

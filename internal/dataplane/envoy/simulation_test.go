@@ -8,12 +8,13 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // simulated is the simulation of all that the test Gateway's proxies get.
 func (w *world) simulated(t *testing.T) request.Simulation {
 	t.Helper()
-	all := resource.NewExcerpt()
+	all := resource.NewExcerpt(typeSpecs[:])
 	for key, r := range w.resources() {
 		all.Offered[resource.Name{Type: key.Type, Name: key.Name}] = r.Parts
 	}
@@ -65,7 +66,7 @@ func TestSimulationTellsKeys(t *testing.T) {
 	})
 	s := w.simulated(t)
 	ask := func(r model.Rule) request.Result {
-		return s.Do(request.Request{Port: 10080, Method: "GET", Host: "any", Path: r.Matches[0].Path.Value})
+		return s.SimulateRequest(request.Request{Port: 10080, Method: "GET", Host: "any", Path: r.Matches[0].Path.Value})
 	}
 	for _, r := range rules {
 		got := ask(r)
@@ -86,11 +87,12 @@ func TestSimulationTellsKeys(t *testing.T) {
 	if o := ask(missing).Outcomes; len(o) != 2 || o[0].Unresolved == o[1].Unresolved {
 		t.Errorf("a share that does not resolve, and one that does: %+v", o)
 	}
-	tried := s.Try(request.Request{Port: 10080, Method: "GET", Host: "any", Path: "/b"})
-	routes := s.Routes(resource.Name{Type: resource.Routes, Name: "80/0"}, "*")
+	tried := s.CompareRoutes(request.Request{Port: 10080, Method: "GET", Host: "any", Path: "/b"})
+	routes := s.ListRoutes(resource.Name{Type: xdstypes.Routes, Name: "80/0"}, "*")
 	for i, r := range append(rules, missing) {
-		if tried[i].Rule != r.Key || routes[i].Rule != r.Key || (len(tried[i].Misses) == 0) != (r.Key == rules[1].Key) {
-			t.Errorf("route %d is of %v and %v, want %v; it misses %v", i, tried[i].Rule, routes[i].Rule, r.Key, tried[i].Misses)
+		if tried[i].Rule != r.Key || routes[i].Rule != r.Key || (len(tried[i].Mismatches) == 0) != (r.Key == rules[1].Key) {
+			t.Errorf("route %d is of %v and %v, want %v; it misses %v", i, tried[i].Rule, routes[i].Rule, r.Key,
+				tried[i].Mismatches)
 		}
 	}
 }
@@ -123,7 +125,7 @@ func TestSimulationTellsListeners(t *testing.T) {
 		if c.sni != "" {
 			r.Port, r.TLS, r.SNI, r.Host = 10443, true, c.sni, c.sni
 		}
-		got := s.Do(r)
+		got := s.SimulateRequest(r)
 		if got.Listener != c.listener || !slices.Equal(got.Certificates, c.certificates) {
 			t.Errorf("%q: listener %v shows %v, want %v and %v", c.sni, got.Listener, got.Certificates, c.listener,
 				c.certificates)
@@ -142,13 +144,13 @@ func TestSimulationTellsWhatIsWithheld(t *testing.T) {
 		})
 		w.addBackend(b, k)
 	})
-	e, all := resource.NewExcerpt(), w.resources()
-	listener := resource.Name{Type: resource.Listener, Name: "127.0.0.1:80"}
-	e.Take(listener, resource.Takers("any"), func(n resource.Name) (resource.Resource, bool) {
+	e, all := resource.NewExcerpt(typeSpecs[:]), w.resources()
+	listener := resource.Name{Type: xdstypes.Listener, Name: "127.0.0.1:80"}
+	e.AddResource(listener, resource.DomainPartIDs("any"), func(n resource.Name) (resource.Resource, bool) {
 		r, found := all[resource.Key{Gateway: testGateway, Type: n.Type, Name: n.Name}]
-		return r, found && n.Type != resource.Cluster
+		return r, found && n.Type != xdstypes.Cluster
 	})
-	got := simulationOf(t, e).Do(request.Request{Port: 10080, Method: "GET", Host: "any", Path: "/"})
+	got := simulationOf(t, e).SimulateRequest(request.Request{Port: 10080, Method: "GET", Host: "any", Path: "/"})
 	if len(got.Outcomes) != 1 || got.Outcomes[0].Status != 503 || got.Outcomes[0].Backend != k {
 		t.Errorf("%+v, want 503 of %v", got.Outcomes, k)
 	}

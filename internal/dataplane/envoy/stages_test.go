@@ -11,6 +11,9 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // changed names the resources that differ between two states.
@@ -18,12 +21,12 @@ func changed(before, after map[resource.Key]resource.Resource) []string {
 	var list []string
 	for k, r := range after {
 		if before[k].Version != r.Version {
-			list = append(list, k.Type.String()+" "+k.Name)
+			list = append(list, xdstypes.Name(k.Type)+" "+k.Name)
 		}
 	}
 	for k := range before {
 		if _, ok := after[k]; !ok {
-			list = append(list, "gone: "+k.Type.String()+" "+k.Name)
+			list = append(list, "gone: "+xdstypes.Name(k.Type)+" "+k.Name)
 		}
 	}
 	slices.Sort(list)
@@ -69,7 +72,7 @@ func TestEditTouchesOneVirtualHost(t *testing.T) {
 	if got, want := changed(before, after), []string{"Routes 443/https/0", "Routes 80/0"}; !slices.Equal(got, want) {
 		t.Errorf("changed: %q, want %q", got, want)
 	}
-	key := resource.Key{Gateway: testGateway, Type: resource.Routes, Name: "80/0"}
+	key := resource.Key{Gateway: testGateway, Type: xdstypes.Routes, Name: "80/0"}
 	if n := len(after[key].Parts); n != 51 {
 		t.Fatalf("%d parts", n)
 	}
@@ -93,7 +96,7 @@ func TestEditTouchesOneVirtualHost(t *testing.T) {
 // TestBytesAreShared: one rule at two places stands there with the same bytes in memory.
 func TestBytesAreShared(t *testing.T) {
 	w := manyHosts(t, 1)
-	http, https := w.resource(t, resource.Routes, "80/0"), w.resource(t, resource.Routes, "443/https/0")
+	http, https := w.resource(t, xdstypes.Routes, "80/0"), w.resource(t, xdstypes.Routes, "443/https/0")
 	a, b := http.Parts[1].Bytes, https.Parts[1].Bytes
 	if len(a) != 3 || len(b) != 3 {
 		t.Fatalf("%d and %d pieces, want a head and two routes", len(a), len(b))
@@ -139,7 +142,7 @@ func TestRotationTouchesTheSecretOnly(t *testing.T) {
 func TestTableWithoutRoutes(t *testing.T) {
 	w := manyHosts(t, 0)
 	for _, name := range []string{"80/0", "443/https/0"} {
-		if r := w.resource(t, resource.Routes, name); len(r.Parts) != 1 {
+		if r := w.resource(t, xdstypes.Routes, name); len(r.Parts) != 1 {
 			t.Errorf("%s has %d parts, want a head", name, len(r.Parts))
 		}
 	}
@@ -171,14 +174,14 @@ func TestPortBindsEveryAddress(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
-		w.ports.Set(b, model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP}, model.Port{
-			Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP},
-			BindPort: bind, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTP, DataPlane: model.DataPlaneEnvoy,
+		w.ports.Set(b, model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TransportTCP}, model.Port{
+			Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TransportTCP},
+			BindPort: bind, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTP, DataPlane: naming.DataPlane,
 		})
 	})
 	want := []string{fmt.Sprintf("127.0.0.1:%d", bind), fmt.Sprintf("127.0.0.2:%d", bind)}
 	for i, name := range []string{"127.0.0.1:80", "127.0.0.2:80"} {
-		if r := w.resource(t, resource.Listener, name); !slices.Equal(r.Binds, want[i:i+1]) {
+		if r := w.resource(t, xdstypes.Listener, name); !slices.Equal(r.Binds, want[i:i+1]) {
 			t.Errorf("%s binds %q, want %q", name, r.Binds, want[i])
 		}
 	}
@@ -217,11 +220,11 @@ func TestEqualPlansGiveEqualBytes(t *testing.T) {
 		t.Errorf("these differ: %q", got)
 	}
 	for k, r := range b.resources() {
-		if !bytes.Equal(r.Flatten(nil), all[k].Flatten(nil)) {
+		if !bytes.Equal(r.AppendBytes(nil), all[k].AppendBytes(nil)) {
 			t.Errorf("%v: bytes differ", k)
 		}
-		if len(r.Flatten(nil)) != r.Size() {
-			t.Errorf("%v: %d bytes, but Size is %d", k, len(r.Flatten(nil)), r.Size())
+		if len(r.AppendBytes(nil)) != r.Size() {
+			t.Errorf("%v: %d bytes, but Size is %d", k, len(r.AppendBytes(nil)), r.Size())
 		}
 		if !slices.IsSortedFunc(r.Parts, func(x, y *resource.Part) int { return comparePart(x, y.ID) }) {
 			t.Errorf("%v: parts are not in order", k)
@@ -237,7 +240,7 @@ func TestEndpointGroups(t *testing.T) {
 	at := func(address, zone string, priority uint32) model.Endpoint {
 		return model.Endpoint{Address: address, Port: 80, Zone: zone, Priority: priority}
 	}
-	a := assignment("web", []model.Endpoint{
+	a := message.LoadAssignment("web", []model.Endpoint{
 		at("10.0.0.1", "", 0), at("10.0.0.2", "", 0), at("10.0.0.3", "a", 0), at("10.0.0.4", "b", 0), at("10.0.0.5", "b", 1),
 	})
 	var got []string

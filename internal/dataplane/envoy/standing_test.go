@@ -7,34 +7,37 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-func (w *world) ruleStanding(t testing.TB, k model.RuleKey) resource.Standing {
+func (w *world) ruleStanding(t testing.TB, k model.RuleKey) resource.AckState {
 	t.Helper()
-	var standing resource.RouteStanding
+	var standing resource.RouteAckState
 	w.g.View(func(v flow.View) {
 		standing, _ = flow.Get(v, w.out.Routes, resource.RouteKey{Gateway: testGateway, Route: k.Route})
 	})
-	rules := standing.At(func(model.ListenerKey) bool { return true })
+	rules := standing.RuleStates(func(model.ListenerKey) bool { return true })
 	if len(rules) != 1 {
 		t.Errorf("%v has the standing %+v", k, standing)
-		return resource.Standing{}
+		return resource.AckState{}
 	}
 	return rules[0]
 }
 
-func (w *world) listenerStanding(t testing.TB, section string) resource.Standing {
+func (w *world) listenerStanding(t testing.TB, section string) resource.AckState {
 	t.Helper()
-	return standingIn(t, w, w.out.Listeners, listenerOrigin(model.ListenerKey{Parent: testGateway, Section: section}))
+	return standingIn(t, w, w.out.Listeners,
+		naming.ListenerOrigin(model.ListenerKey{Parent: testGateway, Section: section}))
 }
 
 func standingIn(
-	t testing.TB, w *world, c *flow.Collection[resource.StandingKey, resource.Standing], o resource.Origin,
-) (s resource.Standing) {
+	t testing.TB, w *world, c *flow.Collection[resource.AckStateKey, resource.AckState], o resource.Origin,
+) (s resource.AckState) {
 	t.Helper()
 	w.g.View(func(v flow.View) {
 		var ok bool
-		if s, ok = flow.Get(v, c, resource.StandingKey{Gateway: testGateway, Origin: o}); !ok {
+		if s, ok = flow.Get(v, c, resource.AckStateKey{Gateway: testGateway, Origin: o}); !ok {
 			t.Errorf("%v has no standing", o)
 		}
 	})
@@ -46,8 +49,8 @@ func (w *world) ack(t testing.TB, typ resource.Type, name string) {
 	t.Helper()
 	r := w.resource(t, typ, name)
 	w.apply(func(b *flow.Batch) {
-		if typ == resource.Routes {
-			w.feedback.Acked.Set(b, resource.Arrived(resource.Key{Gateway: testGateway, Type: typ, Name: name}), 0)
+		if typ == xdstypes.Routes {
+			w.feedback.Acked.Set(b, resource.TableAckKey(resource.Key{Gateway: testGateway, Type: typ, Name: name}), 0)
 		}
 		for _, p := range r.Parts {
 			for _, f := range p.Fragments {
@@ -70,15 +73,15 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 	want := func(acknowledged bool) {
 		t.Helper()
 		for _, k := range rules {
-			if s := w.ruleStanding(t, k); s != (resource.Standing{Acknowledged: acknowledged}) {
+			if s := w.ruleStanding(t, k); s != (resource.AckState{Acknowledged: acknowledged}) {
 				t.Errorf("%s: %+v, want acknowledged %v", k.Route, s, acknowledged)
 			}
 		}
 	}
 	want(false)
-	w.ack(t, resource.Routes, "80/0")
+	w.ack(t, xdstypes.Routes, "80/0")
 	want(false)
-	w.ack(t, resource.Routes, "443/https/0")
+	w.ack(t, xdstypes.Routes, "443/https/0")
 	want(true)
 
 	// An edit takes it back, for that rule only; so does acknowledging old content.
@@ -91,19 +94,19 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 	if !w.ruleStanding(t, testRuleKey("h2.test")).Acknowledged {
 		t.Error("a neighbour of an edited rule does not count as acknowledged any more")
 	}
-	w.ack(t, resource.Routes, "80/0")
-	w.ack(t, resource.Routes, "443/https/0")
+	w.ack(t, xdstypes.Routes, "80/0")
+	w.ack(t, xdstypes.Routes, "443/https/0")
 	want(true)
 }
 
-// TestRuleWithoutAPlace: a rule whose only site is on a listener that is not there serves nowhere, whatever was
+// TestRuleWithoutAPlace: a rule whose only entry is on a listener that is not there serves nowhere, whatever was
 // acknowledged.
 func TestRuleWithoutAPlace(t *testing.T) {
 	w := manyHosts(t, 1)
 	w.apply(func(b *flow.Batch) { w.serve(b, 1, 80, "gone", "x.test", forward("lost", model.Match{})) })
 	w.g.View(func(v flow.View) {
 		lost := resource.RouteKey{Gateway: testGateway, Route: testRuleKey("lost").Route}
-		if s, _ := flow.Get(v, w.out.Routes, lost); len(s.Places) > 0 {
+		if s, _ := flow.Get(v, w.out.Routes, lost); len(s.Listeners) > 0 {
 			t.Errorf("standing: %+v", s)
 		}
 	})
@@ -113,11 +116,11 @@ func TestRuleWithoutAPlace(t *testing.T) {
 // TestAcknowledgementRunsOneStanding: the cost of one route's ACK does not grow with the others.
 func TestAcknowledgementRunsOneStanding(t *testing.T) {
 	w := manyHosts(t, 40)
-	w.ack(t, resource.Routes, "80/0")
+	w.ack(t, xdstypes.Routes, "80/0")
 	w.apply(func(b *flow.Batch) {
 		w.feedback.Acked.Set(b, resource.AckKey{
-			Resource: resource.Key{Gateway: testGateway, Type: resource.Routes, Name: "80/0"},
-			Origin:   ruleOrigin(testRuleKey("h1.test")),
+			Resource: resource.Key{Gateway: testGateway, Type: xdstypes.Routes, Name: "80/0"},
+			Origin:   naming.RuleOrigin(testRuleKey("h1.test")),
 		}, 1)
 	})
 	turns := w.g.Turns()
@@ -147,7 +150,7 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 		t.Fatal("it is refused before anyone refused it")
 	}
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Set(b, refusalKey(testGateway, content), resource.Refusal{Message: "no such thing"})
+		w.feedback.Refused.Set(b, refusalKeyOf(testGateway, content), resource.Refusal{Message: "no such thing"})
 	})
 	if s := w.ruleStanding(t, bad.Key); s.Acknowledged || s.Refused != "no such thing" {
 		t.Errorf("standing: %+v", s)
@@ -192,7 +195,7 @@ func TestRefusedChainIsRefusedConnections(t *testing.T) {
 		}
 	})
 	chain := func(section string) *resource.Part {
-		for _, p := range w.resource(t, resource.Listener, "127.0.0.1:443").Parts {
+		for _, p := range w.resource(t, xdstypes.Listener, "127.0.0.1:443").Parts {
 			if p.ID == chainPrefix+section {
 				return p
 			}
@@ -202,7 +205,7 @@ func TestRefusedChainIsRefusedConnections(t *testing.T) {
 	}
 	content := chain("bad").Fragments[0]
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Set(b, refusalKey(testGateway, content), resource.Refusal{Message: "no such thing"})
+		w.feedback.Refused.Set(b, refusalKeyOf(testGateway, content), resource.Refusal{Message: "no such thing"})
 	})
 	if got := w.listenerStanding(t, "bad"); got.Acknowledged || got.Refused != "no such thing" {
 		t.Errorf("standing: %+v", got)
@@ -211,7 +214,7 @@ func TestRefusedChainIsRefusedConnections(t *testing.T) {
 	if f := after.Fragments[0]; !f.Refused || f.Hash != content.Hash || f.Origin != content.Origin {
 		t.Errorf("in place of %+v stands %+v", content, f)
 	}
-	if want := []resource.Name{{Type: resource.Secret, Name: secretName(cert.Ref)}}; !slices.Equal(after.Needs, want) {
+	if want := []resource.Name{{Type: xdstypes.Secret, Name: naming.Secret(cert.Ref)}}; !slices.Equal(after.Needs, want) {
 		t.Errorf("it needs %v, want %v", after.Needs, want)
 	}
 	startProxy(t, w.resources())
@@ -229,9 +232,9 @@ func TestRefusedChainIsRefusedConnections(t *testing.T) {
 
 func (w *world) fragmentOf(t testing.TB, table string, k model.RuleKey) resource.Fragment {
 	t.Helper()
-	for _, p := range w.resource(t, resource.Routes, table).Parts {
+	for _, p := range w.resource(t, xdstypes.Routes, table).Parts {
 		for _, f := range p.Fragments {
-			if f.Origin == ruleOrigin(k) {
+			if f.Origin == naming.RuleOrigin(k) {
 				return f
 			}
 		}
@@ -249,7 +252,7 @@ func TestListenerStanding(t *testing.T) {
 		w.addPort(b, 443, 443, model.HTTPS, testListener("c", "c.test"), testListener("d", "d.test"))
 	})
 	sections := []string{"a", "b", "c", "d"}
-	check := func(why string, want map[string]resource.Standing) {
+	check := func(why string, want map[string]resource.AckState) {
 		t.Helper()
 		for _, s := range sections {
 			if got := w.listenerStanding(t, s); got != want[s] {
@@ -257,33 +260,33 @@ func TestListenerStanding(t *testing.T) {
 			}
 		}
 	}
-	yes := resource.Standing{Acknowledged: true}
+	yes := resource.AckState{Acknowledged: true}
 	check("at first", nil)
-	w.ack(t, resource.Listener, "127.0.0.1:80")
+	w.ack(t, xdstypes.Listener, "127.0.0.1:80")
 	check("80 acknowledged, its table on the way", nil)
-	w.ack(t, resource.Routes, "80/0")
-	check("80 acknowledged", map[string]resource.Standing{"a": yes, "b": yes})
-	w.ack(t, resource.Routes, "443/c/0")
-	w.ack(t, resource.Listener, "127.0.0.1:443")
-	check("443 acknowledged, one table on the way", map[string]resource.Standing{"a": yes, "b": yes, "c": yes})
-	w.ack(t, resource.Routes, "443/d/0")
-	all := map[string]resource.Standing{"a": yes, "b": yes, "c": yes, "d": yes}
+	w.ack(t, xdstypes.Routes, "80/0")
+	check("80 acknowledged", map[string]resource.AckState{"a": yes, "b": yes})
+	w.ack(t, xdstypes.Routes, "443/c/0")
+	w.ack(t, xdstypes.Listener, "127.0.0.1:443")
+	check("443 acknowledged, one table on the way", map[string]resource.AckState{"a": yes, "b": yes, "c": yes})
+	w.ack(t, xdstypes.Routes, "443/d/0")
+	all := map[string]resource.AckState{"a": yes, "b": yes, "c": yes, "d": yes}
 	check("both acknowledged", all)
 
-	head := w.resource(t, resource.Listener, "127.0.0.1:443").Parts[0].Fragments[0]
+	head := w.resource(t, xdstypes.Listener, "127.0.0.1:443").Parts[0].Fragments[0]
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Set(b, refusalKey(testGateway, head), resource.Refusal{Kind: resource.PortTaken,
+		w.feedback.Refused.Set(b, refusalKeyOf(testGateway, head), resource.Refusal{Kind: resource.PortTaken,
 			Message: "cannot bind"})
 	})
-	no := resource.Standing{Refused: "cannot bind", Kind: resource.PortTaken}
-	check("443 can't be bound", map[string]resource.Standing{"a": yes, "b": yes, "c": no, "d": no})
+	no := resource.AckState{Refused: "cannot bind", Kind: resource.PortTaken}
+	check("443 can't be bound", map[string]resource.AckState{"a": yes, "b": yes, "c": no, "d": no})
 
-	chain := w.resource(t, resource.Listener, "127.0.0.1:443").Parts[1].Fragments[0]
+	chain := w.resource(t, xdstypes.Listener, "127.0.0.1:443").Parts[1].Fragments[0]
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Delete(b, refusalKey(testGateway, head))
-		w.feedback.Refused.Set(b, refusalKey(testGateway, chain), resource.Refusal{Message: "bad chain"})
+		w.feedback.Refused.Delete(b, refusalKeyOf(testGateway, head))
+		w.feedback.Refused.Set(b, refusalKeyOf(testGateway, chain), resource.Refusal{Message: "bad chain"})
 	})
-	check("c's chain is refused", map[string]resource.Standing{"a": yes, "b": yes, "c": {Refused: "bad chain"}, "d": yes})
+	check("c's chain is refused", map[string]resource.AckState{"a": yes, "b": yes, "c": {Refused: "bad chain"}, "d": yes})
 }
 
 // TestSecretCountsForItsListener: a certificate that the proxy does not have, or refused, is its listener's business;
@@ -300,22 +303,22 @@ func TestSecretCountsForItsListener(t *testing.T) {
 	l.Certificates = []model.ObjectRef{ref}
 	w.apply(func(b *flow.Batch) { w.addPort(b, 443, 443, model.HTTPS, l) })
 	set("first")
-	check := func(why string, want resource.Standing) {
+	check := func(why string, want resource.AckState) {
 		t.Helper()
 		if got := w.listenerStanding(t, "https"); got != want {
 			t.Errorf("%s: %+v, want %+v", why, got, want)
 		}
 	}
-	w.ack(t, resource.Listener, "127.0.0.1:443")
-	w.ack(t, resource.Routes, "443/https/0")
-	check("its certificate was not acknowledged", resource.Standing{})
-	w.ack(t, resource.Secret, secretName(ref))
-	check("all acknowledged", resource.Standing{Acknowledged: true})
+	w.ack(t, xdstypes.Listener, "127.0.0.1:443")
+	w.ack(t, xdstypes.Routes, "443/https/0")
+	check("its certificate was not acknowledged", resource.AckState{})
+	w.ack(t, xdstypes.Secret, naming.Secret(ref))
+	check("all acknowledged", resource.AckState{Acknowledged: true})
 	set("second")
-	check("the next certificate is on its way", resource.Standing{Acknowledged: true})
-	content := w.resource(t, resource.Secret, secretName(ref)).Parts[0].Fragments[0]
+	check("the next certificate is on its way", resource.AckState{Acknowledged: true})
+	content := w.resource(t, xdstypes.Secret, naming.Secret(ref)).Parts[0].Fragments[0]
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Set(b, refusalKey(testGateway, content), resource.Refusal{Message: "bad key"})
+		w.feedback.Refused.Set(b, refusalKeyOf(testGateway, content), resource.Refusal{Message: "bad key"})
 	})
-	check("the next certificate was refused", resource.Standing{Refused: "bad key"})
+	check("the next certificate was refused", resource.AckState{Refused: "bad key"})
 }

@@ -9,6 +9,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
 )
 
 // TestChecksSpeakAsRequestsDo: a check of HTTP speaks the backend's version of it, offers the same over TLS, and asks
@@ -33,7 +34,8 @@ func TestChecksSpeakAsRequestsDo(t *testing.T) {
 				HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Host: c.stated},
 			},
 		}}}
-		check := statedCluster(c.b, plan.BackendFields{Cluster: mustMarshal(fields)}).GetHealthChecks()[0]
+		stated := plan.BackendFields{Fields: encodePiece(backendFields{Cluster: message.MustMarshal(fields)})}
+		check := clusterWithSettings(c.b, stated).GetHealthChecks()[0]
 		h, alpn := check.GetHttpHealthCheck(), ""
 		if o := check.GetTlsOptions(); o != nil {
 			alpn = o.GetAlpnProtocols()[0]
@@ -46,8 +48,10 @@ func TestChecksSpeakAsRequestsDo(t *testing.T) {
 
 // TestClosed: a closed backend takes nothing, whatever limits are stated for it.
 func TestClosed(t *testing.T) {
-	c := statedCluster(model.Backend{Key: service("web")}, plan.BackendFields{
-		Cluster: mustMarshal(&clusterv3.Cluster{CircuitBreakers: noLimits()}), Closed: true,
+	c := clusterWithSettings(model.Backend{Key: service("web")}, plan.BackendFields{
+		Fields: encodePiece(backendFields{
+			Cluster: message.MustMarshal(&clusterv3.Cluster{CircuitBreakers: unlimitedCircuitBreakers()}),
+		}), Closed: true,
 	})
 	limits := c.GetCircuitBreakers().GetThresholds()
 	if len(limits) != 1 || limits[0].GetMaxRequests().GetValue() != 0 || limits[0].GetMaxRequests() == nil ||

@@ -10,19 +10,21 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
-// tables has a RouteConfiguration for each port, for HTTPS for each listener, even where no route serves: Envoy asks
-// for it and waits. An edited rule changes its virtual hosts' parts; the others stay the pointers that they are.
-func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	hosts := flow.Group(s.virtualHosts(p.Domains, p.Reduced), "envoy/virtual-hosts-by-table",
+// tableResources has a RouteConfiguration for each port, for HTTPS for each listener, even where no route serves: Envoy
+// asks for it and waits. An edited rule changes its virtual hosts' parts; the others stay the pointers that they are.
+func (s stages) tableResources(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+	hosts := flow.Group(s.virtualHosts(p.Domains, p.DegradedRules), "envoy/virtual-hosts-by-table",
 		func(_ model.DomainKey, v virtualHost) []resource.Key { return []resource.Key{v.Table} },
 		func(_ model.DomainKey, v virtualHost) string { return v.Part.ID })
 	// Parts that few things change are made apart, so that they stay the same pointers, too; an edit of the head copies
 	// the list of the others, and looks at none of them.
 	heads := flow.Map(s.users, "envoy/table-heads",
 		func(c *flow.Ctx, k resource.Key, _ tableUsers) (*resource.Part, bool) {
-			return tableHead(k.Name, fetch(c, s.ofTables, k)...), true
+			return tableHead(k.Name, fetchOptional(c, s.settingsByTable, k)...), true
 		})
 	served := flow.Map(hosts, "envoy/table-hosts",
 		func(_ *flow.Ctx, _ resource.Key, members flow.Members[model.DomainKey, virtualHost]) ([]*resource.Part, bool) {
@@ -35,7 +37,7 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 			}
 			return parts, true
 		})
-	isolation := s.isolation(p)
+	isolation := s.isolationHosts(p)
 	return flow.Map(s.users, "envoy/tables",
 		func(c *flow.Ctx, k resource.Key, _ tableUsers) (resource.Resource, bool) {
 			head, _ := flow.Fetch(c, heads, k)
@@ -43,22 +45,22 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 			parts := append(append(make([]*resource.Part, 0, 1+len(all)), head), all...)
 			others, _ := flow.Fetch(c, isolation, k)
 			for _, part := range others {
-				parts = withPart(parts, part)
+				parts = insertPart(parts, part)
 			}
-			return resource.Join(parts...), true
+			return resource.JoinParts(parts...), true
 		})
 }
 
 // tableHead is what all virtual hosts of a table share.
-func tableHead(name string, settings ...placed) *resource.Part {
-	own := mustMarshal(&routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: true})
-	part := newPart("", append([][]byte{own}, encodeSettings(tableSettings, settingsOf(settings))...)...)
+func tableHead(name string, settings ...placedSetting) *resource.Part {
+	own := message.MustMarshal(&routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: true})
+	part := message.NewPart("", append([][]byte{own}, encodeSettings(tableConfigField, settingsOf(settings))...)...)
 	addSettings(part, settings)
 	return part
 }
 
-// withPart adds a part at its place, unless one has its place.
-func withPart(parts []*resource.Part, part *resource.Part) []*resource.Part {
+// insertPart adds a part at its place, unless one has its place.
+func insertPart(parts []*resource.Part, part *resource.Part) []*resource.Part {
 	i, taken := slices.BinarySearchFunc(parts, part.ID, comparePart)
 	if taken {
 		return parts
@@ -70,4 +72,43 @@ func comparePart(p *resource.Part, id string) int { return strings.Compare(p.ID,
 
 func sortParts(parts []*resource.Part) {
 	slices.SortFunc(parts, func(a, b *resource.Part) int { return strings.Compare(a.ID, b.ID) })
+}
+
+type tableUsers = flow.Members[model.ListenerKey, model.Listener]
+
+// isolationHosts gives each table the virtual hosts that keep listeners apart: a host belongs to the most specific
+// listener of the port, whether a route serves it there or not, whether that listener can serve or not, and to no
+// other. They count where no route has the same domain.
+//
+// HTTP listeners share a table: each one's hostname gets 404 there rather than what a wider listener would do. An HTTPS
+// listener's table is chosen by SNI, so a Host of another listener was misdirected (421): a client that reuses a
+// connection for another name tries again on a new one.
+func (s stages) isolationHosts(p plan.Plan) *flow.Collection[resource.Key, []*resource.Part] {
+	return flow.Map(s.users, "envoy/isolation",
+		func(c *flow.Ctx, table resource.Key, users tableUsers) ([]*resource.Part, bool) {
+			var parts []*resource.Part
+			key, first := users.At(0)
+			port, _ := flow.Fetch(c, p.Ports, first.Port)
+			if len(port.Listeners) < 2 {
+				return nil, false
+			}
+			off := encodeDisabled(settingsOf(fetchOptional(c, s.settingsByTable, table)))
+			for _, l := range port.Listeners {
+				if first.Protocol == model.HTTPS && l.Key != key {
+					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname), off))
+				} else if l.Hostname != "" {
+					parts = append(parts, notFoundHost(l.Hostname))
+				}
+			}
+			return parts, true
+		})
+}
+
+// misdirectedHost answers 421 for a domain; off has no filter answer in its place.
+func misdirectedHost(domain string, off []byte) *resource.Part {
+	route := route.DirectResponseRoute(421)
+	route.Name = "misdirected"
+	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
+	v := hostBuilder{routes: withFields([][]byte{message.EncodeField(routesField, message.MustMarshal(route))}, off)}
+	return v.buildPart(domain)
 }

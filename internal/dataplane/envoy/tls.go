@@ -9,24 +9,28 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
 )
 
 // terminateTLS serves with certificates that come over SDS, so that a new one drains nothing. The authorities of
 // clients' certificates come so, too. Envoy does not look at the certificate again when a session is resumed; so no
 // session is resumed where clients are asked for one.
-func terminateTLS(l model.Listener, stated plan.ListenerFields) *corev3.TransportSocket {
+func terminateTLS(l model.Listener, stated listenerFields) *corev3.TransportSocket {
 	common := &tlsv3.CommonTlsContext{
 		TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
 		AlpnProtocols: []string{"h2", "http/1.1"},
 	}
 	for _, ref := range l.Certificates {
 		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, &tlsv3.SdsSecretConfig{
-			Name: secretName(ref), SdsConfig: overADS(),
+			Name: naming.Secret(ref), SdsConfig: message.ADSConfigSource(),
 		})
 	}
+	if l.Protocol.Carries(l.TLS) != "" {
+		common.AlpnProtocols = nil // what is spoken over TLS, client and backend know
+	}
 	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: common}
-	if asksClients(l, stated) {
+	if asksClientCertificates(l, stated) {
 		context.RequireClientCertificate = wrapperspb.Bool(l.Clients != nil && !l.Clients.Optional)
 		context.DisableStatefulSessionResumption = true
 		context.SessionTicketKeysType = &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{
@@ -34,32 +38,33 @@ func terminateTLS(l model.Listener, stated plan.ListenerFields) *corev3.Transpor
 		}
 		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
 			ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{
-				Name: clientsName(l, stated), SdsConfig: overADS(),
+				Name: clientValidationName(l, stated), SdsConfig: message.ADSConfigSource(),
 			},
 		}
 	}
 	overlayTLS(context, stated)
 	return &corev3.TransportSocket{
-		Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: mustAny(context)},
+		Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: message.MustAny(context)},
 	}
 }
 
-// asksClients tells whether clients are asked for certificates: by the Gateway, or by policies.
-func asksClients(l model.Listener, stated plan.ListenerFields) bool {
-	return l.Protocol == model.HTTPS && (l.Clients != nil || stated.AsksClients())
+// asksClientCertificates tells whether clients are asked for certificates: by the Gateway, or by policies.
+func asksClientCertificates(l model.Listener, stated listenerFields) bool {
+	return l.TLS == model.TLSTerminate && (l.Clients != nil || stated.AsksClients)
 }
 
-// judgeClients is how clients' certificates are judged: as the Gateway says, and what policies put in its place.
-func judgeClients(l model.Listener, stated plan.ListenerFields) *tlsv3.CertificateValidationContext {
+// clientValidationContext is how clients' certificates are judged: as the Gateway says, and what policies put in its
+// place.
+func clientValidationContext(l model.Listener, stated listenerFields) *tlsv3.CertificateValidationContext {
 	context := new(tlsv3.CertificateValidationContext)
 	if l.Clients != nil {
-		context.TrustedCa = inlineText(l.Clients.CA)
+		context.TrustedCa = message.InlineText(l.Clients.CA)
 		if l.Clients.Optional {
 			context.TrustChainVerification = tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
 		}
 	}
-	overlayFields(context, new(tlsv3.CertificateValidationContext), stated.Clients)
-	clearFields(context, stated.ClientsZero)
+	overlayFields(context, new(tlsv3.CertificateValidationContext), stated.chain.Clients)
+	clearFields(context, stated.chain.ClientsZero)
 	return context
 }
 
@@ -71,33 +76,35 @@ var noCertificate = strings.Repeat("0", 2*sha256.Size)
 const systemCA = "/etc/ssl/certs/ca-certificates.crt"
 
 // originateTLS speaks TLS to a backend, and judges its certificate; nil for plaintext.
-func originateTLS(t *model.BackendTLS, p model.BackendProtocol) *corev3.TransportSocket {
+func originateTLS(b model.Backend) *corev3.TransportSocket {
+	t := b.TLS
 	if t == nil {
 		return nil
 	}
 	common := &tlsv3.CommonTlsContext{
 		TlsParams:             &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
-		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: judgeBackend(*t)},
+		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: backendValidationContext(*t)},
 	}
-	if shown(t) {
-		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: clientSecretName(t.Certificate),
-			SdsConfig: overADS()}}
+	if hasClientCertificate(t) {
+		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: naming.ClientSecret(t.Certificate),
+			SdsConfig: message.ADSConfigSource()}}
 	}
-	switch p {
-	case model.HTTP2:
+	switch p := b.Protocol; {
+	case b.Key.Carries != "": // what is spoken over TLS, client and backend know
+	case p == model.HTTP2:
 		common.AlpnProtocols = []string{"h2"}
-	case model.NegotiatedHTTP:
+	case p == model.NegotiatedHTTP:
 		common.AlpnProtocols = []string{"h2", "http/1.1"}
 	default:
 		common.AlpnProtocols = []string{"http/1.1"}
 	}
 	return &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{
-		TypedConfig: mustAny(&tlsv3.UpstreamTlsContext{Sni: t.Hostname, CommonTlsContext: common}),
+		TypedConfig: message.MustAny(&tlsv3.UpstreamTlsContext{Sni: t.Hostname, CommonTlsContext: common}),
 	}}
 }
 
-// judgeBackend is how a backend's certificate is judged.
-func judgeBackend(t model.BackendTLS) *tlsv3.CertificateValidationContext {
+// backendValidationContext is how a backend's certificate is judged.
+func backendValidationContext(t model.BackendTLS) *tlsv3.CertificateValidationContext {
 	if t.Closed != "" {
 		return &tlsv3.CertificateValidationContext{VerifyCertificateHash: []string{noCertificate}}
 	}
@@ -110,14 +117,15 @@ func judgeBackend(t model.BackendTLS) *tlsv3.CertificateValidationContext {
 		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: systemCA}},
 	}
 	if t.CA != "" {
-		validation.TrustedCa = inlineText(t.CA)
+		validation.TrustedCa = message.InlineText(t.CA)
 	}
 	names := t.Names
 	if len(names) == 0 {
 		names = []model.SubjectAltName{{Value: t.Hostname}}
 	}
 	for _, n := range names {
-		match := &tlsv3.SubjectAltNameMatcher{SanType: tlsv3.SubjectAltNameMatcher_DNS, Matcher: exactly(n.Value)}
+		match := &tlsv3.SubjectAltNameMatcher{SanType: tlsv3.SubjectAltNameMatcher_DNS,
+			Matcher: message.ExactMatcher(n.Value)}
 		if n.URI {
 			match.SanType = tlsv3.SubjectAltNameMatcher_URI
 		}
@@ -126,7 +134,7 @@ func judgeBackend(t model.BackendTLS) *tlsv3.CertificateValidationContext {
 	return validation
 }
 
-// shown tells whether a backend is shown a certificate.
-func shown(t *model.BackendTLS) bool {
+// hasClientCertificate tells whether a backend is shown a certificate.
+func hasClientCertificate(t *model.BackendTLS) bool {
 	return t != nil && t.Closed == "" && t.Certificate != (model.ObjectRef{})
 }

@@ -16,7 +16,7 @@ import (
 // testSecret is a certificate that it signed itself, for a name.
 func testSecret(t testing.TB, name, commonName string) model.Secret {
 	t.Helper()
-	pair := testcert.Self(commonName)
+	pair := testcert.SelfSigned(commonName)
 	return model.Secret{
 		Ref:         model.Ref(model.KindSecret, "shop", name),
 		Certificate: pair.Certificate,

@@ -12,14 +12,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/httpfilters"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-// trials makes what routes, filter chains and entries of extensions are tried in: listeners that bind no port, with the
-// filters of those that serve.
-type trials struct{}
+// trialBuilder makes what routes, filter chains and entries of extensions are tried in: listeners that bind no port,
+// with the filters of those that serve.
+type trialBuilder struct{}
 
 // trialStats is their prefix in Envoy's statistics.
 const trialStats = "trial"
@@ -27,43 +29,43 @@ const trialStats = "trial"
 // trialPort is in a trial listener's address, since it has to have one. No other listener may have the same.
 const trialPort = 1
 
-// Listener looks requests up in a table.
-func (trials) Listener(name, table string) resource.Resource {
+// BuildListener looks requests up in a table.
+func (trialBuilder) BuildListener(name, table string) resource.Resource {
 	l := trialListener(name)
 	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
-		Filters: []*listenerv3.Filter{connectionManager(trialStats, table, plan.ListenerFields{}, accessLogs{})}}
-	return resource.Join(newPart("", mustMarshal(l)))
+		Filters: []*listenerv3.Filter{connectionManager(trialStats, table, listenerFields{}, accessLogs{})}}
+	return resource.JoinParts(message.NewPart("", message.MustMarshal(l)))
 }
 
 func trialListener(name string) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name: name, StatPrefix: trialStats,
-		Address: socketAddress("127.0.0.1", trialPort), BindToPort: wrapperspb.Bool(false),
+		Address: message.SocketAddress("127.0.0.1", trialPort), BindToPort: wrapperspb.Bool(false),
 	}
 }
 
-// Trial is a table with one virtual host, for all hosts, or a listener with filter chains.
-func (trials) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
-	if t == resource.Listener {
+// BuildTrial is a table with one virtual host, for all hosts, or a listener with filter chains.
+func (trialBuilder) BuildTrial(t resource.Type, name string, pieces [][]byte) resource.Resource {
+	if t == xdstypes.Listener {
 		l := trialListener(name)
-		l.ListenerFilters = tlsInspector(plan.ListenerFields{})
-		return resource.Join(newPart("", append([][]byte{mustMarshal(l)}, pieces...)...))
+		l.ListenerFilters = tlsInspector(listenerFields{})
+		return resource.JoinParts(message.NewPart("", append([][]byte{message.MustMarshal(l)}, pieces...)...))
 	}
-	v := assembly{routes: pieces}
-	return resource.Join(tableHead(name), v.part("*"))
+	v := hostBuilder{routes: pieces}
+	return resource.JoinParts(tableHead(name), v.buildPart("*"))
 }
 
-// Pieces knows the rule of a route by the route's name, and tries a setting of a table or a virtual host as that of a
-// route. A filter chain is one piece; the rest of a listener can't be tried apart. An entry of an extension is tried in
-// a filter chain that has its filter.
-func (trials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
+// SplitPieces knows the rule of a route by the route's name, and tries a setting of a table or a virtual host as that
+// of a route. A filter chain is one piece; the rest of a listener can't be tried apart. An entry of an extension is
+// tried in a filter chain that has its filter.
+func (trialBuilder) SplitPieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	switch {
-	case t == resource.Routes:
+	case t == xdstypes.Routes:
 		return routePieces(p)
 	case len(p.Fragments) == 0:
-	case t == resource.Extension:
+	case t == xdstypes.Extension && p.ID != connectionPartID:
 		return map[resource.Origin][][]byte{p.Fragments[0].Origin: {entryTrial(p)}}
-	case t == resource.Listener && strings.HasPrefix(p.ID, chainPrefix):
+	case t == xdstypes.Listener && strings.HasPrefix(p.ID, chainPrefix):
 		return map[resource.Origin][][]byte{p.Fragments[0].Origin: p.Bytes}
 	}
 	return nil
@@ -71,11 +73,11 @@ func (trials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]
 
 func routePieces(p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
-	rules := rulesByName(p)
+	rules := naming.RulesByName(p)
 	for _, piece := range p.Bytes {
 		for name, trial := range settingTrials(piece) {
 			if at := slices.IndexFunc(p.Fragments, func(f resource.Fragment) bool {
-				return isSetting(f) && f.Origin.Section == name
+				return f.Setting && f.Origin.Section == name
 			}); at >= 0 {
 				pieces[p.Fragments[at].Origin] = append(pieces[p.Fragments[at].Origin], trial)
 			}
@@ -97,12 +99,12 @@ func entryTrial(p *resource.Part) []byte {
 		StatPrefix:     trialStats,
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{}},
 		HttpFilters: []*hcmv3.HttpFilter{
-			{Name: slot, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}}, routerFilter(),
+			{Name: slot, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}}, message.RouterFilter(),
 		},
 	}
 	chain := &listenerv3.FilterChain{Filters: []*listenerv3.Filter{managerFilter(m)}}
 	host := fmt.Sprintf("%x.%x.trial", xxhash.Sum64String(slot+p.ID), p.Hash)
-	return filterChain(chain, host).Bytes[0]
+	return filterChainPart(chain, host).Bytes[0]
 }
 
 // routeName reads Route.name of the first route of a piece as encodeRoute writes it; "" if it is no route.
@@ -131,4 +133,4 @@ func routeName(piece []byte) string {
 	return ""
 }
 
-var _ resource.Trials = trials{}
+var _ resource.TrialBuilder = trialBuilder{}

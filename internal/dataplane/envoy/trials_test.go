@@ -11,6 +11,8 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestTrialPieces: all that a virtual host's rules were rendered to is found by their origins, and can be put into a
@@ -32,11 +34,11 @@ func TestTrialPieces(t *testing.T) {
 	})
 	parts := 0
 	for key, r := range w.resources() {
-		if key.Type != resource.Routes {
+		if key.Type != xdstypes.Routes {
 			continue
 		}
 		for _, p := range r.Parts {
-			pieces := w.out.Protocol.Trials.Pieces(resource.Routes, p)
+			pieces := Protocol().Trials.SplitPieces(xdstypes.Routes, p)
 			if len(pieces) != len(p.Fragments) {
 				t.Fatalf("%s, part %q: %d origins of %d fragments", key.Name, p.ID, len(pieces), len(p.Fragments))
 			}
@@ -53,7 +55,7 @@ func TestTrialPieces(t *testing.T) {
 			if size != p.Size {
 				t.Errorf("%s, part %q: the pieces have %d bytes of %d", key.Name, p.ID, size, p.Size)
 			}
-			checkTrialTable(t, w.out.Protocol.Trials.Trial(resource.Routes, "trial/1", all), p)
+			checkTrialTable(t, Protocol().Trials.BuildTrial(xdstypes.Routes, "trial/1", all), p)
 		}
 	}
 	if parts != 3 {
@@ -61,7 +63,7 @@ func TestTrialPieces(t *testing.T) {
 	}
 	checkTrialChains(t, w)
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Protocol.Trials.Listener("trial/1", "trial/1").Flatten(nil), &l); err != nil ||
+	if err := proto.Unmarshal(Protocol().Trials.BuildListener("trial/1", "trial/1").AppendBytes(nil), &l); err != nil ||
 		l.ValidateAll() != nil {
 		t.Errorf("the listener: %v, %v", err, l.ValidateAll())
 	}
@@ -74,12 +76,12 @@ func TestTrialPieces(t *testing.T) {
 func checkTrialChains(t *testing.T, w *world) {
 	t.Helper()
 	var all [][]byte
-	for _, p := range w.resource(t, resource.Listener, "127.0.0.1:443").Parts {
-		all = append(all, w.out.Protocol.Trials.Pieces(resource.Listener, p)[listenerOrigin(testListener("https",
+	for _, p := range w.resource(t, xdstypes.Listener, "127.0.0.1:443").Parts {
+		all = append(all, Protocol().Trials.SplitPieces(xdstypes.Listener, p)[naming.ListenerOrigin(testListener("https",
 			"").Key)]...)
 	}
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Protocol.Trials.Trial(resource.Listener, "trial/1/chains", all).Flatten(nil),
+	if err := proto.Unmarshal(Protocol().Trials.BuildTrial(xdstypes.Listener, "trial/1/chains", all).AppendBytes(nil),
 		&l); err != nil || l.ValidateAll() != nil {
 		t.Errorf("the listener of chains: %v, %v", err, l.ValidateAll())
 	}
@@ -92,7 +94,7 @@ func checkTrialChains(t *testing.T, w *world) {
 func checkTrialTable(t *testing.T, trial resource.Resource, p *resource.Part) {
 	t.Helper()
 	table, own := new(routev3.RouteConfiguration), new(routev3.RouteConfiguration)
-	if err := proto.Unmarshal(trial.Flatten(nil), table); err != nil || table.ValidateAll() != nil ||
+	if err := proto.Unmarshal(trial.AppendBytes(nil), table); err != nil || table.ValidateAll() != nil ||
 		table.Name != "trial/1" {
 		t.Fatalf("%v, %v", err, table)
 	}

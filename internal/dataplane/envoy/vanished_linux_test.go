@@ -30,6 +30,8 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // impatient are the same resources, with a second in place of each time after which a silent peer counts as gone. A
@@ -39,9 +41,9 @@ func impatient(t *testing.T, state map[resource.Key]resource.Resource) map[resou
 	state = maps.Clone(state)
 	for k, r := range state {
 		switch k.Type {
-		case resource.Listener:
+		case xdstypes.Listener:
 			l := new(listenerv3.Listener)
-			parse(t, r.Flatten(nil), l)
+			parse(t, r.AppendBytes(nil), l)
 			hurry(l.TcpKeepalive)
 			shorten(l.ListenerFiltersTimeout)
 			for _, chain := range append(l.FilterChains, l.DefaultFilterChain) {
@@ -50,19 +52,19 @@ func impatient(t *testing.T, state map[resource.Key]resource.Resource) map[resou
 					m := new(hcmv3.HttpConnectionManager)
 					parse(t, f.GetTypedConfig().Value, m)
 					hurryPings(m.GetHttp2ProtocolOptions())
-					f.ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: mustAny(m)}
+					f.ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: message.MustAny(m)}
 				}
 			}
-			state[k] = resource.Join(newPart("", mustMarshal(l)))
-		case resource.Cluster:
+			state[k] = resource.JoinParts(message.NewPart("", message.MustMarshal(l)))
+		case xdstypes.Cluster:
 			c := new(clusterv3.Cluster)
-			parse(t, r.Flatten(nil), c)
+			parse(t, r.AppendBytes(nil), c)
 			hurry(c.UpstreamConnectionOptions.GetTcpKeepalive())
 			o := new(upstreamv3.HttpProtocolOptions)
-			parse(t, c.TypedExtensionProtocolOptions[httpOptionsName].Value, o)
+			parse(t, c.TypedExtensionProtocolOptions[message.HTTPOptionsName].Value, o)
 			hurryPings(o.GetExplicitHttpConfig().GetHttp2ProtocolOptions())
-			c.TypedExtensionProtocolOptions[httpOptionsName] = mustAny(o)
-			state[k] = resource.Join(newPart("", mustMarshal(c)))
+			c.TypedExtensionProtocolOptions[message.HTTPOptionsName] = message.MustAny(o)
+			state[k] = resource.JoinParts(message.NewPart("", message.MustMarshal(c)))
 		}
 	}
 	return state

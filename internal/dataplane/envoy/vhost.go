@@ -12,28 +12,31 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 )
 
 // virtualHostsField is RouteConfiguration.virtual_hosts.
 const virtualHostsField = 2
 
-// home is where a listener's virtual hosts live, and what the listener decides of rules.
-type home struct {
+// tablePlacement is where a listener's virtual hosts live, and what the listener decides of rules.
+type tablePlacement struct {
 	Table    resource.Key
-	Place    place
+	Context  route.ListenerContext
 	Listener model.ListenerKey
 	Hostname string // the listener's
-	Alone    bool   // no other listener has the table; known where listeners may state settings
+	SoleUser bool   // no other listener has the table; known where listeners may state settings
 }
 
-func listenerHome(l model.Listener) home {
-	h := home{
-		Table: tableOf(l),
-		Place: place{Scheme: "http", Port: l.Port.Number, Section: l.Key.Section}, Listener: l.Key,
+func placeListener(l model.Listener) tablePlacement {
+	h := tablePlacement{
+		Table:   naming.TableKey(l),
+		Context: route.ListenerContext{Scheme: "http", Port: l.Port.Number, Section: l.Key.Section}, Listener: l.Key,
 		Hostname: l.Hostname,
 	}
 	if l.Protocol == model.HTTPS {
-		h.Place.Scheme = "https"
+		h.Context.Scheme = "https"
 	}
 	return h
 }
@@ -45,107 +48,109 @@ type virtualHost struct {
 }
 
 // virtualHosts renders each domain to a virtual host: the bytes of the rules that serve it, in the order of their
-// sites. A request that none of the domain's own takes falls through to those of the wider domains of the same
+// entries. A request that none of the domain's own takes falls through to those of the wider domains of the same
 // listener, from narrow to wide.
 func (s stages) virtualHosts(
-	domains *flow.Collection[model.DomainKey, plan.Sites],
-	reduced *flow.Collection[model.DomainKey, model.Reduced],
+	domains *flow.Collection[model.DomainKey, plan.RouteEntries],
+	reduced *flow.Collection[model.DomainKey, model.DegradedRules],
 ) *flow.Collection[model.DomainKey, virtualHost] {
 	return flow.Map(domains, "envoy/virtual-hosts",
-		func(c *flow.Ctx, k model.DomainKey, own plan.Sites) (virtualHost, bool) {
-			h, ok := flow.Fetch(c, s.homes, k.Listener)
+		func(c *flow.Ctx, k model.DomainKey, own plan.RouteEntries) (virtualHost, bool) {
+			h, ok := flow.Fetch(c, s.placements, k.Listener)
 			if !ok {
 				return virtualHost{}, false
 			}
-			v := assembly{stages: s, home: h}
-			v.own = s.atListener(c, k.Listener, h)
-			for _, name := range model.Wider(k.Name, h.Hostname) {
-				if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok &&
-					sameKind(own, sites) {
-					v.wider = append(v.wider, sites)
+			v := hostBuilder{stages: s, home: h}
+			v.hostSettings = s.settingsAtListener(c, k.Listener, h)
+			for _, name := range model.WiderDomains(k.Name, h.Hostname) {
+				if entries, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok &&
+					sameRouteKind(own, entries) {
+					v.wider = append(v.wider, entries)
 				}
 			}
-			v.add(c, own, nil)
+			v.addEntries(c, own, nil)
 			v.addPreflights(own)
-			var forms model.Reduced
+			var forms model.DegradedRules
 			if len(v.wider) > 0 {
 				forms, _ = flow.Fetch(c, reduced, k)
 			}
-			for _, sites := range v.wider {
-				v.add(c, sites, forms)
-				v.addPreflights(sites)
+			for _, entries := range v.wider {
+				v.addEntries(c, entries, forms)
+				v.addPreflights(entries)
 			}
-			return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
+			return virtualHost{Table: h.Table, Part: v.buildPart(k.Name)}, true
 		})
 }
 
-// sameKind tells whether the routes of two domains are of one kind, as those of each are: HTTPRoutes and GRPCRoutes are
-// never merged (GRPCRouteRule.matches).
-func sameKind(a, b plan.Sites) bool {
+// sameRouteKind tells whether the routes of two domains are of one kind, as those of each are: HTTPRoutes and
+// GRPCRoutes are never merged (GRPCRouteRule.matches).
+func sameRouteKind(a, b plan.RouteEntries) bool {
 	first, _ := a.At(0)
 	second, _ := b.At(0)
 	return first.Rule.Route.Kind() == second.Rule.Route.Kind()
 }
 
-// emptyVirtualHost answers 404 for a domain.
-func emptyVirtualHost(domain string) *resource.Part {
-	var v assembly
-	return v.part(domain)
+// notFoundHost answers 404 for a domain.
+func notFoundHost(domain string) *resource.Part {
+	var v hostBuilder
+	return v.buildPart(domain)
 }
 
-// assembly gathers a virtual host's routes.
-type assembly struct {
+// hostBuilder gathers a virtual host's routes.
+type hostBuilder struct {
 	stages
-	home  home
-	wider []plan.Sites // none: no site can come twice
+	home  tablePlacement
+	wider []plan.RouteEntries // none: no entry can come twice
 
-	own []placed // settings that stand in the virtual host
+	hostSettings []placedSetting // settings that stand in the virtual host
 
-	routes    [][]byte
-	fragments []resource.Fragment
-	needs     []resource.Name
-	listed    map[siteMatch]struct{}
-	rules     map[model.RuleKey]served
-	answered  map[siteMatch]struct{} // matches that have a route for their preflights
+	routes           [][]byte
+	fragments        []resource.Fragment
+	needs            []resource.Name
+	listedMatches    map[entryMatch]struct{}
+	rules            map[model.RuleKey]servedRule
+	preflightMatches map[entryMatch]struct{} // matches that have a route for their preflights
 }
 
-type siteMatch struct {
+type entryMatch struct {
 	Rule  model.RuleKey
 	Match int
 }
 
-// add adds the routes of sites; those of some rules may be copies for which there is no room as they are.
-func (v *assembly) add(c *flow.Ctx, sites plan.Sites, reduced model.Reduced) {
+// addEntries adds the routes of entries; those of some rules may be copies for which there is no room as they are.
+func (v *hostBuilder) addEntries(c *flow.Ctx, entries plan.RouteEntries, reduced model.DegradedRules) {
 	if v.rules == nil {
-		v.rules = make(map[model.RuleKey]served, sites.Len())
+		v.rules = make(map[model.RuleKey]servedRule, entries.Len())
 	}
-	v.routes = slices.Grow(v.routes, sites.Len())
-	for k := range sites.All() {
+	v.routes = slices.Grow(v.routes, entries.Len())
+	for k := range entries.All() {
 		if len(v.wider) > 0 {
-			m := siteMatch{k.Rule, k.Match}
-			if _, ok := v.listed[m]; ok {
+			m := entryMatch{k.Rule, k.Match}
+			if _, ok := v.listedMatches[m]; ok {
 				continue
 			}
-			if v.listed == nil {
-				v.listed = make(map[siteMatch]struct{})
+			if v.listedMatches == nil {
+				v.listedMatches = make(map[entryMatch]struct{})
 			}
-			v.listed[m] = struct{}{}
+			v.listedMatches[m] = struct{}{}
 		}
-		if r := v.rule(c, k.Rule, sites, reduced); k.Match < len(r.Routes) && r.Routes[k.Match] != nil {
+		if r := v.fetchRule(c, k.Rule, entries, reduced); k.Match < len(r.Routes) && r.Routes[k.Match] != nil {
 			v.routes = append(v.routes, r.Routes[k.Match])
 		}
 	}
 }
 
-// rule fetches a rule at its first site, and lists its fragment and what it needs.
-func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites plan.Sites, reduced model.Reduced) served {
+// fetchRule fetches a rule at its first entry, and lists its fragment and what it needs.
+func (v *hostBuilder) fetchRule(
+	c *flow.Ctx, k model.RuleKey, entries plan.RouteEntries, reduced model.DegradedRules,
+) servedRule {
 	r, ok := v.rules[k]
 	if ok {
 		return r
 	}
-	if r, ok = v.serve(c, k, v.home); ok {
-		if form := reduced[k]; form != model.FormWhole {
-			r.Routes, r.Needs, r.Preflights = v.silence(c, v.home, v.reduce(c, k, form, sites)), nil, nil
+	if r, ok = v.serveRule(c, k, v.home); ok {
+		if form := reduced[k]; form != model.NotDegraded {
+			r.Routes, r.Needs, r.Preflights = v.disableInherited(c, v.home, v.degradeRule(c, k, form, entries)), nil, nil
 		}
 		v.fragments = append(v.fragments, r.Fragment)
 		v.needs = append(v.needs, r.Needs...)
@@ -154,39 +159,41 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites plan.Sites, reduced 
 	return r
 }
 
-// reduce renders a rule in a form that is not whole: to a route for each match or, if its one match is another one, in
-// the place of the last.
-func (v *assembly) reduce(c *flow.Ctx, k model.RuleKey, form model.Form, sites plan.Sites) [][]byte {
-	rule, _ := v.find(c, k)
-	if form == model.FormMatches {
-		return substitutes(rule)
+// degradeRule renders a rule in a form that is not whole: to a route for each match or, if its one match is another
+// one, in the place of the last.
+func (v *hostBuilder) degradeRule(
+	c *flow.Ctx, k model.RuleKey, form model.Degradation, entries plan.RouteEntries,
+) [][]byte {
+	rule, _ := v.findRule(c, k)
+	if form == model.DegradedNoRegex {
+		return substituteRoutes(rule)
 	}
 	routes := make([][]byte, len(rule.Matches))
-	for _, in := range renderRule(statedRule{Rule: rule.In(form)}, v.home.Place).Routes { // one, or none
-		for site := range sites.All() {
-			if site.Rule == k {
+	for _, in := range renderRule(route.Rule{Rule: rule.DegradeTo(form)}, v.home.Context).Routes { // one, or none
+		for entry := range entries.All() {
+			if entry.Rule == k {
 				clear(routes)
-				routes[site.Match] = in
+				routes[entry.Match] = in
 			}
 		}
 	}
 	return routes
 }
 
-// part lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are not
-// copied.
-func (v *assembly) part(domain string) *resource.Part {
-	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: hosts(domain)})
-	pieces := append(encodeSettings(virtualHostSettings, settingsOf(v.own)), v.routes...)
+// buildPart lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are
+// not copied.
+func (v *hostBuilder) buildPart(domain string) *resource.Part {
+	own := message.MustMarshal(&routev3.VirtualHost{Name: domain, Domains: hostNames(domain)})
+	pieces := append(encodeSettings(virtualHostConfigField, settingsOf(v.hostSettings)), v.routes...)
 	size := len(own)
 	for _, b := range pieces {
 		size += len(b)
 	}
 	head := protowire.AppendTag(nil, virtualHostsField, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(size))
-	part := newPart(domain, append([][]byte{append(head, own...)}, pieces...)...)
+	part := message.NewPart(domain, append([][]byte{append(head, own...)}, pieces...)...)
 	part.Fragments, part.Needs = v.fragments, v.needs
-	addSettings(part, v.own)
+	addSettings(part, v.hostSettings)
 	return part
 }
 
@@ -194,9 +201,9 @@ func compareNames(a, b resource.Name) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
 }
 
-// hosts are the hosts of a domain as clients write them: a name may end in a dot. Envoy can strip that, but then the
-// backend does not see Host as it was sent.
-func hosts(domain string) []string {
+// hostNames are the hosts of a domain as clients write them: a name may end in a dot. Envoy can strip that, but then
+// the backend does not see Host as it was sent.
+func hostNames(domain string) []string {
 	if domain == "*" {
 		return []string{domain}
 	}

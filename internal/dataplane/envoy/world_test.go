@@ -10,6 +10,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 var testGateway = model.Ref(model.KindGateway, "shop", "web")
@@ -24,15 +26,15 @@ type world struct {
 	ports     *flow.Source[model.PortKey, model.Port]
 	listeners *flow.Source[model.ListenerKey, model.Listener]
 	routes    *flow.Source[model.ObjectRef, model.Route]
-	sites     *flow.Source[model.SiteKey, model.Site]
-	reduced   *flow.Source[model.DomainKey, model.Reduced]
+	entries   *flow.Source[model.RouteEntryKey, model.RouteEntry]
+	reduced   *flow.Source[model.DomainKey, model.DegradedRules]
 	backends  *flow.Source[plan.BackendKey, model.Backend]
 	secrets   *flow.Source[model.ObjectRef, model.Secret]
 	running   *flow.Source[model.ObjectRef, int32]
 
 	stated *statedSources // nil: nobody states settings
 
-	places map[model.ObjectRef][]model.Place // of each route
+	places map[model.ObjectRef][]model.RouteListener // of each route
 }
 
 // statedSources are the settings of each level.
@@ -57,10 +59,10 @@ func newStatedWorld(testing.TB) *world {
 		shared:    flow.NewSource[plan.SharedKey, plan.SharedEntry](g, "shared-settings"),
 	}
 	g.Apply("start", func(b *flow.Batch) {
-		s.gateways.Synced(b)
-		s.listeners.Synced(b)
-		s.routes.Synced(b)
-		s.shared.Synced(b)
+		s.gateways.MarkSynced(b)
+		s.listeners.MarkSynced(b)
+		s.routes.MarkSynced(b)
+		s.shared.MarkSynced(b)
 	})
 	return newWorldIn(g, s)
 }
@@ -81,18 +83,18 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 		ports:     flow.NewSource[model.PortKey, model.Port](g, "ports"),
 		listeners: flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
 		routes:    flow.NewSource[model.ObjectRef, model.Route](g, "routes"),
-		sites:     flow.NewSource[model.SiteKey, model.Site](g, "sites"),
-		reduced:   flow.NewSource[model.DomainKey, model.Reduced](g, "reduced"),
+		entries:   flow.NewSource[model.RouteEntryKey, model.RouteEntry](g, "entries"),
+		reduced:   flow.NewSource[model.DomainKey, model.DegradedRules](g, "reduced"),
 		backends:  flow.NewSource[plan.BackendKey, model.Backend](g, "backends"),
 		secrets:   flow.NewSource[model.ObjectRef, model.Secret](g, "secrets"),
 		running:   flow.NewSource[model.ObjectRef, int32](g, "running"),
-		places:    map[model.ObjectRef][]model.Place{},
+		places:    map[model.ObjectRef][]model.RouteListener{},
 	}
 	w.out = New(g, plan.Plan{
 		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
-		Routes: w.routes.Collection(), Sites: w.sites.Collection(), Reduced: w.reduced.Collection(),
-		Domains: plan.DomainsOf(w.sites.Collection()), Settings: settings,
-		Backends: w.backends.Collection(), Running: w.running.Collection(),
+		Routes: w.routes.Collection(), RouteEntries: w.entries.Collection(), DegradedRules: w.reduced.Collection(),
+		Domains: plan.GroupByDomain(w.entries.Collection()), Settings: settings,
+		Backends: w.backends.Collection(), ProxyCounts: w.running.Collection(),
 		Materials: flow.Rename(w.secrets.Collection(), "materials", model.CertificateKey,
 			func(_ *flow.Ctx, _ model.ObjectRef, s model.Secret) (own plan.Material, found bool) {
 				own.Text, own.PrivateKey = s.Certificate, s.PrivateKey
@@ -100,15 +102,15 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 			}),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
-		w.gateways.Synced(b)
-		w.ports.Synced(b)
-		w.listeners.Synced(b)
-		w.routes.Synced(b)
-		w.sites.Synced(b)
-		w.reduced.Synced(b)
-		w.backends.Synced(b)
-		w.secrets.Synced(b)
-		w.running.Synced(b)
+		w.gateways.MarkSynced(b)
+		w.ports.MarkSynced(b)
+		w.listeners.MarkSynced(b)
+		w.routes.MarkSynced(b)
+		w.entries.MarkSynced(b)
+		w.reduced.MarkSynced(b)
+		w.backends.MarkSynced(b)
+		w.secrets.MarkSynced(b)
+		w.running.MarkSynced(b)
 	})
 	return w
 }
@@ -128,15 +130,18 @@ func (w *world) addPort(b *flow.Batch, number, bind int32, protocol model.Protoc
 func (w *world) addPortAt(
 	b *flow.Batch, addresses []string, number, bind int32, protocol model.Protocol, listeners ...model.Listener,
 ) {
-	key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TCP}
-	port := model.Port{Key: key, BindPort: bind, Addresses: addresses, Protocol: protocol, DataPlane: model.DataPlaneEnvoy}
+	key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TransportTCP}
+	port := model.Port{Key: key, BindPort: bind, Addresses: addresses, Protocol: protocol, DataPlane: naming.DataPlane}
 	for _, l := range listeners {
-		l.Gateway, l.DataPlane, l.Port, l.Protocol = testGateway, cmp.Or(l.DataPlane, model.DataPlaneEnvoy), key, protocol
+		l.Gateway, l.DataPlane, l.Port, l.Protocol = testGateway, cmp.Or(l.DataPlane, naming.DataPlane), key, protocol
+		if protocol == model.HTTPS {
+			l.TLS = model.TLSTerminate
+		}
 		w.listeners.Set(b, l.Key, l)
 		port.Listeners = append(port.Listeners, model.PortListener{Key: l.Key, Hostname: l.Hostname, Serves: true})
 	}
 	w.ports.Set(b, key, port)
-	w.gateways.Set(b, testGateway, model.Gateway{Ref: testGateway, Accepted: true, DataPlane: model.DataPlaneEnvoy})
+	w.gateways.Set(b, testGateway, model.Gateway{Ref: testGateway, Accepted: true, DataPlane: naming.DataPlane})
 }
 
 func testListener(section, hostname string) model.Listener {
@@ -152,29 +157,29 @@ func testRuleKey(name string) model.RuleKey {
 	return model.RuleKey{Route: model.Ref(model.KindHTTPRoute, "shop", name), Name: "rule"}
 }
 
-// serve adds a route of one rule, or a place of it, and a site for each of its matches, ordered as the calls are.
+// serve adds a route of one rule, or a place of it, and an entry for each of its matches, ordered as the calls are.
 func (w *world) serve(b *flow.Batch, order int, port int32, section, domain string, r model.Rule) {
 	listener := model.ListenerKey{Parent: testGateway, Section: section}
-	w.places[r.Key.Route] = append(w.places[r.Key.Route], model.Place{
+	w.places[r.Key.Route] = append(w.places[r.Key.Route], model.RouteListener{
 		Listener: listener, Gateway: testGateway, Domains: []model.Domain{{Name: domain, Original: domain}},
 	})
 	w.setRule(b, r)
 	for i := range r.Matches {
-		w.sites.Set(b, model.SiteKey{Rule: r.Key, Match: i, Domain: domain, Listener: listener},
-			model.Site{Order: fmt.Sprintf("%05d/%06d/%03d", port, order, i)})
+		w.entries.Set(b, model.RouteEntryKey{Rule: r.Key, Match: i, Domain: domain, Listener: listener},
+			model.RouteEntry{Order: fmt.Sprintf("%05d/%06d/%03d", port, order, i)})
 	}
 }
 
 // setRule changes the rule of a route where it is.
 func (w *world) setRule(b *flow.Batch, r model.Rule) {
 	w.routes.Set(b, r.Key.Route, model.Route{
-		Gateways: []model.RouteGateway{{Ref: testGateway, DataPlane: model.DataPlaneEnvoy}},
-		Places:   slices.Clone(w.places[r.Key.Route]), Rules: []model.Rule{r},
+		Gateways:  []model.RouteGateway{{Ref: testGateway, DataPlane: naming.DataPlane}},
+		Listeners: slices.Clone(w.places[r.Key.Route]), Rules: []model.Rule{r},
 	})
 }
 
 func (w *world) setBackend(b *flow.Batch, backend model.Backend) {
-	backend.DataPlane = cmp.Or(backend.DataPlane, model.DataPlaneEnvoy)
+	backend.DataPlane = cmp.Or(backend.DataPlane, naming.DataPlane)
 	w.backends.Set(b, plan.BackendKey{Gateway: testGateway, Backend: backend.Key}, backend)
 }
 
@@ -204,7 +209,7 @@ func (w *world) resource(t testing.TB, typ resource.Type, name string) resource.
 	all := w.resources()
 	r, ok := all[resource.Key{Gateway: testGateway, Type: typ, Name: name}]
 	if !ok {
-		t.Fatalf("no %s %q; there are %d resources", typ, name, len(all))
+		t.Fatalf("no %s %q; there are %d resources", xdstypes.Name(typ), name, len(all))
 	}
 	return r
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 // A failure is retried after firstRetry, and then after longer and longer waits, up to lastRetry. The waits are short,
@@ -22,10 +24,11 @@ const (
 // Authority signs the server's certificate and those of others, and provides the bundle of trusted certificates.
 type Authority struct {
 	cfg     Config
+	secrets rest.Interface // nil: the keys are in memory only
 	metrics *metrics
 	loaded  chan struct{} // closed when there is a certificate
 
-	state, kept *state // only in Run; kept is what was written, if there is no client
+	state, inMemory *state // only in Run; kept is what was written, if there is no client
 
 	mu          sync.Mutex // guards the fields below
 	signer      *authority
@@ -37,18 +40,23 @@ type Authority struct {
 
 // New makes an Authority. It does nothing before Run.
 func New(cfg Config) (*Authority, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	m, err := newMetrics(cfg.Metrics, cfg.Purpose)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &Authority{cfg: cfg, metrics: m, loaded: make(chan struct{}), changed: make(chan struct{})}, nil
+	secrets, err := secretsOf(cfg.REST)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{cfg: cfg, secrets: secrets, metrics: m,
+		loaded: make(chan struct{}), changed: make(chan struct{})}, nil
 }
 
-// Loaded is closed when there is a certificate and a bundle.
-func (a *Authority) Loaded() <-chan struct{} { return a.loaded }
+// WhenLoaded is closed when there is a certificate and a bundle.
+func (a *Authority) WhenLoaded() <-chan struct{} { return a.loaded }
 
 // Bundle returns all trusted certificates as PEM (empty before Loaded), and a channel that is closed when the text
 // changes.
@@ -78,7 +86,7 @@ func (a *Authority) Sign(template x509.Certificate, public crypto.PublicKey) (*x
 	if template.NotAfter.After(signer.cert.NotAfter) {
 		return nil, fmt.Errorf("the authority ends on %v, before the certificate would", signer.cert.NotAfter)
 	}
-	return signer.sign(template, public)
+	return signer.signCertificate(template, public)
 }
 
 // ServerConfig serves with the current certificate, over HTTP/2. A connection before Loaded is refused.
@@ -100,11 +108,11 @@ func (a *Authority) ServerConfig() *tls.Config {
 
 // Run keeps the Secret and the certificate until ctx ends. While the API server is away, the current ones stay in use.
 func (a *Authority) Run(ctx context.Context) error {
-	heard, stop := a.watch(ctx)
+	heard, stop := a.watchSecret(ctx)
 	defer stop()
 	failures := 0
 	for {
-		look, err := a.turn(ctx)
+		look, err := a.syncState(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -127,30 +135,30 @@ func (a *Authority) Run(ctx context.Context) error {
 	}
 }
 
-// turn brings the Secret and this replica up to date, and returns when to look again.
-func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
+// syncState brings the Secret and this replica up to date, and returns when to look again.
+func (a *Authority) syncState(ctx context.Context) (look time.Time, err error) {
 	for {
 		now := a.cfg.Clock.Now()
-		stored, object, err := a.read(ctx)
+		stored, object, err := a.readSecret(ctx)
 		if err != nil {
 			if a.state != nil { // the key is here, so the server's certificate can be renewed before it expires
-				_, problem := a.adopt(a.state, now)
+				_, problem := a.adoptState(a.state, now)
 				err = errors.Join(err, problem)
 			}
 			return look, err
 		}
-		want, look, err := a.want(stored, now)
+		want, look, err := a.desiredState(stored, now)
 		if err != nil {
 			return look, fmt.Errorf("make an authority: %w", err)
 		}
 		if want != stored {
 			// The Secret is written first: it is the source of truth.
-			if err := a.write(ctx, want, object); err != nil {
+			if err := a.writeSecret(ctx, want, object); err != nil {
 				return look, err
 			}
 			continue
 		}
-		renew, err := a.adopt(want, now)
+		renew, err := a.adoptState(want, now)
 		if err != nil {
 			return look, fmt.Errorf("make a certificate: %w", err)
 		}
@@ -161,35 +169,35 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 	}
 }
 
-// want is the state to reach. It is stored itself if nothing has to change; look is when to look again.
-func (a *Authority) want(stored *state, now time.Time) (want *state, look time.Time, err error) {
+// desiredState is the state to reach. It is stored itself if nothing has to change; look is when to look again.
+func (a *Authority) desiredState(stored *state, now time.Time) (want *state, look time.Time, err error) {
 	if stored != nil {
-		if want, look, err = advance(stored, a.cfg.Purpose, a.cfg.Times, now); err != nil {
+		if want, look, err = nextState(stored, a.cfg.Purpose, a.cfg.Times, now); err != nil {
 			return nil, look, err
 		}
-		return want.keyed(stored), look, nil
+		return want.withKey(stored), look, nil
 	}
 	if a.state != nil {
 		return a.state, look, nil // the Secret was deleted; proxies still trust this authority
 	}
 	signer, err := newAuthority(a.cfg.Purpose, a.cfg.Times.Authority, now)
-	return (&state{signer: signer, since: now}).keyed(nil), look, err
+	return (&state{signer: signer, since: now}).withKey(nil), look, err
 }
 
-// adopt makes the state the current one, and returns when the certificate has to be renewed; zero: there is none.
-func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) {
+// adoptState makes the state the current one, and returns when the certificate has to be renewed; zero: there is none.
+func (a *Authority) adoptState(s *state, now time.Time) (renew time.Time, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	leaf := a.certificate
 	switch {
 	case len(a.cfg.DNSNames) == 0:
-	case leaf == nil || a.state == nil || !a.state.signer.cert.Equal(s.signer.cert) || !now.Before(renewal(leaf)):
-		if leaf, err = s.signer.serve(a.cfg.DNSNames, a.cfg.Times.Server, now); err != nil {
+	case leaf == nil || a.state == nil || !a.state.signer.cert.Equal(s.signer.cert) || !now.Before(renewalTime(leaf)):
+		if leaf, err = s.signer.issueServerCertificate(a.cfg.DNSNames, a.cfg.Times.Server, now); err != nil {
 			return renew, err
 		}
 	}
 	a.state, a.signer, a.certificate, a.key = s, s.signer, leaf, s.key
-	if bundle := s.bundle(); !bytes.Equal(bundle, a.bundle) {
+	if bundle := s.bundlePEM(); !bytes.Equal(bundle, a.bundle) {
 		if a.bundle == nil {
 			defer close(a.loaded)
 		}
@@ -198,15 +206,15 @@ func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) 
 		a.changed = make(chan struct{})
 	}
 	if leaf == nil {
-		a.metrics.show(s, nil)
+		a.metrics.recordState(s, nil)
 		return renew, nil
 	}
-	a.metrics.show(s, leaf.Leaf)
-	return renewal(leaf), nil
+	a.metrics.recordState(s, leaf.Leaf)
+	return renewalTime(leaf), nil
 }
 
-// renewal is the time when half of a certificate's life is over.
-func renewal(c *tls.Certificate) time.Time {
+// renewalTime is the time when half of a certificate's life is over.
+func renewalTime(c *tls.Certificate) time.Time {
 	from := c.Leaf.NotBefore.Add(skew)
 	return from.Add(c.Leaf.NotAfter.Sub(from) / 2)
 }

@@ -23,13 +23,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"cardea.dev/cardea/internal/deliver/certs"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) { kubetest.Main(m) }
 
-// patience is how long a test waits for an event that must come. It is a limit for broken programs, not a measurement.
-const patience = 60 * time.Second
+// waitTimeout is how long a test waits for an event that must come: a limit for broken programs, not a measurement.
+const waitTimeout = 60 * time.Second
 
 const serverName = "cardea.cardea-system.svc"
 
@@ -38,7 +38,8 @@ var times = certs.Times{Authority: 90 * time.Hour, Server: 10 * time.Hour, Step:
 // scene is an authority of two replicas with one clock, and the API server that they share.
 type scene struct {
 	t        *testing.T
-	cluster  *cluster.Cluster
+	cluster  *kubetest.Cluster
+	config   *rest.Config
 	client   *kubernetes.Clientset // of a user with just the rights that are asked for
 	clock    *clocktesting.FakeClock
 	replicas []*certs.Authority
@@ -50,7 +51,7 @@ const namespace, secretName = metav1.NamespaceDefault, "cardea-xds"
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{
-		t: t, cluster: cluster.Start(t, cluster.Options{}), metrics: prometheus.NewRegistry(),
+		t: t, cluster: kubetest.Start(t, kubetest.Options{}), metrics: prometheus.NewRegistry(),
 		clock: clocktesting.NewFakeClock(time.Now()),
 	}
 	const user, group = "certs", rbacv1.GroupName
@@ -67,10 +68,10 @@ func newScene(t *testing.T) *scene {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	config := rest.CopyConfig(s.cluster.Config)
-	config.Impersonate.UserName = user
+	s.config = rest.CopyConfig(s.cluster.Config)
+	s.config.Impersonate.UserName = user
 	var err error
-	if s.client, err = kubernetes.NewForConfig(config); err != nil {
+	if s.client, err = kubernetes.NewForConfig(s.config); err != nil {
 		t.Fatal(err)
 	}
 	// the API server knows new permissions a moment later, and the test's clock would not advance for a retry
@@ -95,7 +96,7 @@ func (s *scene) run(n int) {
 	})
 	for range n {
 		cfg := certs.Config{
-			Client: s.client, Namespace: namespace, Name: secretName, DNSNames: []string{serverName}, Times: times,
+			REST: s.config, Namespace: namespace, Name: secretName, DNSNames: []string{serverName}, Times: times,
 			Clock: s.clock,
 		}
 		if len(s.replicas) == 0 {
@@ -110,8 +111,8 @@ func (s *scene) run(n int) {
 	}
 	for _, a := range s.replicas {
 		select {
-		case <-a.Loaded():
-		case <-time.After(patience):
+		case <-a.WhenLoaded():
+		case <-time.After(waitTimeout):
 			s.t.Fatal("a replica has no certificate")
 		}
 	}
@@ -121,7 +122,7 @@ func (s *scene) run(n int) {
 func (s *scene) await(ask func() error) {
 	s.t.Helper()
 	var last error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if last = ask(); last == nil {
 			return
 		}

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 )
 
 // Config is what an Authority needs.
 type Config struct {
-	// Client should make each request once (kubeclient.Once). Without one, the keys are in memory only, and end with the
-	// process.
-	Client          kubernetes.Interface
+	// REST should make each request once (kubeclient.NoRetryConfig). Without it, the keys are in memory only, and end with
+	// the process.
+	REST            *rest.Config
 	Namespace, Name string // of the Secret; it is created if it does not exist
 	// DNSNames are those of the server that serves with a certificate of this authority; none: it serves nothing, and
 	// only signs for others.
@@ -39,8 +39,8 @@ type Times struct {
 // DefaultTimes are for production. A kubelet shows a changed ConfigMap within two minutes.
 var DefaultTimes = Times{Authority: 365 * 24 * time.Hour, Server: 24 * time.Hour, Step: 24 * time.Hour}
 
-func (c *Config) complete() error {
-	if c.Client != nil && (c.Namespace == "" || c.Name == "") {
+func (c *Config) setDefaults() error {
+	if c.REST != nil && (c.Namespace == "" || c.Name == "") {
 		return errors.New("certs: a Secret's namespace and name are needed")
 	}
 	c.Purpose = cmp.Or(c.Purpose, "xDS")

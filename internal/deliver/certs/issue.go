@@ -50,8 +50,10 @@ func newAuthority(purpose string, life time.Duration, now time.Time) (*authority
 	return &authority{cert, key}, nil
 }
 
-// serve makes a server's certificate. It does not live longer than the authority.
-func (a *authority) serve(names []string, life time.Duration, now time.Time) (*tls.Certificate, error) {
+// issueServerCertificate makes a server's certificate. It does not live longer than the authority.
+func (a *authority) issueServerCertificate(
+	names []string, life time.Duration, now time.Time,
+) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func (a *authority) serve(names []string, life time.Duration, now time.Time) (*t
 	if a.cert.NotAfter.Before(end) {
 		end = a.cert.NotAfter
 	}
-	leaf, err := a.sign(x509.Certificate{
+	leaf, err := a.signCertificate(x509.Certificate{
 		DNSNames: names, NotBefore: now.Add(-skew), NotAfter: end,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, key.Public())
@@ -70,8 +72,8 @@ func (a *authority) serve(names []string, life time.Duration, now time.Time) (*t
 	return &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// sign makes the certificate of a public key. Its serial number is new, whatever the template says.
-func (a *authority) sign(template x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
+// signCertificate makes the certificate of a public key. Its serial number is new, whatever the template says.
+func (a *authority) signCertificate(template x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
 	var err error
 	if template.SerialNumber, err = newSerial(); err != nil {
 		return nil, err
@@ -87,8 +89,8 @@ func newSerial() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 }
 
-// public is the authority without its key.
-func (a *authority) public() *authority { return &authority{cert: a.cert} }
+// withoutKey is the authority without its key.
+func (a *authority) withoutKey() *authority { return &authority{cert: a.cert} }
 
 func (a *authority) certificatePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})

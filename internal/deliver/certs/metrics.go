@@ -29,15 +29,15 @@ func newMetrics(r prometheus.Registerer, purpose string) (*metrics, error) {
 		return m, nil
 	}
 	for _, vec := range []**prometheus.GaugeVec{&m.expiry, &m.step} {
-		if err := register(r, vec); err != nil {
+		if err := registerVector(r, vec); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
 }
 
-// register registers a vector, or takes the one that another authority has registered.
-func register(r prometheus.Registerer, vec **prometheus.GaugeVec) error {
+// registerVector registers a vector, or takes the one that another authority has registered.
+func registerVector(r prometheus.Registerer, vec **prometheus.GaugeVec) error {
 	err := r.Register(*vec)
 	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		*vec = already.ExistingCollector.(*prometheus.GaugeVec)
@@ -46,15 +46,15 @@ func register(r prometheus.Registerer, vec **prometheus.GaugeVec) error {
 	return err
 }
 
-// show shows a state, and the certificate of the server (nil: it serves nothing).
-func (m *metrics) show(s *state, leaf *x509.Certificate) {
+// recordState shows a state, and the certificate of the server (nil: it serves nothing).
+func (m *metrics) recordState(s *state, leaf *x509.Certificate) {
 	m.expiry.WithLabelValues(m.purpose, "authority").Set(float64(s.signer.cert.NotAfter.Unix()))
 	if leaf != nil {
 		m.expiry.WithLabelValues(m.purpose, "server").Set(float64(leaf.NotAfter.Unix()))
 	}
 	for _, name := range []step{steady, introduced, switched} {
 		is := 0.0
-		if name == s.step() {
+		if name == s.currentStep() {
 			is = 1
 		}
 		m.step.WithLabelValues(m.purpose, string(name)).Set(is)

@@ -18,8 +18,8 @@ const (
 	keySuffix         = ".key"
 )
 
-// encode is the Secret's content.
-func encode(s *state) (map[string][]byte, error) {
+// encodeState is the Secret's content.
+func encodeState(s *state) (map[string][]byte, error) {
 	data := map[string][]byte{sinceEntry: []byte(s.since.UTC().Format(time.RFC3339Nano))}
 	if len(s.key) > 0 {
 		data[proxiesEntry+keySuffix] = s.key
@@ -41,8 +41,8 @@ func encode(s *state) (map[string][]byte, error) {
 	return data, nil
 }
 
-// decode reads what encode wrote.
-func decode(data map[string][]byte) (*state, error) {
+// decodeState reads what encode wrote.
+func decodeState(data map[string][]byte) (*state, error) {
 	s, err := &state{}, error(nil)
 	if s.since, err = time.Parse(time.RFC3339Nano, string(data[sinceEntry])); err != nil {
 		return nil, fmt.Errorf("entry %s: %w", sinceEntry, err)
@@ -69,7 +69,7 @@ func decode(data map[string][]byte) (*state, error) {
 		s.key = key
 	}
 	if s.next != nil && s.previous != nil {
-		return nil, fmt.Errorf("it has both %s and %s, which no step has", nextEntry, previousEntry)
+		return nil, fmt.Errorf("it has both %s and %s, but no step of a rotation has both", nextEntry, previousEntry)
 	}
 	return s, nil
 }

@@ -24,8 +24,8 @@ type state struct {
 	key []byte
 }
 
-// keyed is the state with the key of the former one (nil: there is none), or a new one if that has none.
-func (s *state) keyed(former *state) *state {
+// withKey is the state with the key of the former one (nil: there is none), or a new one if that has none.
+func (s *state) withKey(former *state) *state {
 	if s.key != nil {
 		return s
 	}
@@ -40,7 +40,7 @@ func (s *state) keyed(former *state) *state {
 	return &with
 }
 
-func (s *state) step() step {
+func (s *state) currentStep() step {
 	switch {
 	case s.next != nil:
 		return introduced
@@ -50,8 +50,8 @@ func (s *state) step() step {
 	return steady
 }
 
-// bundle is all trusted certificates, as PEM.
-func (s *state) bundle() []byte {
+// bundlePEM is all trusted certificates, as PEM.
+func (s *state) bundlePEM() []byte {
 	var text []byte
 	for _, a := range []*authority{s.signer, s.next, s.previous} {
 		if a != nil {
@@ -61,25 +61,25 @@ func (s *state) bundle() []byte {
 	return text
 }
 
-// advance returns the next state if it is due, else s; look is when to look again. The purpose is a part of the next
+// nextState returns the next state if it is due, else s; look is when to look again. The purpose is a part of the next
 // authority's name.
-func advance(s *state, purpose string, t Times, now time.Time) (to *state, look time.Time, err error) {
+func nextState(s *state, purpose string, t Times, now time.Time) (to *state, look time.Time, err error) {
 	look = s.since.Add(t.Step)
 	if !now.Before(s.signer.cert.NotAfter) {
 		look = now // the signer has expired
 	}
-	if s.step() == steady {
+	if s.currentStep() == steady {
 		look = s.signer.cert.NotAfter.Add(-t.Authority / 3)
 	}
 	if now.Before(look) {
 		return s, look, nil
 	}
-	switch s.step() {
+	switch s.currentStep() {
 	case steady:
 		next, err := newAuthority(purpose, t.Authority, now)
 		return &state{signer: s.signer, next: next, since: now}, now, err
 	case introduced:
-		return &state{signer: s.next, previous: s.signer.public(), since: now}, now, nil
+		return &state{signer: s.next, previous: s.signer.withoutKey(), since: now}, now, nil
 	default:
 		return &state{signer: s.signer, since: now}, now, nil
 	}

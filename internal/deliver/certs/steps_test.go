@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 var (
@@ -22,16 +22,16 @@ func TestAdvance(t *testing.T) {
 	s := &state{signer: first, since: start}
 	stay := func(at, until time.Duration) {
 		t.Helper()
-		to, look, err := advance(s, "test", testTimes, start.Add(at))
+		to, look, err := nextState(s, "test", testTimes, start.Add(at))
 		if err != nil || to != s || !look.Equal(start.Add(until)) {
-			t.Fatalf("after %v: %s until %v, %v", at, to.step(), look.Sub(start), err)
+			t.Fatalf("after %v: %s until %v, %v", at, to.currentStep(), look.Sub(start), err)
 		}
 	}
 	move := func(at time.Duration, want step) {
 		t.Helper()
-		to, _, err := advance(s, "test", testTimes, start.Add(at))
-		if err != nil || to == s || to.step() != want || !to.since.Equal(start.Add(at)) {
-			t.Fatalf("after %v: %s since %v, %v", at, to.step(), to.since.Sub(start), err)
+		to, _, err := nextState(s, "test", testTimes, start.Add(at))
+		if err != nil || to == s || to.currentStep() != want || !to.since.Equal(start.Add(at)) {
+			t.Fatalf("after %v: %s since %v, %v", at, to.currentStep(), to.since.Sub(start), err)
 		}
 		s = to
 	}
@@ -69,20 +69,20 @@ func TestSecretKeepsTheState(t *testing.T) {
 	}
 	s := &state{signer: first, since: start}
 	for _, want := range []step{steady, introduced, switched} {
-		data, err := encode(s)
+		data, err := encodeState(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := decode(data)
+		read, err := decodeState(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := encode(read)
+		again, err := encodeState(read)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(again) != len(data) || read.step() != want {
-			t.Errorf("%s is read as %s", want, read.step())
+		if len(again) != len(data) || read.currentStep() != want {
+			t.Errorf("%s is read as %s", want, read.currentStep())
 		}
 		for entry, text := range data {
 			if !bytes.Equal(text, again[entry]) {
@@ -93,7 +93,7 @@ func TestSecretKeepsTheState(t *testing.T) {
 				broken[k] = v
 			}
 			broken[entry] = []byte("nonsense")
-			if _, err := decode(broken); err == nil {
+			if _, err := decodeState(broken); err == nil {
 				t.Errorf("%s: nonsense is taken", entry)
 			}
 		}
@@ -101,14 +101,14 @@ func TestSecretKeepsTheState(t *testing.T) {
 		if want == steady {
 			due = start.Add(testTimes.Authority)
 		}
-		if s, _, err = advance(s, "test", testTimes, due); err != nil {
+		if s, _, err = nextState(s, "test", testTimes, due); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 func TestConfig(t *testing.T) {
-	if _, err := New(Config{Client: &kubernetes.Clientset{}}); err == nil {
+	if _, err := New(Config{REST: &rest.Config{}}); err == nil {
 		t.Error("a Config without a Secret is taken")
 	}
 	if _, err := New(Config{Namespace: "n", Name: "n", DNSNames: []string{"n"},
@@ -121,21 +121,21 @@ func TestConfig(t *testing.T) {
 // version that had none.
 func TestKeyStays(t *testing.T) {
 	a := &Authority{cfg: Config{Times: testTimes}}
-	first, _, err := a.want(nil, start)
+	first, _, err := a.desiredState(nil, start)
 	if err != nil || len(first.key) != 32 {
 		t.Fatalf("%v: a key of %d bytes", err, len(first.key))
 	}
 	s, turns := first, 0
 	for at := start; turns < 4; at = at.Add(time.Hour) {
-		data, err := encode(s)
+		data, err := encodeState(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored, err := decode(data)
+		stored, err := decodeState(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, _, err = a.want(stored, at); err != nil || !bytes.Equal(s.key, first.key) {
+		if s, _, err = a.desiredState(stored, at); err != nil || !bytes.Equal(s.key, first.key) {
 			t.Fatalf("%v: after %v the key is another one", err, at.Sub(start))
 		}
 		if s != stored {
@@ -143,7 +143,7 @@ func TestKeyStays(t *testing.T) {
 		}
 	}
 	former := &state{signer: first.signer, since: start}
-	with, _, err := a.want(former, start)
+	with, _, err := a.desiredState(former, start)
 	if err != nil || with == former || len(with.key) != 32 || bytes.Equal(with.key, first.key) {
 		t.Errorf("%v: a Secret without a key gets %x", err, with.key)
 	}

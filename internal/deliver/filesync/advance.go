@@ -16,39 +16,39 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// never is when nothing is to be done before something changes.
-func (w *Writer) never() time.Time { return w.cfg.Now().Add(24 * time.Hour) }
+// farFuture is when nothing is to be done before something changes.
+func (w *Writer) farFuture() time.Time { return w.cfg.Now().Add(24 * time.Hour) }
 
-// advance writes all steps of a Gateway that need not wait, and finds when the next one is due.
-func (w *Writer) advance(ctx context.Context, t *target) {
+// advanceTarget writes all steps of a Gateway that need not wait, and finds when the next one is due.
+func (w *Writer) advanceTarget(ctx context.Context, t *target) {
 	if t.resources == nil {
-		t.due = w.never() // they come with a turn
+		t.due = w.farFuture() // they come with a turn
 		return
 	}
 	if err := w.readFiles(ctx, t); err != nil {
-		w.fail(ctx, t, "read", err)
+		w.recordFailure(ctx, t, "read", err)
 		return
 	}
 	for {
-		step, due, err := w.step(t)
+		step, due, err := w.nextStep(t)
 		if err != nil {
 			w.cfg.Log.Error("can't make the files of proxies", "gateway", t.gateway.String(), "error", err)
-			t.due = w.never()
+			t.due = w.farFuture()
 			return
 		}
 		// If the configuration is too large, only files that are written already are brought up to date: endpoints and
 		// certificates.
 		updates := step.Stage == dataplane.FilesUpdate && t.files.TooLarge(step.Files) == ""
 		if t.tooLarge(step) != "" && !updates {
-			t.due, t.failing = w.never(), false
+			t.due, t.failing = w.farFuture(), false
 			return
 		}
 		if now := w.cfg.Now(); step.Stage == dataplane.FilesCurrent || now.Before(due) {
 			t.due, t.failing, t.pause = due, false, 0
 			return
 		}
-		if err := w.write(ctx, t, step); err != nil {
-			w.fail(ctx, t, "write", err)
+		if err := w.writeStep(ctx, t, step); err != nil {
+			w.recordFailure(ctx, t, "write", err)
 			return
 		}
 	}
@@ -56,29 +56,29 @@ func (w *Writer) advance(ctx context.Context, t *target) {
 
 // readFiles reads what is written, unless that is known.
 func (w *Writer) readFiles(ctx context.Context, t *target) (err error) {
-	if t.read {
+	if t.isRead {
 		return nil
 	}
-	known := t.at
-	if t.written, t.at, err = w.cfg.Store.Read(ctx, t.gateway); err != nil {
+	known := t.changedAt
+	if t.written, t.changedAt, err = w.cfg.Store.Read(ctx, t.gateway); err != nil {
 		return err
 	}
-	if t.read = true; t.at.Equal(known) {
+	if t.isRead = true; t.changedAt.Equal(known) {
 		return nil // nothing was written since
 	}
-	for i := range t.wrote { // what was written when is not known any more
-		t.wrote[i] = t.at
+	for i := range t.writtenAt { // what was written when is not known any more
+		t.writtenAt[i] = t.changedAt
 	}
 	return nil
 }
 
-// step finds the next step, and when it is due, and tells what is written.
-func (w *Writer) step(t *target) (step dataplane.FileStep, due time.Time, err error) {
-	start := w.cfg.Store.Start(t.gateway)
-	if step, err = t.files.Next(start, t.written, t.resources); err != nil {
+// nextStep finds the next step, and when it is due, and tells what is written.
+func (w *Writer) nextStep(t *target) (step dataplane.FileStep, due time.Time, err error) {
+	start := w.cfg.Store.Folders(t.gateway)
+	if step, err = t.files.NextStep(start, t.written, t.resources); err != nil {
 		return step, due, err
 	}
-	w.tell(t, step.Missing, t.tooLarge(step))
+	w.reportWritten(t, step.Missing, t.tooLarge(step))
 	if step.Stage == dataplane.FilesCurrent || step.Stage == dataplane.FilesRemove {
 		t.snapshot = nil // what was to be switched was edited back
 	}
@@ -86,24 +86,24 @@ func (w *Writer) step(t *target) (step dataplane.FileStep, due time.Time, err er
 		return step, due, nil
 	}
 	if t.snapshot == nil {
-		t.snapshot = &snapshot{switched(t.resources), due}
+		t.snapshot = &snapshot{t.switched(), due}
 	}
 	if due = t.snapshot.due; w.cfg.Now().Before(due) {
 		return step, due, nil
 	}
 	all := maps.Clone(t.resources)
-	maps.DeleteFunc(all, func(n resource.Name, _ resource.Resource) bool { return isSwitched(n) })
+	maps.DeleteFunc(all, func(n resource.Name, _ resource.Resource) bool { return t.isSwitched(n) })
 	maps.Copy(all, t.snapshot.resources)
 	t.snapshot = nil
 	missing := step.Missing
-	if step, err = t.files.Next(start, t.written, all); err != nil {
+	if step, err = t.files.NextStep(start, t.written, all); err != nil {
 		return step, due, err
 	}
 	if step.Stage != dataplane.FilesSwitch {
-		return w.step(t) // the snapshot is what is written; what came after it is not
+		return w.nextStep(t) // the snapshot is what is written; what came after it is not
 	}
 	if why := t.tooLarge(step); why != "" {
-		w.tell(t, missing, why)
+		w.reportWritten(t, missing, why)
 	}
 	return step, due, nil
 }
@@ -126,18 +126,18 @@ func (w *Writer) dueAt(t *target, stage dataplane.FileStage) time.Time {
 	}
 	switch stage {
 	case dataplane.FilesCurrent:
-		return w.never()
+		return w.farFuture()
 	case dataplane.FilesAdd:
-		return after(t.wrote[dataplane.FilesAddKeys])
+		return after(t.writtenAt[dataplane.FilesAddKeys])
 	case dataplane.FilesSwitch:
-		return after(latest(t.wrote[dataplane.FilesAddKeys], t.wrote[dataplane.FilesAdd]))
+		return after(laterTime(t.writtenAt[dataplane.FilesAddKeys], t.writtenAt[dataplane.FilesAdd]))
 	case dataplane.FilesRemove:
-		return after(t.wrote[dataplane.FilesSwitch])
+		return after(t.writtenAt[dataplane.FilesSwitch])
 	}
 	return time.Time{} // at once
 }
 
-func latest(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -145,45 +145,45 @@ func latest(a, b time.Time) time.Time {
 }
 
 // isSwitched tells whether a resource changes in the stage FilesSwitch.
-func isSwitched(n resource.Name) bool {
-	return n.Type == resource.Listener || n.Type == resource.Routes
+func (t *target) isSwitched(n resource.Name) bool {
+	return t.types.Has(n.Type, resource.Listening) || t.types.Has(n.Type, resource.Routing)
 }
 
-func switched(all map[resource.Name]resource.Resource) map[resource.Name]resource.Resource {
+func (t *target) switched() map[resource.Name]resource.Resource {
 	list := map[resource.Name]resource.Resource{}
-	for n, r := range all {
-		if isSwitched(n) {
+	for n, r := range t.resources {
+		if t.isSwitched(n) {
 			list[n] = r
 		}
 	}
 	return list
 }
 
-// write writes a step.
-func (w *Writer) write(ctx context.Context, t *target, step dataplane.FileStep) error {
+// writeStep writes a step.
+func (w *Writer) writeStep(ctx context.Context, t *target, step dataplane.FileStep) error {
 	now := w.cfg.Now()
 	if err := w.cfg.Store.Write(ctx, t.gateway, step.Files, now); err != nil {
 		return err
 	}
-	t.written, t.at, t.wrote[step.Stage] = step.Files, now, now
+	t.written, t.changedAt, t.writtenAt[step.Stage] = step.Files, now, now
 	t.failing, t.pause = false, 0
-	w.metrics.wrote(step)
-	w.cfg.Log.Info("proxies' files written", "gateway", t.gateway.String(), "to", w.cfg.Store.Where(t.gateway),
-		"stage", step.Stage.String(), "files", step.Files.Count(), "bytes", step.Files.Size())
+	w.metrics.recordWrite(step)
+	w.cfg.Log.Info("proxies' files written", "gateway", t.gateway.String(), "to", w.cfg.Store.Location(t.gateway),
+		"stage", step.Stage.String(), "files", step.Files.FileCount(), "bytes", step.Files.LargestFolderSize())
 	return nil
 }
 
-// fail notes that the store failed, and when it is tried again. It is logged once, until it works again.
-func (w *Writer) fail(ctx context.Context, t *target, what string, err error) {
+// recordFailure notes that the store failed, and when it is tried again. It is logged once, until it works again.
+func (w *Writer) recordFailure(ctx context.Context, t *target, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	w.metrics.failures.Inc()
 	if !t.failing {
 		w.cfg.Log.Error("can't "+what+" the files of proxies; it is tried again", "gateway", t.gateway.String(),
-			"where", w.cfg.Store.Where(t.gateway), "error", err)
+			"where", w.cfg.Store.Location(t.gateway), "error", err)
 	}
-	t.failing, t.read = true, false // the store may have taken it all the same
+	t.failing, t.isRead = true, false // the store may have taken it all the same
 	t.pause = min(max(2*t.pause, firstPause), lastPause)
 	t.due = w.cfg.Now().Add(t.pause)
 }

@@ -31,19 +31,19 @@ const (
 	nextLink = "..data_next"
 )
 
-// Start says where the files are.
-func (f Folder) Start(gateway model.ObjectRef) dataplane.FileStart {
-	return dataplane.FileStart{
+// Folders says where the files are.
+func (f Folder) Folders(gateway model.ObjectRef) dataplane.FileFolders {
+	return dataplane.FileFolders{
 		Dir: filepath.Join(f.Of(gateway), plainDir), Keys: filepath.Join(f.Of(gateway), keysDir),
 	}
 }
 
-// Where is the folder of the plain files.
-func (f Folder) Where(gateway model.ObjectRef) string { return f.Start(gateway).Dir }
+// Location is the folder of the plain files.
+func (f Folder) Location(gateway model.ObjectRef) string { return f.Folders(gateway).Dir }
 
 // Read reads all files.
 func (f Folder) Read(_ context.Context, gateway model.ObjectRef) (set dataplane.FileSet, at time.Time, err error) {
-	start := f.Start(gateway)
+	start := f.Folders(gateway)
 	if set.Plain, at, err = readAll(start.Dir); err != nil {
 		return set, at, err
 	}
@@ -77,7 +77,7 @@ func readAll(dir string) (files map[string][]byte, at time.Time, err error) {
 
 // Write replaces all files: keys first, since others name them.
 func (f Folder) Write(_ context.Context, gateway model.ObjectRef, files dataplane.FileSet, at time.Time) error {
-	start := f.Start(gateway)
+	start := f.Folders(gateway)
 	if err := replaceAll(start.Keys, files.Keys, at); err != nil {
 		return err
 	}

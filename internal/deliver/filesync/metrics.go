@@ -35,7 +35,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) wrote(step dataplane.FileStep) {
+func (m *metrics) recordWrite(step dataplane.FileStep) {
 	m.writes.WithLabelValues(step.Stage.String()).Inc()
 	for _, files := range []map[string][]byte{step.Files.Plain, step.Files.Keys} {
 		for _, text := range files {

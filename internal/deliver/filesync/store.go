@@ -10,10 +10,10 @@ import (
 
 // Store is where the files of Gateways are. It is used by one goroutine.
 type Store interface {
-	// Start says where a Gateway's proxies find their files.
-	Start(gateway model.ObjectRef) dataplane.FileStart
-	// Where names the place, for users: "ConfigMap infra/edge-files".
-	Where(gateway model.ObjectRef) string
+	// Folders says where a Gateway's proxies find their files.
+	Folders(gateway model.ObjectRef) dataplane.FileFolders
+	// Location names the place, for users: "ConfigMap infra/edge-files".
+	Location(gateway model.ObjectRef) string
 	// Read is what is written of a Gateway, and when it changed last; the zero time if nothing is written.
 	Read(ctx context.Context, gateway model.ObjectRef) (dataplane.FileSet, time.Time, error)
 	// Write replaces all files of a Gateway.

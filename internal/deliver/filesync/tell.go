@@ -5,28 +5,28 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// rows are what the graph was told of the content of each resource.
-type rows map[resource.Name]map[resource.AckKey]uint64
+// ackRows are what the graph was told of the content of each resource.
+type ackRows map[resource.Name]map[resource.AckKey]uint64
 
-// tell tells the graph what of a Gateway is written as it is now, and since when. A missing resource keeps the rows of
-// its former content. tooLarge says why the next step can't be written; "" if it can.
-func (w *Writer) tell(t *target, missing []resource.Name, tooLarge string) {
-	now := rows{}
+// reportWritten tells the graph what of a Gateway is written as it is now, and since when. A missing resource keeps the
+// rows of its former content. tooLarge says why the next step can't be written; "" if it can.
+func (w *Writer) reportWritten(t *target, missing []resource.Name, tooLarge string) {
+	now := ackRows{}
 	for n, r := range t.resources {
-		now[n] = rowsOf(t, n, r)
+		now[n] = ackRowsOf(t, n, r)
 	}
 	for _, n := range missing {
-		if now[n] = t.told[n]; now[n] == nil {
+		if now[n] = t.reportedRows[n]; now[n] == nil {
 			delete(now, n)
 		}
 	}
-	said := resource.Written{Where: w.cfg.Store.Where(t.gateway), At: t.at, TooLarge: tooLarge}
-	if tooLarge != "" && t.said.TooLarge != tooLarge {
+	said := resource.WrittenFiles{Where: w.cfg.Store.Location(t.gateway), At: t.changedAt, TooLarge: tooLarge}
+	if tooLarge != "" && t.reportedState.TooLarge != tooLarge {
 		w.cfg.Log.Warn("the configuration is too large for files; proxies keep what was written", "gateway",
 			t.gateway.String(), "why", tooLarge)
 	}
-	gone, fresh := now.changes(t.told)
-	if len(gone)+len(fresh) > 0 || said != t.said {
+	gone, fresh := now.diffRows(t.reportedRows)
+	if len(gone)+len(fresh) > 0 || said != t.reportedState {
 		w.cfg.Graph.Apply("files", func(b *flow.Batch) {
 			for _, k := range gone {
 				w.cfg.Feedback.InFiles.Delete(b, k)
@@ -37,11 +37,11 @@ func (w *Writer) tell(t *target, missing []resource.Name, tooLarge string) {
 			w.cfg.Feedback.Written.Set(b, t.gateway, said)
 		})
 	}
-	t.told, t.said = now, said
+	t.reportedRows, t.reportedState = now, said
 }
 
-// changes are what differs from older rows.
-func (r rows) changes(old rows) (gone []resource.AckKey, fresh map[resource.AckKey]uint64) {
+// diffRows are what differs from older rows.
+func (r ackRows) diffRows(old ackRows) (gone []resource.AckKey, fresh map[resource.AckKey]uint64) {
 	fresh = map[resource.AckKey]uint64{}
 	for n, list := range old {
 		for k := range list {
@@ -60,12 +60,12 @@ func (r rows) changes(old rows) (gone []resource.AckKey, fresh map[resource.AckK
 	return gone, fresh
 }
 
-// rowsOf are the rows of a resource that is written.
-func rowsOf(t *target, n resource.Name, r resource.Resource) map[resource.AckKey]uint64 {
+// ackRowsOf are the rows of a resource that is written.
+func ackRowsOf(t *target, n resource.Name, r resource.Resource) map[resource.AckKey]uint64 {
 	in := resource.Key{Gateway: t.gateway, Type: n.Type, Name: n.Name}
 	list := map[resource.AckKey]uint64{}
-	if n.Type == resource.Routes {
-		list[resource.Arrived(in)] = 0
+	if t.types.Has(n.Type, resource.Routing) {
+		list[resource.TableAckKey(in)] = 0
 	}
 	for _, p := range r.Parts {
 		for _, f := range p.Fragments {
@@ -77,10 +77,10 @@ func rowsOf(t *target, n resource.Name, r resource.Resource) map[resource.AckKey
 	return list
 }
 
-// untell takes back all that was told of a Gateway.
-func (w *Writer) untell(t *target) {
+// retractReport takes back all that was told of a Gateway.
+func (w *Writer) retractReport(t *target) {
 	w.cfg.Graph.Apply("files", func(b *flow.Batch) {
-		for _, list := range t.told {
+		for _, list := range t.reportedRows {
 			for k := range list {
 				w.cfg.Feedback.InFiles.Delete(b, k)
 			}

@@ -11,47 +11,49 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// turn takes what changed in the graph.
-func (w *Writer) turn(ctx context.Context) {
-	gone := w.targetsNow()
-	w.follow()
+// applyTurn takes what changed in the graph.
+func (w *Writer) applyTurn(ctx context.Context) {
+	gone := w.updateTargets()
+	w.followResources()
 	w.cfg.Graph.View(func(v flow.View) {
 		for _, t := range w.targets {
 			if t.resources == nil {
-				t.resources, t.due = w.gather(v, t.gateway), w.cfg.Now()
+				t.resources, t.due = w.gatherResources(v, t.gateway), w.cfg.Now()
 			}
 		}
 		for _, f := range w.resources {
 			for c := range f.Changes(v) {
-				w.change(c)
+				w.applyChange(c)
 			}
 		}
 	})
 	for _, t := range gone {
-		w.release(ctx, t)
+		w.releaseTarget(ctx, t)
 	}
 }
 
-// targetsNow follows which Gateways have files. It returns those that have none any more.
-func (w *Writer) targetsNow() (gone []*target) {
+// updateTargets follows which Gateways have files. It returns those that have none any more.
+func (w *Writer) updateTargets() (gone []*target) {
 	w.cfg.Graph.View(func(v flow.View) {
 		for c := range w.gateways.Changes(v) {
-			t, files := w.targets[c.Key], w.cfg.Files(c.Value.DataPlane)
+			t, dialect := w.targets[c.Key], w.cfg.Dialect(c.Value.DataPlane)
 			switch {
 			case !c.Deleted && !c.Value.Accepted && t != nil: // its proxies still read files
-			case (c.Deleted || files == nil) && t != nil:
+			case (c.Deleted || dialect.Files == nil) && t != nil:
 				delete(w.targets, c.Key)
 				gone = append(gone, t)
-			case !c.Deleted && files != nil && t == nil:
-				w.targets[c.Key] = &target{gateway: c.Key, files: files, due: w.cfg.Now()}
+			case !c.Deleted && dialect.Files != nil && t == nil:
+				w.targets[c.Key] = &target{
+					gateway: c.Key, files: dialect.Files, types: dialect.Protocol.Types, due: w.cfg.Now(),
+				}
 			}
 		}
 	})
 	return gone
 }
 
-// follow begins to follow resources when the first Gateway has files: until then this costs nothing.
-func (w *Writer) follow() {
+// followResources begins to follow resources when the first Gateway has files: until then this costs nothing.
+func (w *Writer) followResources() {
 	if len(w.targets) == 0 || w.resources != nil {
 		return
 	}
@@ -60,8 +62,8 @@ func (w *Writer) follow() {
 	}
 }
 
-// gather finds a Gateway's resources among all. It is done once for each Gateway that gets files.
-func (w *Writer) gather(v flow.View, gateway model.ObjectRef) map[resource.Name]resource.Resource {
+// gatherResources finds a Gateway's resources among all. It is done once for each Gateway that gets files.
+func (w *Writer) gatherResources(v flow.View, gateway model.ObjectRef) map[resource.Name]resource.Resource {
 	all := map[resource.Name]resource.Resource{}
 	for _, c := range w.cfg.Resources {
 		for key, r := range flow.All(v, c) {
@@ -73,7 +75,7 @@ func (w *Writer) gather(v flow.View, gateway model.ObjectRef) map[resource.Name]
 	return all
 }
 
-func (w *Writer) change(c flow.Change[resource.Key, resource.Resource]) {
+func (w *Writer) applyChange(c flow.Change[resource.Key, resource.Resource]) {
 	t := w.targets[c.Key.Gateway]
 	if t == nil {
 		return
@@ -89,12 +91,14 @@ func (w *Writer) change(c flow.Change[resource.Key, resource.Resource]) {
 	}
 }
 
-// release ends that a Gateway's proxies read files. Those that still run close their ports; for the requests that they
-// still have, all else stays.
-func (w *Writer) release(ctx context.Context, t *target) {
-	w.untell(t)
-	maps.DeleteFunc(t.resources, func(n resource.Name, _ resource.Resource) bool { return n.Type == resource.Listener })
-	closed, err := t.files.Next(w.cfg.Store.Start(t.gateway), dataplane.FileSet{}, t.resources)
+// releaseTarget ends that a Gateway's proxies read files. Those that still run close their ports; for the requests that
+// they still have, all else stays.
+func (w *Writer) releaseTarget(ctx context.Context, t *target) {
+	w.retractReport(t)
+	maps.DeleteFunc(t.resources, func(n resource.Name, _ resource.Resource) bool {
+		return t.types.Has(n.Type, resource.Listening)
+	})
+	closed, err := t.files.NextStep(w.cfg.Store.Folders(t.gateway), dataplane.FileSet{}, t.resources)
 	if err == nil {
 		err = w.cfg.Store.Release(ctx, t.gateway, closed.Files)
 	}
@@ -107,20 +111,21 @@ func (w *Writer) release(ctx context.Context, t *target) {
 type target struct {
 	gateway   model.ObjectRef
 	files     *dataplane.Files
+	types     resource.AllTypes
 	resources map[resource.Name]resource.Resource // that its proxies should have; nil: not gathered yet
 
-	read     bool // written is what is written
-	written  dataplane.FileSet
-	at       time.Time                            // when that changed last
-	wrote    [dataplane.FilesRemove + 1]time.Time // when a step of a stage was written last
-	snapshot *snapshot
-	due      time.Time // when to look again at what is to be written
+	isRead    bool // written is what is written
+	written   dataplane.FileSet
+	changedAt time.Time                            // when that changed last
+	writtenAt [dataplane.FilesRemove + 1]time.Time // when a step of a stage was written last
+	snapshot  *snapshot
+	due       time.Time // when to look again at what is to be written
 
 	failing bool // the store did not take the last step
 	pause   time.Duration
 
-	told rows
-	said resource.Written
+	reportedRows  ackRows
+	reportedState resource.WrittenFiles
 }
 
 // snapshot is what the next switch writes. Edits come while it waits for what it names to be read; if it took them

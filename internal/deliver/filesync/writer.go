@@ -23,9 +23,8 @@ type Config struct {
 	// Resources has one collection per type, as dialects make them (resource.Outputs).
 	Resources []*flow.Collection[resource.Key, resource.Resource]
 	Feedback  *resource.Feedback
-	// Files is how a data plane's proxies are fed by files; nil: they are not.
-	Files func(model.DataPlane) *dataplane.Files
-	Store Store
+	Dialect   func(model.DataPlane) dataplane.Dialect
+	Store     Store
 	// Sync is how long after a write every proxy has read it.
 	Sync    time.Duration
 	Log     *slog.Logger
@@ -45,8 +44,8 @@ type Writer struct {
 
 	wake chan struct{}
 
-	mu     sync.Mutex
-	looked map[model.ObjectRef]struct{} // guarded by mu: see Look
+	mu             sync.Mutex
+	rereadRequests map[model.ObjectRef]struct{} // guarded by mu: see Look
 }
 
 // New makes a Writer. It does nothing before Run.
@@ -54,8 +53,8 @@ func New(cfg Config) (*Writer, error) {
 	switch {
 	case cfg.Graph == nil, cfg.Gateways == nil, len(cfg.Resources) == 0, cfg.Feedback == nil:
 		return nil, errors.New("proxyfiles: a graph, its Gateways and resources, and feedback sources are needed")
-	case cfg.Files == nil, cfg.Store == nil:
-		return nil, errors.New("proxyfiles: the dialects' files and a store are needed")
+	case cfg.Dialect == nil, cfg.Store == nil:
+		return nil, errors.New("proxyfiles: the dialects and a store are needed")
 	case cfg.Sync < 0:
 		return nil, fmt.Errorf("proxyfiles: the time that proxies take to read files is %v; it can't be negative", cfg.Sync)
 	}
@@ -71,20 +70,20 @@ func New(cfg Config) (*Writer, error) {
 	}
 	return &Writer{
 		cfg: cfg, metrics: m, targets: map[model.ObjectRef]*target{}, wake: make(chan struct{}, 1),
-		looked: map[model.ObjectRef]struct{}{},
+		rereadRequests: map[model.ObjectRef]struct{}{},
 	}, nil
 }
 
-// Look has the Writer read again what is written of a Gateway, since somebody else may have changed it. It may be
-// called from any goroutine.
-func (w *Writer) Look(gateway model.ObjectRef) {
+// RequestReread has the Writer read again what is written of a Gateway, since somebody else may have changed it. It may
+// be called from any goroutine.
+func (w *Writer) RequestReread(gateway model.ObjectRef) {
 	w.mu.Lock()
-	w.looked[gateway] = struct{}{}
+	w.rereadRequests[gateway] = struct{}{}
 	w.mu.Unlock()
-	w.rouse()
+	w.wakeUp()
 }
 
-func (w *Writer) rouse() {
+func (w *Writer) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -109,9 +108,9 @@ func (w *Writer) Run(ctx context.Context) error {
 			if !open {
 				return nil
 			}
-			w.turn(ctx)
+			w.applyTurn(ctx)
 		case <-w.wake:
-			w.reread()
+			w.rereadRequested()
 		case <-alarm.C:
 		}
 		alarm.Reset(w.writeDue(ctx))
@@ -123,22 +122,22 @@ func (w *Writer) writeDue(ctx context.Context) time.Duration {
 	wait := time.Hour
 	for _, t := range w.targets {
 		if !w.cfg.Now().Before(t.due) {
-			w.advance(ctx, t)
+			w.advanceTarget(ctx, t)
 		}
 		wait = min(wait, max(0, t.due.Sub(w.cfg.Now())))
 	}
 	return wait
 }
 
-// reread forgets what is known of what is written.
-func (w *Writer) reread() {
+// rereadRequested forgets what is known of what is written.
+func (w *Writer) rereadRequested() {
 	w.mu.Lock()
-	looked := w.looked
-	w.looked = map[model.ObjectRef]struct{}{}
+	looked := w.rereadRequests
+	w.rereadRequests = map[model.ObjectRef]struct{}{}
 	w.mu.Unlock()
 	for ref := range looked {
 		if t := w.targets[ref]; t != nil {
-			t.read, t.due = false, w.cfg.Now()
+			t.isRead, t.due = false, w.cfg.Now()
 		}
 	}
 }

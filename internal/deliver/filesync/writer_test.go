@@ -21,6 +21,9 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,7 +34,7 @@ const wait = 90 * time.Second
 
 // plainNext is a dialect of one file for each resource: clusters are added first and removed last.
 func plainNext(
-	_ dataplane.FileStart, written dataplane.FileSet, all map[resource.Name]resource.Resource,
+	_ dataplane.FileFolders, written dataplane.FileSet, all map[resource.Name]resource.Resource,
 ) (step dataplane.FileStep, err error) {
 	want := map[string][]byte{"lds": nil}
 	for n, r := range all {
@@ -42,7 +45,7 @@ func plainNext(
 	}
 	now, brings := maps.Clone(written.Plain), false
 	for n, r := range all {
-		if n.Type == resource.Cluster && now != nil {
+		if n.Type == xdstypes.Cluster && now != nil {
 			_, known := now[n.Name]
 			brings = brings || !known
 			now[n.Name] = []byte(r.Version)
@@ -109,7 +112,7 @@ func (r *recorder) note(what string, s dataplane.FileSet) {
 
 func brief(s dataplane.FileSet) string {
 	var list []string
-	for _, name := range s.Names() {
+	for _, name := range s.FileNames() {
 		list = append(list, name+"="+string(s.Plain[name]))
 	}
 	return strings.Join(list, " ")
@@ -155,11 +158,12 @@ func newStage(t *testing.T, dir string) *stage {
 	s.writer, err = New(Config{
 		Graph: g, Gateways: s.gateways.Collection(), Feedback: s.feedback,
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{s.resources.Collection()},
-		Files: func(d model.DataPlane) *dataplane.Files {
-			if !d.ReadsFiles() {
-				return nil
+		Dialect: func(d model.DataPlane) dataplane.Dialect {
+			dialect := dataplane.Dialect{Protocol: envoy.Protocol()}
+			if d.ReadsFiles {
+				dialect.Files = &dataplane.Files{NextStep: plainNext, MaxFiles: 5}
 			}
-			return &dataplane.Files{Next: plainNext, MaxFiles: 5}
+			return dialect
 		},
 		Store: s.store, Sync: wait, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
@@ -186,14 +190,14 @@ func newStage(t *testing.T, dir string) *stage {
 func (s *stage) edit(words ...string) {
 	s.t.Helper()
 	s.graph.Apply("edit", func(b *flow.Batch) {
-		s.gateways.Set(b, edge, model.Gateway{Accepted: true, DataPlane: model.DataPlaneEnvoyConfigMap})
-		s.gateways.Synced(b)
-		s.resources.Synced(b)
+		s.gateways.Set(b, edge, model.Gateway{Accepted: true, DataPlane: naming.FilesDataPlane})
+		s.gateways.MarkSynced(b)
+		s.resources.MarkSynced(b)
 		for _, word := range words {
 			name, version, _ := strings.Cut(strings.TrimPrefix(word, "-"), "=")
-			key := resource.Key{Gateway: edge, Type: resource.Routes, Name: name}
+			key := resource.Key{Gateway: edge, Type: xdstypes.Routes, Name: name}
 			if strings.HasPrefix(name, "c") {
-				key.Type = resource.Cluster
+				key.Type = xdstypes.Cluster
 			}
 			if strings.HasPrefix(word, "-") {
 				s.resources.Delete(b, key)
@@ -215,7 +219,7 @@ func (s *stage) wrote(want ...string) {
 }
 
 // told is what the graph knows: the hashes of fragments, and what is written.
-func (s *stage) told() (list []string, w resource.Written) {
+func (s *stage) told() (list []string, w resource.WrittenFiles) {
 	s.graph.View(func(v flow.View) {
 		for k, hash := range flow.All(v, s.feedback.InFiles.Collection()) {
 			if k.Origin.Section != "" {
@@ -341,7 +345,7 @@ func TestTooLarge(t *testing.T) {
 		s.wrote()
 		s.tells("c=1", "t=1")
 		_, w := s.told()
-		if want := "6 files are needed, and a proxy can follow 5"; w.TooLarge != want || !w.At.Equal(s.store.begun) {
+		if want := "6 files are needed, but a proxy can follow 5 at most"; w.TooLarge != want || !w.At.Equal(s.store.begun) {
 			t.Errorf("told %+v, want %q", w, want)
 		}
 		s.edit("c=2") // what is there already follows its endpoints
@@ -362,12 +366,12 @@ func TestTooLarge(t *testing.T) {
 func TestRelease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
 		s.graph.Apply("edit", func(b *flow.Batch) {
-			s.gateways.Set(b, edge, model.Gateway{Accepted: true, DataPlane: model.DataPlaneEnvoy})
+			s.gateways.Set(b, edge, model.Gateway{Accepted: true, DataPlane: naming.DataPlane})
 		})
 		synctest.Wait()
 		s.wrote("0s release c=1 lds= t=1")
 		s.tells()
-		if _, w := s.told(); w != (resource.Written{}) {
+		if _, w := s.told(); w != (resource.WrittenFiles{}) {
 			t.Errorf("told %+v", w)
 		}
 		s.edit("t=2")
@@ -382,7 +386,7 @@ func TestRelease(t *testing.T) {
 func TestMistake(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
 		s.graph.Apply("edit", func(b *flow.Batch) {
-			s.gateways.Set(b, edge, model.Gateway{DataPlane: model.DataPlaneEnvoy})
+			s.gateways.Set(b, edge, model.Gateway{DataPlane: naming.DataPlane})
 		})
 		synctest.Wait()
 		s.wrote()
@@ -401,7 +405,7 @@ func TestLook(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * wait)
-		s.writer.Look(edge)
+		s.writer.RequestReread(edge)
 		synctest.Wait()
 		s.wrote("3m0s write c=1 lds= t=1 x=", "3m0s write c=1 lds= t=1")
 	})

@@ -25,9 +25,9 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
-// delay is the wait after a failure that follows this many others. A quarter of it is random, so that children that
+// nextDelay is the wait after a failure that follows this many others. A quarter of it is random, so that children that
 // failed at the same time don't always start at the same time.
-func (b Backoff) delay(failures int) time.Duration {
+func (b Backoff) nextDelay(failures int) time.Duration {
 	d := b.Min
 	for ; failures > 0 && d < b.Max; failures-- {
 		d *= 2

@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/core/dataplane"
 )
 
-// versionPatience is how long a program may take to tell its version. It is a large one that may come from a slow disk.
-const versionPatience = 20 * time.Second
+// versionTimeout is how long a program may take to tell its version. It is a large one that may come from a slow disk.
+const versionTimeout = 20 * time.Second
 
 // ErrNotFound says that a program is not where Find looks, and how to get it.
 var ErrNotFound = errors.New("not found")
@@ -32,12 +32,12 @@ type Executable struct {
 // the log. One on the PATH that is too old is skipped. The error wraps ErrNotFound if there is none at all.
 func Find(ctx context.Context, p dataplane.Program, explicit string, log *slog.Logger) (Executable, error) {
 	if explicit != "" {
-		return named(ctx, p, log, p.Flag, explicit)
+		return checkNamed(ctx, p, log, p.Flag, explicit)
 	}
 	if path := os.Getenv(p.Variable); path != "" {
-		return named(ctx, p, log, "$"+p.Variable, path)
+		return checkNamed(ctx, p, log, "$"+p.Variable, path)
 	}
-	cached, inCache := cached(p)
+	cached, inCache := findCached(p)
 	path, err := exec.LookPath(p.Name)
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -68,19 +68,19 @@ func FindPath(p dataplane.Program) (string, error) {
 	return found.Path, err
 }
 
-// missing is ErrNotFound in words.
-type missing struct{ text string }
+// notFoundError is ErrNotFound in words.
+type notFoundError struct{ text string }
 
-func (m missing) Error() string      { return m.text }
-func (missing) Is(target error) bool { return target == ErrNotFound }
+func (m notFoundError) Error() string      { return m.text }
+func (notFoundError) Is(target error) bool { return target == ErrNotFound }
 
 func notFound(p dataplane.Program) error {
-	return missing{fmt.Sprintf("no %s found (looked at %s, $%s, PATH and the cache folder): %s", p.Proxy, p.Flag,
+	return notFoundError{fmt.Sprintf("no %s found (looked at %s, $%s, PATH and the cache folder): %s", p.Proxy, p.Flag,
 		p.Variable, p.Help)}
 }
 
-// named checks a program that somebody asked for. A name without a slash is looked up on the PATH.
-func named(ctx context.Context, p dataplane.Program, log *slog.Logger, by, path string) (Executable, error) {
+// checkNamed checks a program that somebody asked for. A name without a slash is looked up on the PATH.
+func checkNamed(ctx context.Context, p dataplane.Program, log *slog.Logger, by, path string) (Executable, error) {
 	path, err := exec.LookPath(path)
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -93,14 +93,14 @@ func named(ctx context.Context, p dataplane.Program, log *slog.Logger, by, path 
 		err = checkVersion(version, p.Version)
 	}
 	if err != nil {
-		log.Warn("the named "+p.Proxy+" may not do what it is told", "by", by, "path", path, "why", err)
+		log.Warn("the named "+p.Proxy+" may not support its configuration", "by", by, "path", path, "why", err)
 	}
 	return Executable{path, version}, nil
 }
 
 // versionOf asks a program for its version.
 func versionOf(ctx context.Context, p dataplane.Program, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionPatience)
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, p.Arguments...)
 	cmd.WaitDelay = time.Second
@@ -109,11 +109,11 @@ func versionOf(ctx context.Context, p dataplane.Program, path string) (string, e
 		err = ctx.Err()
 	}
 	if err != nil {
-		return "", fmt.Errorf("it does not tell its version: %w", err)
+		return "", fmt.Errorf("it does not print its version: %w", err)
 	}
 	version := p.VersionIn(out)
 	if version == "" {
-		return "", fmt.Errorf("it does not tell its version, so it may be no %s", p.Proxy)
+		return "", fmt.Errorf("it does not print its version, so it may not be %s", p.Proxy)
 	}
 	return version, nil
 }
@@ -129,8 +129,8 @@ func checkVersion(version, oldest string) error {
 	return nil
 }
 
-// cached is what is in the cache folder, which is the same on every system: os.UserCacheDir does not fit.
-func cached(p dataplane.Program) (Executable, bool) {
+// findCached is what is in the cache folder, which is the same on every system: os.UserCacheDir does not fit.
+func findCached(p dataplane.Program) (Executable, bool) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home, err := os.UserHomeDir()

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"context"
 	"errors"
 	"log/slog"
@@ -8,12 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"cardea.dev/cardea/internal/dataplane/envoy"
 )
 
 // program is one that tells its version as Envoy does.
-var program = envoy.Program()
+var program = bootstrap.Program()
 
 // path is that of the program that is found.
 func path(explicit string) (string, error) {

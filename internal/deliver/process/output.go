@@ -53,7 +53,7 @@ func (o *output) Write(b []byte) (int, error) {
 		if !whole {
 			return size, nil
 		}
-		o.line()
+		o.emitLine()
 		b = rest
 	}
 }
@@ -62,18 +62,18 @@ func (o *output) Write(b []byte) (int, error) {
 func (o *output) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.line()
+	o.emitLine()
 }
 
-// last returns the lines that were kept.
-func (o *output) last() []string {
+// lastLines returns the lines that were kept.
+func (o *output) lastLines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.kept)
 }
 
-// line keeps and logs the line in partial, and empties it.
-func (o *output) line() {
+// emitLine keeps and logs the line in partial, and empties it.
+func (o *output) emitLine() {
 	line := string(bytes.TrimRight(o.partial, "\r"))
 	o.partial = o.partial[:0]
 	if line == "" {

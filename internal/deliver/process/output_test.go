@@ -38,7 +38,7 @@ func TestOutputIsCutIntoLinesHoweverItArrives(t *testing.T) {
 	whole, _ := testOutput(&now)
 	fmt.Fprint(whole, text)
 	whole.flush()
-	if got := whole.last(); !slices.Equal(got, want) {
+	if got := whole.lastLines(); !slices.Equal(got, want) {
 		t.Errorf("written at once: %q, want %q", got, want)
 	}
 	bytewise, _ := testOutput(&now)
@@ -46,7 +46,7 @@ func TestOutputIsCutIntoLinesHoweverItArrives(t *testing.T) {
 		fmt.Fprint(bytewise, text[i:i+1])
 	}
 	bytewise.flush()
-	if got := bytewise.last(); !slices.Equal(got, want) {
+	if got := bytewise.lastLines(); !slices.Equal(got, want) {
 		t.Errorf("written byte by byte: %q, want %q", got, want)
 	}
 }
@@ -60,7 +60,7 @@ func TestFloodOfOutputIsLoggedAtABoundedRate(t *testing.T) {
 	if got := strings.Count(logged.String(), "\n"); got != lineBurst {
 		t.Errorf("%d lines were logged at once, want %d", got, lineBurst)
 	}
-	if got := o.last(); len(got) != keptLines || got[len(got)-1] != "[debug] 1999" {
+	if got := o.lastLines(); len(got) != keptLines || got[len(got)-1] != "[debug] 1999" {
 		t.Errorf("kept %d lines, the last is %q; want %d and the last line printed", len(got), got[len(got)-1], keptLines)
 	}
 
@@ -82,12 +82,12 @@ func TestBackoffDoublesUpToItsBound(t *testing.T) {
 	b := Backoff{Min: 100, Max: 1000}.withDefaults()
 	for failures, want := range []time.Duration{100, 200, 400, 800, 1000, 1000} {
 		for range 100 {
-			if got := b.delay(failures); got > want || got < want-want/4 {
+			if got := b.nextDelay(failures); got > want || got < want-want/4 {
 				t.Fatalf("after %d failures: %d, want between %d and %d", failures, got, want-want/4, want)
 			}
 		}
 	}
-	if got := b.delay(1 << 30); got > 1000 {
+	if got := b.nextDelay(1 << 30); got > 1000 {
 		t.Errorf("after very many failures: %d, want 1000 at most", got)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// Page asks a child's admin interface for a page. A status other than 200 is an error.
-func Page(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+// FetchPage asks a child's admin interface for a page. A status other than 200 is an error.
+func FetchPage(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (p *Process) State() State {
 	p.mu.Lock()
 	s := p.state
 	p.mu.Unlock()
-	s.Output = p.output.last()
+	s.Output = p.output.lastLines()
 	return s
 }
 
@@ -76,14 +76,14 @@ func (p *Process) Run(ctx context.Context) error {
 	failures := 0
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := p.once(ctx)
+		err := p.runOnce(ctx)
 		if ctx.Err() != nil {
 			break
 		}
 		if time.Since(began) >= p.config.Backoff.Reset {
 			failures = 0
 		}
-		wait := p.config.Backoff.delay(failures)
+		wait := p.config.Backoff.nextDelay(failures)
 		failures++
 		p.config.Log.Warn("process ended; restarting", "why", exitText(err), "in", wait.Round(time.Millisecond))
 		select {
@@ -94,11 +94,11 @@ func (p *Process) Run(ctx context.Context) error {
 	return nil
 }
 
-// once runs the child once, until it has ended. When ctx is done, it stops the child.
-func (p *Process) once(ctx context.Context) error {
+// runOnce runs the child once, until it has ended. When ctx is done, it stops the child.
+func (p *Process) runOnce(ctx context.Context) error {
 	cmd, err := p.config.Command()
 	if err != nil {
-		p.change(func(s *State) { s.Exit = exitText(err) })
+		p.updateState(func(s *State) { s.Exit = exitText(err) })
 		return err
 	}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
@@ -119,20 +119,20 @@ func (p *Process) once(ctx context.Context) error {
 		}
 	}()
 	if err := <-started; err != nil {
-		p.change(func(s *State) { s.Exit = exitText(err) })
+		p.updateState(func(s *State) { s.Exit = exitText(err) })
 		return err
 	}
 	p.config.Log.Info("process started", "pid", cmd.Process.Pid)
-	p.change(func(s *State) { s.PID = cmd.Process.Pid; s.Starts++ })
+	p.updateState(func(s *State) { s.PID = cmd.Process.Pid; s.Starts++ })
 
-	err = p.await(ctx, cmd, exited)
+	err = p.awaitExit(ctx, cmd, exited)
 	p.output.flush()
-	p.change(func(s *State) { s.PID, s.Exit = 0, exitText(err) })
+	p.updateState(func(s *State) { s.PID, s.Exit = 0, exitText(err) })
 	return err
 }
 
-// await waits for the child to end, and stops it when ctx is done.
-func (p *Process) await(ctx context.Context, cmd *exec.Cmd, exited <-chan error) error {
+// awaitExit waits for the child to end, and stops it when ctx is done.
+func (p *Process) awaitExit(ctx context.Context, cmd *exec.Cmd, exited <-chan error) error {
 	select {
 	case err := <-exited:
 		return err
@@ -152,8 +152,8 @@ func (p *Process) await(ctx context.Context, cmd *exec.Cmd, exited <-chan error)
 	return <-exited
 }
 
-// change edits the state and reports it to OnChange.
-func (p *Process) change(edit func(*State)) {
+// updateState edits the state and reports it to OnChange.
+func (p *Process) updateState(edit func(*State)) {
 	p.mu.Lock()
 	edit(&p.state)
 	p.mu.Unlock()

@@ -43,7 +43,7 @@ type Config struct {
 	Log        *slog.Logger // nil: nothing is logged
 }
 
-func (c *Config) complete() error {
+func (c *Config) setDefaults() error {
 	if c.Authority == nil || c.TrustDomain == "" || len(c.Identities) == 0 {
 		return errors.New("workload: identities, their trust domain and an authority are needed")
 	}

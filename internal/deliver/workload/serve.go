@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// retry is how soon a certificate is tried again that could not be made.
-const retry = time.Second
+// retryDelay is how soon a certificate is tried again that could not be made.
+const retryDelay = time.Second
 
 // service answers on one socket. Tokens (JWT SVIDs) are not given: those methods are Unimplemented.
 type service struct {
@@ -27,12 +27,12 @@ type service struct {
 func (s *service) FetchX509SVID(
 	_ *workload.X509SVIDRequest, stream grpc.ServerStreamingServer[workload.X509SVIDResponse],
 ) error {
-	return s.follow(stream.Context(), func(bundle []byte) (time.Duration, error) {
+	return s.followBundle(stream.Context(), func(bundle []byte) (time.Duration, error) {
 		now := s.cfg.Clock.Now()
-		answer, renewAt, err := svid(s.cfg.Authority, s.id, bundle, now)
+		answer, renewAt, err := makeSVID(s.cfg.Authority, s.id, bundle, now)
 		if err != nil {
 			s.cfg.Log.Warn("a certificate could not be made; retrying", "identity", s.id.String(), "error", err)
-			return retry, nil
+			return retryDelay, nil
 		}
 		return renewAt.Sub(now), stream.Send(answer)
 	})
@@ -43,18 +43,19 @@ func (s *service) FetchX509Bundles(
 	_ *workload.X509BundlesRequest, stream grpc.ServerStreamingServer[workload.X509BundlesResponse],
 ) error {
 	domain := (&url.URL{Scheme: s.id.Scheme, Host: s.id.Host}).String()
-	return s.follow(stream.Context(), func(bundle []byte) (time.Duration, error) {
-		return time.Hour, stream.Send(&workload.X509BundlesResponse{Bundles: map[string][]byte{domain: der(bundle)}})
+	return s.followBundle(stream.Context(), func(bundle []byte) (time.Duration, error) {
+		return time.Hour, stream.Send(&workload.X509BundlesResponse{Bundles: map[string][]byte{domain: derBytes(bundle)}})
 	})
 }
 
-// follow sends, and sends again when the bundle changes or the time is over that send says, until the stream ends.
-func (s *service) follow(ctx context.Context, send func(bundle []byte) (next time.Duration, err error)) error {
+// followBundle sends, and sends again when the bundle changes or the time is over that send says, until the stream
+// ends.
+func (s *service) followBundle(ctx context.Context, send func(bundle []byte) (next time.Duration, err error)) error {
 	if err := checkHeader(ctx); err != nil {
 		return err
 	}
 	select {
-	case <-s.cfg.Authority.Loaded():
+	case <-s.cfg.Authority.WhenLoaded():
 	case <-ctx.Done():
 		return nil
 	}

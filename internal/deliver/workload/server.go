@@ -23,12 +23,12 @@ type Server struct {
 
 // New listens on all sockets; Run serves. A socket that was left over is replaced; one that somebody serves is not.
 func New(cfg Config) (*Server, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	s := &Server{cfg: cfg}
 	for _, i := range cfg.Identities {
-		l, err := listen(i.Socket)
+		l, err := listenUnix(i.Socket)
 		if err != nil {
 			s.close()
 			return nil, fmt.Errorf("socket of the identity %s/%s: %w", i.Namespace, i.Account, err)
@@ -44,15 +44,15 @@ func (s *Server) close() {
 	}
 }
 
-// listen makes a socket that only this user can open.
-func listen(path string) (net.Listener, error) {
+// listenUnix makes a socket that only this user can open.
+func listenUnix(path string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
 		return nil, fmt.Errorf("another program serves %s; name another socket", path)
 	}
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode().Type() != os.ModeSocket {
-			return nil, fmt.Errorf("%s is there, and is no socket", path)
+			return nil, fmt.Errorf("%s exists and is not a socket", path)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func (s *Server) Run(ctx context.Context) error {
 		group.Go(func() error {
 			rpc := grpc.NewServer(grpc.WaitForHandlers(true))
 			workload.RegisterSpiffeWorkloadAPIServer(rpc,
-				&service{cfg: &s.cfg, id: identity.ID(s.cfg.TrustDomain, one.Namespace, one.Account)})
+				&service{cfg: &s.cfg, id: identity.SPIFFEID(s.cfg.TrustDomain, one.Namespace, one.Account)})
 			stop := context.AfterFunc(ctx, rpc.Stop)
 			defer stop()
 			if err := rpc.Serve(s.sockets[i]); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -95,13 +95,13 @@ func (s *Server) Run(ctx context.Context) error {
 // keepBundle writes the ClusterTrustBundle to its file, each time when it changes, until ctx ends.
 func (s *Server) keepBundle(ctx context.Context) error {
 	select {
-	case <-s.cfg.Authority.Loaded():
+	case <-s.cfg.Authority.WhenLoaded():
 	case <-ctx.Done():
 		return nil
 	}
 	for {
 		bundle, changed := s.cfg.Authority.Bundle()
-		if err := replace(s.cfg.BundleFile, manifest(bundle)); err != nil {
+		if err := replaceFile(s.cfg.BundleFile, bundleManifest(bundle)); err != nil {
 			return fmt.Errorf("write the ClusterTrustBundle: %w", err)
 		}
 		select {
@@ -112,8 +112,8 @@ func (s *Server) keepBundle(ctx context.Context) error {
 	}
 }
 
-// manifest is the ClusterTrustBundle of a bundle, as YAML.
-func manifest(bundle []byte) []byte {
+// bundleManifest is the ClusterTrustBundle of a bundle, as YAML.
+func bundleManifest(bundle []byte) []byte {
 	return fmt.Appendf(nil, `# Written by cardea standalone --identity-bundle: the authority of this run.
 apiVersion: certificates.k8s.io/v1
 kind: ClusterTrustBundle
@@ -122,8 +122,9 @@ spec: {signerName: %s, trustBundle: %q}
 `, identity.BundleName(identity.SignerName), identity.SignerName, bundle)
 }
 
-// replace writes a file all at once. The draft begins with a dot, so that a folder that is followed does not read it.
-func replace(path string, text []byte) error {
+// replaceFile writes a file all at once. The draft begins with a dot, so that a folder that is followed does not read
+// it.
+func replaceFile(path string, text []byte) error {
 	draft := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
 	if err := os.WriteFile(draft, text, 0o644); err != nil {
 		return err

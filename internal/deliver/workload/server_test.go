@@ -22,7 +22,7 @@ import (
 	"cardea.dev/cardea/internal/deliver/workload"
 )
 
-const patience = 30 * time.Second
+const waitTimeout = 30 * time.Second
 
 // times are those of an authority that rotates while a test moves the clock.
 var times = certs.Times{Authority: 365 * 24 * time.Hour, Server: time.Hour, Step: 36 * time.Hour}
@@ -79,7 +79,7 @@ func (u updates) next() *workloadapi.X509Context {
 	select {
 	case c := <-u.to:
 		return c
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		u.t.Fatal("nothing comes")
 		return nil
 	}
@@ -152,7 +152,7 @@ func TestSockets(t *testing.T) {
 		c = agent.next()
 	}
 	check(t, c, "agent", clock.Now())
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); ; time.Sleep(20 * time.Millisecond) {
 		text, err := os.ReadFile(file)
 		if err == nil && strings.Count(string(text), "BEGIN CERTIFICATE") == 2 {
 			break

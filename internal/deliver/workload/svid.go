@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/deliver/kube/identity"
 )
 
-// svid makes a certificate of an identity, with a key of its own. trusted is the bundle as PEM.
-func svid(
+// makeSVID makes a certificate of an identity, with a key of its own. trusted is the bundle as PEM.
+func makeSVID(
 	authority identity.Authority, id *url.URL, trusted []byte, now time.Time,
 ) (answer *workload.X509SVIDResponse, renewAt time.Time, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -26,18 +26,18 @@ func svid(
 	if err != nil {
 		return nil, renewAt, err
 	}
-	wanted, renewAt := identity.Template(id, 0, now)
+	wanted, renewAt := identity.CertificateTemplate(id, 0, now)
 	leaf, err := authority.Sign(wanted, key.Public())
 	if err != nil {
 		return nil, renewAt, err
 	}
 	return &workload.X509SVIDResponse{Svids: []*workload.X509SVID{{
-		SpiffeId: id.String(), X509Svid: leaf.Raw, X509SvidKey: secret, Bundle: der(trusted),
+		SpiffeId: id.String(), X509Svid: leaf.Raw, X509SvidKey: secret, Bundle: derBytes(trusted),
 	}}}, renewAt, nil
 }
 
-// der is the certificates of a PEM text, one after the other, as the Workload API has them.
-func der(text []byte) (all []byte) {
+// derBytes is the certificates of a PEM text, one after the other, as the Workload API has them.
+func derBytes(text []byte) (all []byte) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		all = append(all, block.Bytes...)
 	}

@@ -23,25 +23,25 @@ func keyOf(e *entry, origin resource.Origin, variant string) fragmentKey {
 	}{e, origin, variant}))
 }
 
-// news collects what the graph should be told after a step.
-type news struct {
+// pendingFeedback collects what the graph should be told after a step.
+type pendingFeedback struct {
 	acked   map[resource.AckKey]uint64
 	removed map[resource.AckKey]struct{}
 	refused map[resource.RefusalKey]resource.Refusal
 	ended   map[resource.RefusalKey]struct{} // refusals
-	proxies *resource.Proxies
+	proxies *resource.ProxySummary
 
-	trials       []result
+	trials       []trialResult
 	unattributed []resource.Refusal // for which no object can be told
 }
 
-func (n *news) empty() bool {
+func (n *pendingFeedback) isEmpty() bool {
 	return len(n.acked)+len(n.removed)+len(n.refused)+len(n.ended)+len(n.trials)+len(n.unattributed) == 0 &&
 		n.proxies == nil
 }
 
-// put adds a key to one map, and removes it from another one that says the opposite.
-func put[K comparable, V, W any](to *map[K]V, from map[K]W, k K, v V) {
+// putAndDelete adds a key to one map, and removes it from another one that says the opposite.
+func putAndDelete[K comparable, V, W any](to *map[K]V, from map[K]W, k K, v V) {
 	if *to == nil {
 		*to = map[K]V{}
 	}
@@ -49,24 +49,30 @@ func put[K comparable, V, W any](to *map[K]V, from map[K]W, k K, v V) {
 	delete(from, k)
 }
 
-func (n *news) ack(k resource.AckKey, hash uint64) { put(&n.acked, n.removed, k, hash) }
-func (n *news) remove(k resource.AckKey)           { put(&n.removed, n.acked, k, struct{}{}) }
-func (n *news) refuse(k resource.RefusalKey, said resource.Refusal) {
-	put(&n.refused, n.ended, k, said)
+func (n *pendingFeedback) addAck(k resource.AckKey, hash uint64) {
+	putAndDelete(&n.acked, n.removed, k, hash)
 }
-func (n *news) end(k resource.RefusalKey) { put(&n.ended, n.refused, k, struct{}{}) }
+func (n *pendingFeedback) removeAck(k resource.AckKey) {
+	putAndDelete(&n.removed, n.acked, k, struct{}{})
+}
+func (n *pendingFeedback) addRefusal(k resource.RefusalKey, said resource.Refusal) {
+	putAndDelete(&n.refused, n.ended, k, said)
+}
+func (n *pendingFeedback) endRefusal(k resource.RefusalKey) {
+	putAndDelete(&n.ended, n.refused, k, struct{}{})
+}
 
-func (s *set) key(e *entry) resource.Key {
+func (s *gatewaySet) resourceKey(e *entry) resource.Key {
 	return resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name}
 }
 
-func (s *set) ackKey(e *entry, f resource.Fragment) resource.AckKey {
-	return resource.AckKey{Resource: s.key(e), Origin: f.Origin, Variant: f.Variant}
+func (s *gatewaySet) ackKey(e *entry, f resource.Fragment) resource.AckKey {
+	return resource.AckKey{Resource: s.resourceKey(e), Origin: f.Origin, Variant: f.Variant}
 }
 
-// count counts what a part names and holds in (1) or out (-1). A fragment that is in no part any more takes its row
+// countPart counts what a part names and holds in (1) or out (-1). A fragment that is in no part any more takes its row
 // along.
-func (s *set) count(e *entry, p *resource.Part, by int) {
+func (s *gatewaySet) countPart(e *entry, p *resource.Part, by int) {
 	for _, n := range p.Needs {
 		if s.needs[n] += by; s.needs[n] == 0 {
 			delete(s.needs, n)
@@ -76,30 +82,30 @@ func (s *set) count(e *entry, p *resource.Part, by int) {
 		k := keyOf(e, f.Origin, f.Variant)
 		if s.fragments[k] += by; s.fragments[k] == 0 {
 			delete(s.fragments, k)
-			s.news.remove(s.ackKey(e, f))
+			s.feedback.removeAck(s.ackKey(e, f))
 		}
 	}
 }
 
-// counting calls f for each stream with acknowledgements that count: each that took a whole configuration, or all while
-// there is none such.
-func (s *set) counting(f func(*stream)) {
+// eachCountingStream calls f for each stream with acknowledgements that count: each that took a whole configuration, or
+// all while there is none such.
+func (s *gatewaySet) eachCountingStream(f func(*stream)) {
 	whole := false
 	for st := range s.streams {
-		whole = whole || st.whole
+		whole = whole || st.hasWhole
 	}
 	for st := range s.streams {
-		if st.whole == whole {
+		if st.hasWhole == whole {
 			f(st)
 		}
 	}
 }
 
-// confirm tells which fragments all counting proxies acknowledged by now, as they are current.
-func (s *set) confirm(e *entry) {
+// confirmAcked tells which fragments all counting proxies acknowledged by now, as they are current.
+func (s *gatewaySet) confirmAcked(e *entry) {
 	var all []*version
-	s.counting(func(st *stream) {
-		if v, uses := st.accepted(e); uses {
+	s.eachCountingStream(func(st *stream) {
+		if v, uses := st.acceptedVersion(e); uses {
 			all = append(all, v)
 		}
 	})
@@ -107,58 +113,61 @@ func (s *set) confirm(e *entry) {
 		return
 	}
 	oldest := slices.MinFunc(all, func(a, b *version) int { return cmp.Compare(a.seq, b.seq) })
-	if e.untold = slices.DeleteFunc(e.untold, func(id string) bool { return s.tell(e, id, all) }); len(e.untold) == 0 {
-		e.untold = nil // most are never edited: their memory is given back
+	if e.unreported = slices.DeleteFunc(e.unreported, func(id string) bool {
+		return s.reportPart(e, id,
+			all)
+	}); len(e.unreported) == 0 {
+		e.unreported = nil // most are never edited: their memory is given back
 	}
 	if e.confirmed != nil && oldest.seq <= e.confirmed.seq {
 		return
 	}
-	if e.confirmed == nil && e.name.Type == resource.Routes {
-		s.news.ack(resource.Arrived(s.key(e)), 0) // until then proxies keep its listeners closed
+	if e.confirmed == nil && e.name.Type == s.tables {
+		s.feedback.addAck(resource.TableAckKey(s.resourceKey(e)), 0) // until then proxies keep its listeners closed
 	}
-	s.accept(e, oldest)
+	s.setConfirmed(e, oldest)
 	if e.offer == oldest {
 		delete(s.unconfirmed, e)
 	}
 }
 
-// tell makes the rows of a part, if all have it as it is now.
-func (s *set) tell(e *entry, id string, all []*version) bool {
+// reportPart makes the rows of a part, if all have it as it is now.
+func (s *gatewaySet) reportPart(e *entry, id string, all []*version) bool {
 	p := e.current.part(id)
 	if p == nil {
 		return true
 	}
 	for _, v := range all {
-		if q := v.part(id); v != e.current && (q == nil || !resource.Same(p, q)) {
+		if q := v.part(id); v != e.current && (q == nil || !resource.EqualParts(p, q)) {
 			return false
 		}
 	}
 	for _, f := range p.Fragments {
 		if !f.Refused {
-			s.news.ack(s.ackKey(e, f), f.Hash)
+			s.feedback.addAck(s.ackKey(e, f), f.Hash)
 		}
 	}
 	return true
 }
 
-// recount looks again at everything that waits for a proxy: one came, left, or began to count.
-func (s *set) recount() {
+// recountProxies looks again at everything that waits for a proxy: one came, left, or began to count.
+func (s *gatewaySet) recountProxies() {
 	for e := range s.unconfirmed {
-		s.confirm(e)
+		s.confirmAcked(e)
 	}
-	p := resource.Proxies{Connected: len(s.streams)}
+	p := resource.ProxySummary{Connected: len(s.streams)}
 	for st := range s.streams {
-		if st.whole {
+		if st.hasWhole {
 			p.Acknowledged++
 		}
-		if p.Version == "" || older(st.proxy, p.Version) {
+		if p.Version == "" || isOlder(st.proxy, p.Version) {
 			p.Version = st.proxy
 		}
 	}
-	s.news.proxies = &p
+	s.feedback.proxies = &p
 }
 
-func older(a, b string) bool {
+func isOlder(a, b string) bool {
 	numbers := func(v string) (n [3]int) {
 		fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2])
 		return n

@@ -24,22 +24,22 @@ const (
 	headerBytes          = 32 << 10
 	windowBytes          = 64 << 10
 	requestBytes         = 16 << 20         // all names and versions of a proxy that connects again: 80 bytes each
-	firstWord            = 10 * time.Second // how long a proxy may take to say what it wants
-	handshake            = 10 * time.Second // how long a connection may take to begin HTTP/2, TLS included
-	idle                 = time.Minute      // how long a connection without a stream is kept
+	firstRequestTimeout  = 10 * time.Second // how long a proxy may take to say what it wants
+	handshakeTimeout     = 10 * time.Second // how long a connection may take to begin HTTP/2, TLS included
+	idleTimeout          = time.Minute      // how long a connection without a stream is kept
 )
 
 // GRPCOptions are what a gRPC server needs to serve proxies: a proxy that reconnects names all its resources in one
 // request, and one that is gone without a word is noticed. A connection is ended at the age, so that the client has to
 // identify itself again; 0: never.
 func GRPCOptions(age time.Duration) []grpc.ServerOption {
-	return connections{age: age, idle: idle, handshake: handshake}.options()
+	return connectionLimits{age: age, idle: idleTimeout, handshake: handshakeTimeout}.serverOptions()
 }
 
-// connections say when connections end.
-type connections struct{ age, idle, handshake time.Duration }
+// connectionLimits say when connections end.
+type connectionLimits struct{ age, idle, handshake time.Duration }
 
-func (c connections) options() []grpc.ServerOption {
+func (c connectionLimits) serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ConnectionTimeout(c.handshake),
 		grpc.ForceServerCodecV2(codec{}),
@@ -86,16 +86,16 @@ func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 	ctx := g.Context()
 	claim, err := s.cfg.Identify(ctx)
 	if err != nil {
-		return s.turnAway(ctx, "", err)
+		return s.rejectProxy(ctx, "", err)
 	}
-	words := receive(g)
-	req, err := first(ctx, words, s.patience)
+	words := receiveRequests(g)
+	req, err := firstRequest(ctx, words, s.requestTimeout)
 	if req == nil {
-		return ended(err)
+		return endStatus(err)
 	}
 	gateway, err := claim(Node{ID: req.GetNode().GetId(), Cluster: req.GetNode().GetCluster()})
 	if err != nil {
-		return s.turnAway(ctx, req.GetNode().GetId(), err)
+		return s.rejectProxy(ctx, req.GetNode().GetId(), err)
 	}
 	select {
 	case <-s.loaded:
@@ -103,7 +103,7 @@ func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 		return nil
 	}
 	awake := make(chan struct{}, 1)
-	st, err := s.join(gateway, req.GetNode().GetId(), proxyVersion(req.GetNode()), func() {
+	st, err := s.joinProxy(gateway, req.GetNode().GetId(), proxyVersion(req.GetNode()), func() {
 		select {
 		case awake <- struct{}{}:
 		default:
@@ -112,26 +112,26 @@ func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.leave(st)
-	return s.serve(g, words, st, req, awake)
+	defer s.removeProxy(st)
+	return s.serveStream(g, words, st, req, awake)
 }
 
-// serve runs the core whenever the proxy says something, the set changed, or time has come.
-func (s *Server) serve(
-	g deltaStream, words <-chan word, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
+// serveStream runs the core whenever the proxy says something, the set changed, or time has come.
+func (s *Server) serveStream(
+	g deltaStream, words <-chan receivedRequest, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
 ) error {
 	alarm := time.NewTimer(math.MaxInt64)
 	defer alarm.Stop()
 	for {
-		out, wait, err := s.step(st, req)
+		out, wait, err := s.stepStream(st, req)
 		if err != nil {
 			return err
 		}
 		for _, r := range out {
-			if err := g.SendMsg(s.protocol.encode(r)); err != nil {
-				return ended(err)
+			if err := g.SendMsg(s.protocol.encodeResponse(r)); err != nil {
+				return endStatus(err)
 			}
-			s.metrics.sent(r)
+			s.metrics.recordSent(r)
 		}
 		alarm.Stop()
 		if !wait.IsZero() {
@@ -141,7 +141,7 @@ func (s *Server) serve(
 		select {
 		case w := <-words:
 			if w.err != nil {
-				return ended(w.err)
+				return endStatus(w.err)
 			}
 			req = w.req
 		case <-awake:
@@ -152,19 +152,19 @@ func (s *Server) serve(
 	}
 }
 
-// word is a request of the proxy, or the end of its stream.
-type word struct {
+// receivedRequest is a request of the proxy, or the end of its stream.
+type receivedRequest struct {
 	req *discoveryv3.DeltaDiscoveryRequest
 	err error
 }
 
-func receive(g deltaStream) <-chan word {
-	words := make(chan word)
+func receiveRequests(g deltaStream) <-chan receivedRequest {
+	words := make(chan receivedRequest)
 	go func() {
 		for {
 			req, err := g.Recv()
 			select {
-			case words <- word{req, err}:
+			case words <- receivedRequest{req, err}:
 			case <-g.Context().Done():
 				return
 			}
@@ -176,20 +176,22 @@ func receive(g deltaStream) <-chan word {
 	return words
 }
 
-// first is the first request, nil if none comes in time.
-func first(ctx context.Context, words <-chan word, patience time.Duration) (*discoveryv3.DeltaDiscoveryRequest, error) {
+// firstRequest is the first request, nil if none comes in time.
+func firstRequest(
+	ctx context.Context, words <-chan receivedRequest, timeout time.Duration,
+) (*discoveryv3.DeltaDiscoveryRequest, error) {
 	select {
 	case w := <-words:
 		return w.req, w.err
-	case <-time.After(patience):
-		return nil, status.Errorf(codes.DeadlineExceeded, "nothing was asked for within %v", patience)
+	case <-time.After(timeout):
+		return nil, status.Errorf(codes.DeadlineExceeded, "the proxy requested nothing within %v", timeout)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// ended turns the end of a stream into what gRPC should say of it.
-func ended(err error) error {
+// endStatus turns the end of a stream into what gRPC should say of it.
+func endStatus(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || status.Code(err) == codes.Canceled {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestConnectionsEndAtTheirAge: a proxy has to show again and again who it is. It loses nothing by that: no request, no
@@ -20,7 +20,7 @@ func TestConnectionsEndAtTheirAge(t *testing.T) {
 	first, sent := w.asked.Load(), w.metrics()["cardea_xds_resources_total/Cluster"]
 	for i := 0; w.asked.Load() < first+5; i++ {
 		edited := []host{{"*", []hostRule{{name: "edit", prefix: "edit", body: fmt.Sprint(i)}, {name: "all", cluster: "a"}}}}
-		w.turn(func(e edits) { e.set(resource.Routes, "t", table("t", edited, nil)) })
+		w.turn(func(e edits) { e.set(xdstypes.Routes, "t", table("t", edited, nil)) })
 		answers(t, port, "x.test", "/edit", fmt.Sprintf("200 %d", i))
 	}
 	f.stop(t)

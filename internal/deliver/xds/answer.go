@@ -10,49 +10,49 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// answer takes an acknowledgement (no detail) or a refusal of a response.
-func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status) {
+// onAnswer takes an acknowledgement (no detail) or a refusal of a response.
+func (st *stream) onAnswer(t resource.Type, nonce string, detail *statuspb.Status) {
 	r := st.inflight[nonce]
 	if r == nil || r.typ != t {
 		return
 	}
 	delete(st.inflight, nonce)
 	if open := st.set.trial; open != nil && open.proxy == st && !open.sent { // it waits for an extension, or a secret
-		open.at = st.now
+		open.lastActivity = st.now
 	}
 	if r.trial != nil {
-		st.tried(r, detail != nil, st.words(r, detail))
+		st.onTrialAnswer(r, detail != nil, st.safeMessage(r, detail))
 		return
 	}
 	for _, name := range r.removed {
 		n := resource.Name{Type: t, Name: name}
-		st.landed(n, nil)
+		st.recordArrival(n, nil)
 		if e := st.set.lookup(n); e != nil { // it is back
-			st.set.confirm(e)
+			st.set.confirmAcked(e)
 		}
 	}
 	if detail != nil {
-		st.nacked(r, st.words(r, detail))
+		st.onNack(r, st.safeMessage(r, detail))
 		return
 	}
 	for _, s := range r.items {
 		it := st.items[t][s.name.Name]
-		isNew := it != nil && s.v.seq > st.joined && !s.v.equal(it.has)
-		if st.landed(s.name, s.v) == nil {
+		isNew := it != nil && s.v.seq > st.joined && !s.v.sameAs(it.acknowledged)
+		if st.recordArrival(s.name, s.v) == nil {
 			continue
 		}
 		if isNew {
-			st.took = append(st.took, took{t, st.now.Sub(s.v.at)})
+			st.ackLatencies = append(st.ackLatencies, ackLatency{t, st.now.Sub(s.v.editedAt)})
 		}
 		if it.entry != nil {
-			st.bound(it.name)
-			st.set.confirm(it.entry)
+			st.onBound(it.name)
+			st.set.confirmAcked(it.entry)
 		}
 	}
 }
 
-// words are what a proxy said of a response, without what must not be shown.
-func (st *stream) words(r *response, detail *statuspb.Status) string {
+// safeMessage are what a proxy said of a response, without what must not be shown.
+func (st *stream) safeMessage(r *response, detail *statuspb.Status) string {
 	said := strings.TrimSpace(detail.GetMessage())
 	if said == "" {
 		return ""
@@ -60,31 +60,31 @@ func (st *stream) words(r *response, detail *statuspb.Status) string {
 	for _, s := range r.items {
 		var was *version
 		if it := st.items[r.typ][s.name.Name]; it != nil {
-			was = it.has
+			was = it.acknowledged
 		}
-		said = st.set.Refusals.Words(r.typ, was.parts(), s.v.parts(), said)
+		said = st.set.Refusals.RedactMessage(r.typ, was.parts(), s.v.parts(), said)
 	}
 	return said
 }
 
-func (st *stream) landed(n resource.Name, v *version) *item {
+func (st *stream) recordArrival(n resource.Name, v *version) *item {
 	it := st.items[n.Type][n.Name]
 	if it == nil {
 		return nil
 	}
-	if !it.arrived(v) {
+	if !it.removeInFlight(v) {
 		return nil
 	}
 	if v != nil {
 		it.refused = nil
 	}
-	it.has, it.unknown, it.unbound, it.tries = v, false, nil, 0
-	st.touch(it)
+	it.acknowledged, it.unknown, it.unbound, it.bindFailures = v, false, nil, 0
+	st.refreshItem(it)
 	return it
 }
 
-// arrived takes a version out of those that are in flight.
-func (it *item) arrived(v *version) bool {
+// removeInFlight takes a version out of those that are in flight.
+func (it *item) removeInFlight(v *version) bool {
 	i := slices.Index(it.sent, v)
 	if i >= 0 {
 		it.sent = slices.Delete(it.sent, i, i+1)
@@ -92,63 +92,63 @@ func (it *item) arrived(v *version) bool {
 	return i >= 0
 }
 
-// nacked takes a refusal of the resources that the proxy's words name. The other resources of the response are sent
+// onNack takes a refusal of the resources that the proxy's words name. The other resources of the response are sent
 // again, even if they are now as before: the proxy applied most of them, but has no version for them.
-func (st *stream) nacked(r *response, message string) {
+func (st *stream) onNack(r *response, message string) {
 	names := make([]string, 0, len(r.items))
 	for _, s := range r.items {
 		names = append(names, s.name.Name)
 	}
-	named := st.set.Refusals.Read(r.typ, names, message)
+	named := st.set.Refusals.ParseRefusal(r.typ, names, message)
 	for _, s := range r.items {
 		it := st.items[s.name.Type][s.name.Name]
 		if it == nil {
 			continue
 		}
-		it.arrived(s.v)
+		it.removeInFlight(s.v)
 		st.forgetFirst(r.typ, s.v)
 		reason, isNamed := named[s.name.Name]
 		switch {
 		case !isNamed:
-			it.unknown, it.alone = true, len(named) == 0 // what is bad is found when it travels alone
+			it.unknown, it.travelsAlone = true, len(named) == 0 // what is bad is found when it travels alone
 		case it.entry == nil:
-		case !it.entry.offer.equal(s.v): // something else is on its way
-			st.standIn(it)
+		case !it.entry.offer.sameAs(s.v): // something else is on its way
+			st.queuePlaceholder(it)
 		case reason.Kind != resource.ContentRefused && slices.Contains(s.v.res.Binds, reason.Address):
-			st.postpone(it, s.v, reason)
+			st.postponeBind(it, s.v, reason)
 		default:
-			it.tries = 0
-			st.refuse(it, reason.Message)
-			st.standIn(it)
+			it.bindFailures = 0
+			st.onRefusal(it, reason.Message)
+			st.queuePlaceholder(it)
 		}
-		st.restore(it)
-		st.touch(it)
+		st.restoreAccepted(it)
+		st.refreshItem(it)
 	}
 }
 
-// restore sends again at once what a proxy accepted of an embedded resource, since it uses what it refused. If it has
-// accepted none it goes back to the default; not if it may have one that it brought along.
-func (st *stream) restore(it *item) {
+// restoreAccepted sends again at once what a proxy accepted of an embedded resource, since it uses what it refused. If
+// it has accepted none it goes back to the default; not if it may have one that it brought along.
+func (st *stream) restoreAccepted(it *item) {
 	t := st.set.spec(it.name.Type)
 	if len(t.Embedded) == 0 || it.entry == nil || len(it.sent) > 0 {
 		return
 	}
-	v := it.want()
-	if v.equal(it.refused) { // others accepted it
+	v := it.wantedVersion()
+	if v.sameAs(it.refused) { // others accepted it
 		v = nil
 	}
 	if v != nil || t.HasDefault && !it.unknown {
 		r := &response{typ: t.Type}
-		st.put(r, it, v)
-		st.push(r)
+		st.addToResponse(r, it, v)
+		st.pushResponse(r)
 	}
 }
 
 // forgetFirst has what was sent behind a resource for the first time be sent again: a proxy that refused the resource
 // dropped it.
 func (st *stream) forgetFirst(t resource.Type, v *version) {
-	for _, e := range st.followers(t, v) {
-		if n := e.name; st.set.spec(n.Type).Follows == resource.FirstUser && !st.subs[n.Type].asked.has(e.slot) {
+	for _, e := range st.followersOf(t, v) {
+		if n := e.name; st.set.spec(n.Type).Push == resource.FirstUser && !st.subs[n.Type].asked.contains(e.slot) {
 			st.unsubscribe(n)
 		}
 	}
@@ -162,34 +162,34 @@ const (
 	lastTry  = 15 * time.Second
 )
 
-func (st *stream) postpone(it *item, v *version, why resource.Reason) {
+func (st *stream) postponeBind(it *item, v *version, why resource.RefusalReason) {
 	s, e := st.set, it.entry
-	it.unbound, it.again = v, st.now.Add(min(firstTry<<it.tries, lastTry))
-	it.tries = min(it.tries+1, 10)
+	it.unbound, it.retryAt = v, st.now.Add(min(firstTry<<it.bindFailures, lastTry))
+	it.bindFailures = min(it.bindFailures+1, 10)
 	said := resource.Refusal{Kind: why.Kind, Type: it.name.Type, Name: it.name.Name, Version: st.proxy,
 		Message: why.Message}
-	s.rejectWholly(&refusal{stream: st, said: said}, withoutPieces(s.suspects(e, nil, v)))
+	s.rejectWithoutSubstitutes(&refusal{stream: st, details: said}, untriableSuspects(s.findSuspects(e, nil, v)))
 }
 
 func (st *stream) retryUnbound() {
-	for _, it := range st.items[resource.Listener] {
+	for _, it := range st.items[st.set.listeners] {
 		switch {
 		case it.state != unbound:
-		case st.now.Before(it.again):
-			st.later(it.again)
+		case st.now.Before(it.retryAt):
+			st.wakeAt(it.retryAt)
 		default:
 			it.unbound = nil
-			st.touch(it)
+			st.refreshItem(it)
 		}
 	}
 }
 
-// bound ends that a listener's address is rejected because of this proxy, which has the listener now.
-func (st *stream) bound(n resource.Name) {
-	if len(st.set.rejections) == 0 || n.Type != resource.Listener {
+// onBound ends that a listener's address is rejected because of this proxy, which has the listener now.
+func (st *stream) onBound(n resource.Name) {
+	if len(st.set.rejections) == 0 || n.Type != st.set.listeners {
 		return
 	}
-	st.set.end(func(_ resource.RefusalKey, r *rejection) bool {
-		return r.said.Kind != resource.ContentRefused && r.by == st.who() && r.said.Name == n.Name
+	st.set.endRejections(func(_ resource.RefusalKey, r *rejection) bool {
+		return r.details.Kind != resource.ContentRefused && r.proxy == st.proxyID() && r.details.Name == n.Name
 	})
 }

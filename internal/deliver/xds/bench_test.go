@@ -11,11 +11,11 @@ import (
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // bigSet is a set of n clusters, endpoints and virtual hosts in one table, and a proxy that has it all.
-func bigSet(n int) (*set, *stream, []*resource.Part) {
+func bigSet(n int) (*gatewaySet, *stream, []*resource.Part) {
 	s := newSet(gateway, storyProtocol())
 	var updates []update
 	one := func(typ resource.Type, name string, parts ...*resource.Part) {
@@ -30,37 +30,37 @@ func bigSet(n int) (*set, *stream, []*resource.Part) {
 	var parts []*resource.Part
 	for i := range n {
 		name := fmt.Sprintf("c%05d", i)
-		one(resource.Cluster, name, &resource.Part{
-			Hash: 1, Fragments: origin(model.KindService, name), Needs: []resource.Name{{Type: resource.Endpoints, Name: name}},
+		one(xdstypes.Cluster, name, &resource.Part{
+			Hash: 1, Fragments: origin(model.KindService, name), Needs: []resource.Name{{Type: xdstypes.Endpoints, Name: name}},
 		})
-		one(resource.Endpoints, name, &resource.Part{Hash: 1, Fragments: origin(model.KindEndpointSlice, name)})
+		one(xdstypes.Endpoints, name, &resource.Part{Hash: 1, Fragments: origin(model.KindEndpointSlice, name)})
 		parts = append(parts, &resource.Part{
 			ID: name, Hash: 1, Fragments: origin(model.KindHTTPRoute, name), Bytes: [][]byte{make([]byte, 150)}, Size: 150,
-			Needs: []resource.Name{{Type: resource.Cluster, Name: name}},
+			Needs: []resource.Name{{Type: xdstypes.Cluster, Name: name}},
 		})
 	}
-	one(resource.Listener, "l", &resource.Part{Hash: 1, Needs: []resource.Name{{Type: resource.Routes, Name: "t"}}})
-	one(resource.Routes, "t", parts...)
-	s.turn(updates, time.Unix(1, 0))
+	one(xdstypes.Listener, "l", &resource.Part{Hash: 1, Needs: []resource.Name{{Type: xdstypes.Routes, Name: "t"}}})
+	one(xdstypes.Routes, "t", parts...)
+	s.applyUpdates(updates, time.Unix(1, 0))
 	st := newStream(s, "p", "1.40.0")
-	for _, typ := range resource.Types() {
-		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ)}
-		if !s.wildcard(typ) {
+	for _, typ := range xdstypes.All() {
+		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(typ)}
+		if !s.isWildcard(typ) {
 			for name := range s.entries[typ] {
 				req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
 			}
 		}
-		st.request(req)
+		st.onRequest(req)
 		settle(st)
 	}
-	s.news = news{}
+	s.feedback = pendingFeedback{}
 	return s, st, parts
 }
 
 // settle acknowledges everything that is sent, and returns how many resources and bytes that was.
 func settle(st *stream) (resources, bytes int) {
 	for {
-		out, _ := st.step()
+		out, _ := st.runStep()
 		if len(out) == 0 {
 			return resources, bytes
 		}
@@ -69,7 +69,7 @@ func settle(st *stream) (resources, bytes int) {
 				resources++
 				bytes += s.v.res.Size()
 			}
-			st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce})
+			st.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(r.typ), ResponseNonce: r.nonce})
 		}
 	}
 }
@@ -89,15 +89,15 @@ func BenchmarkEdit(b *testing.B) {
 				p.Hash = uint64(i + 2)
 				next[n/2] = &p
 				parts = next
-				u := []update{{resource.Name{Type: resource.Routes, Name: "t"}, &resource.Resource{Version: strconv.Itoa(i),
+				u := []update{{resource.Name{Type: xdstypes.Routes, Name: "t"}, &resource.Resource{Version: strconv.Itoa(i),
 					Parts: next}}}
 				b.StartTimer()
-				s.turn(u, time.Unix(1, 0))
+				s.applyUpdates(u, time.Unix(1, 0))
 				if resources, _ := settle(st); resources != 1 {
 					b.Fatalf("%d resources were sent", resources)
 				}
-				rows = len(s.news.acked)
-				s.news = news{}
+				rows = len(s.feedback.acked)
+				s.feedback = pendingFeedback{}
 			}
 			if rows != 1 {
 				b.Fatalf("%d rows for one edit", rows)
@@ -114,15 +114,15 @@ func BenchmarkMemory(b *testing.B) {
 		s, st, _ := bigSet(10000)
 		whole := heap()
 		second := newStream(s, "q", "1.40.0")
-		for _, typ := range resource.Types() {
-			req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ), InitialResourceVersions: map[string]string{}}
+		for _, typ := range xdstypes.All() {
+			req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(typ), InitialResourceVersions: map[string]string{}}
 			for name, e := range s.entries[typ] {
 				req.InitialResourceVersions[name] = e.offer.res.Version
-				if !s.wildcard(typ) {
+				if !s.isWildcard(typ) {
 					req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
 				}
 			}
-			second.request(req)
+			second.onRequest(req)
 			settle(second)
 		}
 		with := heap()
@@ -150,9 +150,9 @@ func BenchmarkKept(b *testing.B) {
 			s, st := keptSet(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				st.step()
+				st.runStep()
 			}
-			if len(s.lookup(resource.Name{Type: resource.Extension, Name: "x"}).kept) != 1 {
+			if len(s.lookup(resource.Name{Type: xdstypes.Extension, Name: "x"}).kept) != 1 {
 				b.Fatal("the entry is not kept")
 			}
 		})
@@ -160,9 +160,9 @@ func BenchmarkKept(b *testing.B) {
 }
 
 // keptSet is a set of n tables that need an extension, one of which is in flight to its proxy.
-func keptSet(n int) (*set, *stream) {
+func keptSet(n int) (*gatewaySet, *stream) {
 	s := newSet(gateway, storyProtocol())
-	x := resource.Name{Type: resource.Extension, Name: "x"}
+	x := resource.Name{Type: xdstypes.Extension, Name: "x"}
 	version := func(typ resource.Type, name string, hash uint64, needs []resource.Name, ids ...string) update {
 		r := &resource.Resource{Version: strconv.FormatUint(hash, 36)}
 		for _, id := range ids {
@@ -170,28 +170,28 @@ func keptSet(n int) (*set, *stream) {
 		}
 		return update{name: resource.Name{Type: typ, Name: name}, value: r}
 	}
-	updates := []update{version(resource.Extension, "x", 1, nil, "", "r1", "r2")}
+	updates := []update{version(xdstypes.Extension, "x", 1, nil, "", "r1", "r2")}
 	tables := []resource.Name{x}
 	for i := range n {
 		name := fmt.Sprint("t", i)
-		updates = append(updates, version(resource.Routes, name, 1, []resource.Name{x}, "h"))
-		tables = append(tables, resource.Name{Type: resource.Routes, Name: name})
+		updates = append(updates, version(xdstypes.Routes, name, 1, []resource.Name{x}, "h"))
+		tables = append(tables, resource.Name{Type: xdstypes.Routes, Name: name})
 	}
-	s.turn(append(updates, version(resource.Listener, "l", 1, tables, "")), time.Unix(1, 0))
+	s.applyUpdates(append(updates, version(xdstypes.Listener, "l", 1, tables, "")), time.Unix(1, 0))
 	st := newStream(s, "p", "1.40.0")
-	for _, typ := range resource.Types() {
-		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ)}
+	for _, typ := range xdstypes.All() {
+		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(typ)}
 		for _, name := range tables {
 			if name.Type == typ {
 				req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name.Name)
 			}
 		}
-		st.request(req)
+		st.onRequest(req)
 		settle(st)
 	}
-	s.turn([]update{
-		version(resource.Extension, "x", 2, nil, "", "r2"), version(resource.Routes, "t0", 2, []resource.Name{x}, "h"),
+	s.applyUpdates([]update{
+		version(xdstypes.Extension, "x", 2, nil, "", "r2"), version(xdstypes.Routes, "t0", 2, []resource.Name{x}, "h"),
 	}, time.Unix(2, 0))
-	st.step()
+	st.runStep()
 	return s, st
 }

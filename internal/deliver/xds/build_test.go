@@ -28,6 +28,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // The builders make resources by hand, as a dialect would.
@@ -115,7 +116,7 @@ func edsCluster(name string) *clusterv3.Cluster {
 func cluster(c *clusterv3.Cluster) resource.Resource {
 	var needs []resource.Name
 	if c.GetType() == clusterv3.Cluster_EDS {
-		needs = append(needs, resource.Name{Type: resource.Endpoints, Name: c.Name})
+		needs = append(needs, resource.Name{Type: xdstypes.Endpoints, Name: c.Name})
 	}
 	return single(model.KindService, c.Name, c, needs...)
 }
@@ -169,7 +170,7 @@ func listener(name string, port int, table string, change ...func(*listenerv3.Li
 	l.FilterChains = []*listenerv3.FilterChain{{Name: "plain", Filters: []*listenerv3.Filter{{
 		Name: "hcm", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: mustAny(h)},
 	}}}}
-	r := single(model.KindGateway, name, l, resource.Name{Type: resource.Routes, Name: table})
+	r := single(model.KindGateway, name, l, resource.Name{Type: xdstypes.Routes, Name: table})
 	r.Binds = []string{fmt.Sprintf("127.0.0.1:%d", port)}
 	return r
 }
@@ -238,7 +239,7 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 				f.Refused = true
 				rt = &routev3.Route{Name: r.name, Match: hostRule{prefix: r.prefix}.route().Match, Action: direct(500, "refused")}
 			} else if r.cluster != "" {
-				needs = append(needs, resource.Name{Type: resource.Cluster, Name: r.cluster})
+				needs = append(needs, resource.Name{Type: xdstypes.Cluster, Name: r.cluster})
 			}
 			fs = append(fs, f)
 			routes = append(routes, field(3, mustMarshal(rt)))
@@ -262,12 +263,12 @@ func testProtocol() resource.Protocol {
 // testTrials makes trials of what table makes.
 type testTrials struct{}
 
-func (testTrials) Listener(name, table string) resource.Resource {
+func (testTrials) BuildListener(name, table string) resource.Resource {
 	return listener(name, 1, table, noPort)
 }
 
-func (testTrials) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
-	if t == resource.Listener {
+func (testTrials) BuildTrial(t resource.Type, name string, pieces [][]byte) resource.Resource {
+	if t == xdstypes.Listener {
 		b := slices.Concat(append([][]byte{mustMarshal(tlsListener(name, 2, noPort))}, pieces...)...)
 		return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 	}
@@ -277,9 +278,9 @@ func (testTrials) Trial(t resource.Type, name string, pieces [][]byte) resource.
 	return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 }
 
-func (testTrials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
+func (testTrials) SplitPieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
-	if t == resource.Listener {
+	if t == xdstypes.Listener {
 		if p.ID != "" {
 			pieces[p.Fragments[0].Origin] = p.Bytes
 		}

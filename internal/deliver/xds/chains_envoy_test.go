@@ -18,6 +18,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -81,12 +82,12 @@ func (l chained) listener(name string, refused func(resource.Origin, uint64) boo
 	for _, c := range l.Chains {
 		b := c.render(true)
 		f := resource.Fragment{Origin: c.origin(), Hash: hashOf(b)}
-		p := &resource.Part{ID: "chain/" + c.Name, Claims: []string{c.Host}, Needs: []resource.Name{{Type: resource.Secret,
+		p := &resource.Part{ID: "chain/" + c.Name, Claims: []string{c.Host}, Needs: []resource.Name{{Type: xdstypes.Secret,
 			Name: "cert"}}}
 		if f.Refused = refused(f.Origin, f.Hash); f.Refused {
 			b = c.render(false)
 		} else {
-			p.Needs = append(p.Needs, resource.Name{Type: resource.Routes, Name: c.Table})
+			p.Needs = append(p.Needs, resource.Name{Type: xdstypes.Routes, Name: c.Table})
 		}
 		p.Bytes, p.Size, p.Hash, p.Fragments = [][]byte{b}, len(b), hashOf(b), []resource.Fragment{f}
 		parts = append(parts, p)
@@ -155,8 +156,8 @@ func (e edits) tables(names ...string) {
 }
 
 func secured(e edits) {
-	cert := testcert.Self("first", "x.test")
-	e.set(resource.Secret, "cert", secret("cert", cert.Certificate, cert.PrivateKey))
+	cert := testcert.SelfSigned("first", "x.test")
+	e.set(xdstypes.Secret, "cert", secret("cert", cert.Certificate, cert.PrivateKey))
 }
 
 func (w *world) refusedChains() (list map[string]string) {

@@ -20,7 +20,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // client is a gRPC client on a delta stream.
@@ -76,7 +76,7 @@ func (c *client) send(req *discoveryv3.DeltaDiscoveryRequest) {
 // ask subscribes: names for those types that have them, and what the client has by version.
 func (c *client) ask(typ resource.Type, has map[string]string, names ...string) {
 	c.t.Helper()
-	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ), InitialResourceVersions: has,
+	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(typ), InitialResourceVersions: has,
 		ResourceNamesSubscribe: names})
 }
 
@@ -99,8 +99,8 @@ func (c *client) next() (*discoveryv3.DeltaDiscoveryResponse, string) {
 		if !ok {
 			c.t.Fatalf("the stream ended: %v", <-c.end)
 		}
-		typ, _ := envoy.TypeOf(m.TypeUrl)
-		words := []string{typ.String()}
+		typ, _ := xdstypes.OfURL(m.TypeUrl)
+		words := []string{xdstypes.Name(typ)}
 		for _, r := range m.Resources {
 			words = append(words, "+"+r.Name)
 		}
@@ -129,7 +129,7 @@ func (c *client) nothing() {
 	c.t.Helper()
 	c.markers++
 	marker := fmt.Sprintf("marker%d", c.markers)
-	c.ask(resource.Secret, nil, marker)
+	c.ask(xdstypes.Secret, nil, marker)
 	c.wants("Secret -" + marker)
 }
 
@@ -148,12 +148,12 @@ func fill(e edits, n int) {
 	var hosts []host
 	for i := range n {
 		name := fmt.Sprintf("c%03d", i)
-		e.set(resource.Cluster, name, cluster(edsCluster(name)))
-		e.set(resource.Endpoints, name, endpoints(name, 1000+i))
+		e.set(xdstypes.Cluster, name, cluster(edsCluster(name)))
+		e.set(xdstypes.Endpoints, name, endpoints(name, 1000+i))
 		hosts = append(hosts, host{name + ".test", []hostRule{{name: name, cluster: name}}})
 	}
-	e.set(resource.Listener, "l", listener("l", 1, "t"))
-	e.set(resource.Routes, "t", table("t", hosts, nil))
+	e.set(xdstypes.Listener, "l", listener("l", 1, "t"))
+	e.set(xdstypes.Routes, "t", table("t", hosts, nil))
 }
 
 func clusterNames(n int) []string {
@@ -167,15 +167,15 @@ func clusterNames(n int) []string {
 // load connects as a fresh proxy and returns what it got, all acknowledged.
 func load(t *testing.T, w *world, n int) (c *client, cds, eds, lds, rds *discoveryv3.DeltaDiscoveryResponse) {
 	c = dial(t, w)
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	cds, _ = c.next()
-	c.ask(resource.Endpoints, nil, clusterNames(n)...)
+	c.ask(xdstypes.Endpoints, nil, clusterNames(n)...)
 	eds, _ = c.next()
 	c.ack(cds)
 	c.ack(eds)
-	c.ask(resource.Listener, nil)
+	c.ask(xdstypes.Listener, nil)
 	lds = c.wants("Listener +l")
-	c.ask(resource.Routes, nil, "t")
+	c.ask(xdstypes.Routes, nil, "t")
 	rds = c.wants("Routes +t")
 	c.ack(lds)
 	c.ack(rds)
@@ -192,16 +192,16 @@ func TestReconnectWithKnownVersionsGetsOneEmptyResponse(t *testing.T) {
 	c.conn.Close()
 
 	c = dial(t, w)
-	c.ask(resource.Cluster, versions(cds))
-	c.ask(resource.Endpoints, versions(eds), clusterNames(50)...)
-	c.ask(resource.Listener, versions(lds))
-	c.ask(resource.Routes, versions(rds), "t")
+	c.ask(xdstypes.Cluster, versions(cds))
+	c.ask(xdstypes.Endpoints, versions(eds), clusterNames(50)...)
+	c.ask(xdstypes.Listener, versions(lds))
+	c.ask(xdstypes.Routes, versions(rds), "t")
 	c.ack(c.wants("Cluster"))
 	c.nothing()
 	eventually(t, "it counts without having been sent anything", func() bool { return w.proxies().Acknowledged == 1 })
 
 	// Later changes reach it.
-	w.turn(func(e edits) { e.set(resource.Endpoints, "c007", endpoints("c007", 1)) })
+	w.turn(func(e edits) { e.set(xdstypes.Endpoints, "c007", endpoints("c007", 1)) })
 	c.wants("Endpoints +c007")
 }
 
@@ -212,18 +212,18 @@ func TestReconnectComputesDeletions(t *testing.T) {
 	c.conn.Close()
 	w.turn(func(e edits) {
 		fill(e, 2)
-		e.delete(resource.Cluster, "c002")
-		e.delete(resource.Endpoints, "c002")
-		e.set(resource.Listener, "m", listener("m", 2, "t"))
-		e.delete(resource.Listener, "l")
+		e.delete(xdstypes.Cluster, "c002")
+		e.delete(xdstypes.Endpoints, "c002")
+		e.set(xdstypes.Listener, "m", listener("m", 2, "t"))
+		e.delete(xdstypes.Listener, "l")
 	})
 	came := listener("m", 2, "t").Parts[0].Fragments[0].Origin
-	eventually(t, "the server has seen the turn", func() bool { return w.offered(resource.Listener, "m", came) != 0 })
+	eventually(t, "the server has seen the turn", func() bool { return w.offered(xdstypes.Listener, "m", came) != 0 })
 	c = dial(t, w)
-	c.ask(resource.Cluster, versions(cds))
-	c.ask(resource.Endpoints, versions(eds), clusterNames(3)...)
-	c.ask(resource.Listener, versions(lds))
-	c.ask(resource.Routes, versions(rds), "t")
+	c.ask(xdstypes.Cluster, versions(cds))
+	c.ask(xdstypes.Endpoints, versions(eds), clusterNames(3)...)
+	c.ask(xdstypes.Listener, versions(lds))
+	c.ask(xdstypes.Routes, versions(rds), "t")
 	c.wants("Cluster")
 	l := c.wants("Listener +m -l")
 	r := c.wants("Routes +t")
@@ -239,12 +239,12 @@ func TestRule1AddsAndRemovalsOfClustersTravelApart(t *testing.T) {
 	w.sync(func(e edits) { fill(e, 2) })
 	c, _, _, _, _ := load(t, w, 2)
 	w.turn(func(e edits) {
-		e.set(resource.Cluster, "new", cluster(edsCluster("new")))
-		e.set(resource.Endpoints, "new", endpoints("new", 9))
-		e.set(resource.Routes, "t", toCluster("t", "new"))
+		e.set(xdstypes.Cluster, "new", cluster(edsCluster("new")))
+		e.set(xdstypes.Endpoints, "new", endpoints("new", 9))
+		e.set(xdstypes.Routes, "t", toCluster("t", "new"))
 		for _, n := range clusterNames(2) {
-			e.delete(resource.Cluster, n)
-			e.delete(resource.Endpoints, n)
+			e.delete(xdstypes.Cluster, n)
+			e.delete(xdstypes.Endpoints, n)
 		}
 	})
 	c.wants("Cluster +new") // not acknowledged: nothing waits for it
@@ -264,7 +264,7 @@ func TestRule2OneTableInFlightThenTheNewest(t *testing.T) {
 	c, _, _, _, _ := load(t, w, 1)
 	edit := func(i int) {
 		w.turn(func(e edits) {
-			e.set(resource.Routes, "t", table("t", []host{{"*", []hostRule{{name: "r", body: fmt.Sprint(i)}}}}, nil))
+			e.set(xdstypes.Routes, "t", table("t", []host{{"*", []hostRule{{name: "r", body: fmt.Sprint(i)}}}}, nil))
 		})
 	}
 	edit(0)
@@ -274,7 +274,7 @@ func TestRule2OneTableInFlightThenTheNewest(t *testing.T) {
 	}
 	last := rule("r")
 	eventually(t, "the server has seen the last edit", func() bool {
-		return w.offered(resource.Routes, "t",
+		return w.offered(xdstypes.Routes, "t",
 			last) == bodyHash("10")
 	})
 	c.nothing()
@@ -289,7 +289,7 @@ func TestRule2OneTableInFlightThenTheNewest(t *testing.T) {
 	}
 	c.ack(m)
 	eventually(t, "the newest is acknowledged", func() bool {
-		return w.acked(resource.Routes, "t",
+		return w.acked(xdstypes.Routes, "t",
 			last) == bodyHash("10")
 	})
 	c.nothing()
@@ -327,32 +327,32 @@ func TestRule5EveryNameIsAnswered(t *testing.T) {
 	w := newWorld(t)
 	w.sync(nil)
 	c := dial(t, w)
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	c.wants("Cluster")
-	c.ask(resource.Listener, nil)
+	c.ask(xdstypes.Listener, nil)
 	c.wants("Listener")
-	c.ask(resource.Endpoints, nil, "e")
+	c.ask(xdstypes.Endpoints, nil, "e")
 	if m := c.wants("Endpoints +e"); m.Resources[0].Version == "" {
 		t.Error("no version")
 	}
-	c.ask(resource.Routes, nil, "t")
+	c.ask(xdstypes.Routes, nil, "t")
 	var rc routev3.RouteConfiguration
 	if err := c.wants("Routes +t").Resources[0].Resource.UnmarshalTo(&rc); err != nil || rc.Name != "t" ||
 		len(rc.VirtualHosts) > 0 {
 		t.Errorf("not a table of 404: %v, %v", &rc, err)
 	}
-	c.ask(resource.Secret, nil, "s")
+	c.ask(xdstypes.Secret, nil, "s")
 	c.wants("Secret -s")
-	w.turn(func(e edits) { e.set(resource.Routes, "t", toCluster("t", "a")) })
+	w.turn(func(e edits) { e.set(xdstypes.Routes, "t", toCluster("t", "a")) })
 	c.wants("Routes +t")
 }
 
 func TestRule5NothingIsAnsweredBeforeTheFirstWholeTurn(t *testing.T) {
 	w := newWorld(t)
 	c := dial(t, w)
-	c.ask(resource.Cluster, map[string]string{"a": "1"})
-	c.ask(resource.Listener, map[string]string{"l": "1"})
-	w.turn(func(e edits) { e.set(resource.Cluster, "a", cluster(edsCluster("a"))) })
+	c.ask(xdstypes.Cluster, map[string]string{"a": "1"})
+	c.ask(xdstypes.Listener, map[string]string{"l": "1"})
+	w.turn(func(e edits) { e.set(xdstypes.Cluster, "a", cluster(edsCluster("a"))) })
 	eventually(t, "the request is there", func() bool { return w.asked.Load() == 1 })
 	for range 50 { // a wrong answer has time enough to overtake these
 		s, err := discoveryv3.NewAggregatedDiscoveryServiceClient(c.conn).StreamAggregatedResources(t.Context())
@@ -371,13 +371,13 @@ func TestRule6NackedListenersAreNamedAndTheRestIsSentAgain(t *testing.T) {
 	w := newWorld(t)
 	w.sync(func(e edits) {
 		for i, n := range []string{"l1", "l2", "l3"} {
-			e.set(resource.Listener, n, listener(n, i+1, "t"))
+			e.set(xdstypes.Listener, n, listener(n, i+1, "t"))
 		}
 	})
 	c := dial(t, w)
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	c.ack(c.wants("Cluster"))
-	c.ask(resource.Listener, nil)
+	c.ask(xdstypes.Listener, nil)
 	const said = "Error adding/updating listener(s) l2: cannot bind '127.0.0.1:2': Address already in use"
 	c.nack(c.wants("Listener +l1 +l2 +l3"), said)
 	c.ack(c.wants("Listener +l1 +l3"))
@@ -429,7 +429,7 @@ func TestTimeFromTheEdit(t *testing.T) {
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
 	w.graph.View(func(flow.View) { // turns wait for it
 		w.turn(func(e edits) {
-			e.set(resource.Routes, "t", table("t", []host{{"new.test", []hostRule{{name: "c000", cluster: "c000"}}}}, nil))
+			e.set(xdstypes.Routes, "t", table("t", []host{{"new.test", []hostRule{{name: "c000", cluster: "c000"}}}}, nil))
 		})
 		w.passed.Add(int64(time.Hour))
 	})

@@ -14,7 +14,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestConverges: proxies of two versions judge what they are sent, always in the same way, while objects are edited and
@@ -32,7 +32,7 @@ func TestConverges(t *testing.T) {
 type scene struct {
 	*rand.Rand
 	t       *testing.T
-	set     *set
+	set     *gatewaySet
 	now     time.Time
 	content map[resource.Name]map[string]map[string]uint64 // by part, by the name of the fragment's origin: a hash
 	refused map[resource.RefusalKey]bool                   // as the graph knows it
@@ -89,9 +89,9 @@ func converge(t *testing.T, seed uint64) {
 }
 
 func sceneNames() (names []resource.Name) {
-	for _, t := range []resource.Type{resource.Cluster, resource.Listener, resource.Routes, resource.Extension} {
+	for _, t := range []resource.Type{xdstypes.Cluster, xdstypes.Listener, xdstypes.Routes, xdstypes.Extension} {
 		for i := range 2 {
-			names = append(names, resource.Name{Type: t, Name: t.String() + strconv.Itoa(i)})
+			names = append(names, resource.Name{Type: t, Name: xdstypes.Name(t) + strconv.Itoa(i)})
 		}
 	}
 	return names
@@ -99,11 +99,11 @@ func sceneNames() (names []resource.Name) {
 
 func sceneParts(n resource.Name) []string {
 	switch n.Type {
-	case resource.Listener:
+	case xdstypes.Listener:
 		return []string{"e", "h1", "h2"} // e is its address
-	case resource.Routes:
+	case xdstypes.Routes:
 		return []string{"h1", "h2", "h3"}
-	case resource.Extension:
+	case xdstypes.Extension:
 		return []string{"r1", "r2"}
 	}
 	return []string{"c"}
@@ -111,7 +111,7 @@ func sceneParts(n resource.Name) []string {
 
 // sceneOrigins are the rules of a host; the first rule of a table serves at all its hosts.
 func sceneOrigins(n resource.Name, part string) []string {
-	if n.Type == resource.Routes {
+	if n.Type == xdstypes.Routes {
 		return []string{n.Name + "-all", n.Name + "-" + part}
 	}
 	return []string{n.Name + "-" + part}
@@ -122,7 +122,7 @@ func bad(version string, hash uint64) bool { return hash%5 == 4 || hash%7 == 6 &
 
 // substituted tells whether the graph has something else to put in the place of what is refused.
 func substituted(n resource.Name, part string) bool {
-	return n.Type == resource.Routes || n.Type == resource.Extension || n.Type == resource.Listener && part != "e"
+	return n.Type == xdstypes.Routes || n.Type == xdstypes.Extension || n.Type == xdstypes.Listener && part != "e"
 }
 
 func (s *scene) edit() {
@@ -145,23 +145,24 @@ func (s *scene) render(names []resource.Name) {
 	var updates []update
 	for _, n := range names {
 		r := resource.Resource{}
-		if n.Type == resource.Listener {
+		if n.Type == xdstypes.Listener {
 			r.Binds = []string{n.Name}
 		}
-		if n.Type == resource.Extension {
+		if n.Type == xdstypes.Extension {
 			r.Parts = append(r.Parts, s.set.spec(n.Type).Head(n.Name, make([]*resource.Part, 2)))
 		}
 		for _, id := range sceneParts(n) {
 			p := &resource.Part{ID: id, Hash: 1}
 			switch {
-			case n.Type == resource.Listener && id == "e":
-				p.Needs = []resource.Name{{Type: resource.Extension, Name: "Extension" + n.Name[len("Listener"):]}}
-			case n.Type == resource.Routes:
+			case n.Type == xdstypes.Listener && id == "e":
+				p.Needs = []resource.Name{{Type: xdstypes.Extension, Name: "Extension" + n.Name[len("Listener"):]}}
+			case n.Type == xdstypes.Routes:
 				i := s.content[n][id][n.Name+"-"+id] % 2
-				p.Needs = []resource.Name{{Type: resource.Extension, Name: fmt.Sprint("Extension", i)}}
+				p.Needs = []resource.Name{{Type: xdstypes.Extension, Name: fmt.Sprint("Extension", i)}}
 			}
-			if n.Type == resource.Listener && id != "e" {
-				p.Needs = []resource.Name{{Type: resource.Routes, Name: resource.Routes.String() + strconv.Itoa(int(id[1]-'1'))}}
+			if n.Type == xdstypes.Listener && id != "e" {
+				p.Needs = []resource.Name{{Type: xdstypes.Routes,
+					Name: xdstypes.Name(xdstypes.Routes) + strconv.Itoa(int(id[1]-'1'))}}
 				p.Claims = []string{id}
 			}
 			for _, origin := range sceneOrigins(n, id) {
@@ -182,7 +183,7 @@ func (s *scene) render(names []resource.Name) {
 	for _, u := range updates {
 		s.say("turn %s", show(u))
 	}
-	s.set.turn(updates, s.now)
+	s.set.applyUpdates(updates, s.now)
 }
 
 func (s *scene) say(format string, args ...any) {
@@ -204,8 +205,8 @@ func (s *scene) connect() {
 	s.peers[id] = p
 	s.say("%s of %s connects", id, p.st.proxy)
 	p.st.now = s.now
-	for _, t := range []resource.Type{resource.Cluster, resource.Listener} {
-		p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(t)})
+	for _, t := range []resource.Type{xdstypes.Cluster, xdstypes.Listener} {
+		p.st.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(t)})
 	}
 }
 
@@ -234,7 +235,7 @@ func (s *scene) round(one bool) (busy bool) {
 	for _, id := range s.names() {
 		p := s.peers[id]
 		p.st.now = s.now
-		out, _ := p.st.step()
+		out, _ := p.st.runStep()
 		for _, r := range out {
 			s.say("%s <- %s", id, describe(r))
 		}
@@ -251,8 +252,8 @@ func (s *scene) round(one bool) (busy bool) {
 		}
 		p.pending = nil
 	}
-	n := s.set.news
-	s.set.news = news{}
+	n := s.set.feedback
+	s.set.feedback = pendingFeedback{}
 	changed := map[string]bool{}
 	for k := range n.ended {
 		delete(s.refused, k)
@@ -278,11 +279,11 @@ func (s *scene) round(one bool) (busy bool) {
 
 // answer judges a response as Envoy does: of listeners and clusters it takes what is good, and names what is not.
 func (p *judge) answer(r *response) {
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce}
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(r.typ), ResponseNonce: r.nonce}
 	var wrong []string
 	for _, item := range r.items {
-		switch bad := p.refuses(item.v.res, r.group != nil) || r.typ == resource.Listener && p.frozen(item.v.res, r); {
-		case r.typ == resource.Extension && (!p.asked[item.name] || p.last[item.name] != nil &&
+		switch bad := p.refuses(item.v.res, r.group != nil) || r.typ == xdstypes.Listener && p.frozen(item.v.res, r); {
+		case r.typ == xdstypes.Extension && (!p.asked[item.name] || p.last[item.name] != nil &&
 			p.last[item.name].Version == item.v.res.Version): // it drops what nobody names, and takes no notice of the same
 		case bad:
 			wrong = append(wrong, item.name.Name+": bad")
@@ -293,8 +294,8 @@ func (p *judge) answer(r *response) {
 	}
 	for _, name := range r.removed {
 		n := resource.Name{Type: r.typ, Name: name}
-		if r.typ == resource.Extension && p.last[n] == nil {
-			p.t.Fatalf("%s: the first answer about %s is that it does not exist", p.st.id, n)
+		if r.typ == xdstypes.Extension && p.last[n] == nil {
+			p.t.Fatalf("%v: the first answer about %v is that it does not exist", p.st.id, n)
 		}
 		delete(p.has, n)
 		delete(p.last, n)
@@ -304,15 +305,15 @@ func (p *judge) answer(r *response) {
 		req.ErrorDetail = &statuspb.Status{Message: prefix + strings.Join(wrong, between)}
 	}
 	p.say("%s answers %s: %s", p.st.id, r.nonce, req.GetErrorDetail().GetMessage())
-	p.st.request(req)
+	p.st.onRequest(req)
 	if r.trial != nil {
-		if r.group == nil && r.typ == resource.Listener {
-			p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+		if r.group == nil && r.typ == xdstypes.Listener {
+			p.st.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(xdstypes.Routes),
 				ResourceNamesSubscribe: []string{r.trial.name}})
 		}
 		return
 	}
-	if r.typ == resource.Listener {
+	if r.typ == xdstypes.Listener {
 		p.follow()
 	}
 }
@@ -325,7 +326,7 @@ func (p *judge) frozen(l resource.Resource, r *response) bool {
 		for _, part := range l.Parts {
 			needed = needed || slices.Contains(part.Needs, n)
 		}
-		if n.Type == resource.Extension && needed && p.has[n] != last {
+		if n.Type == xdstypes.Extension && needed && p.has[n] != last {
 			return true
 		}
 	}
@@ -336,7 +337,7 @@ func (p *judge) frozen(l resource.Resource, r *response) bool {
 func (p *judge) follow() {
 	named := map[resource.Name]bool{}
 	for n, l := range p.has {
-		if n.Type != resource.Listener {
+		if n.Type != xdstypes.Listener {
 			continue
 		}
 		for _, part := range l.Parts {
@@ -347,8 +348,8 @@ func (p *judge) follow() {
 	}
 	before := p.asked
 	p.asked = named
-	for _, t := range []resource.Type{resource.Extension, resource.Routes} {
-		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(t)}
+	for _, t := range []resource.Type{xdstypes.Extension, xdstypes.Routes} {
+		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(t)}
 		for n := range named {
 			if n.Type == t && !before[n] {
 				req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, n.Name)
@@ -364,7 +365,7 @@ func (p *judge) follow() {
 		slices.Sort(req.ResourceNamesSubscribe)
 		slices.Sort(req.ResourceNamesUnsubscribe)
 		if len(req.ResourceNamesSubscribe)+len(req.ResourceNamesUnsubscribe) > 0 {
-			p.st.request(req)
+			p.st.onRequest(req)
 		}
 	}
 }
@@ -416,7 +417,7 @@ func (s *scene) check() {
 		for _, id := range s.names() {
 			p := s.peers[id]
 			has := p.has[n]
-			if has == nil && (n.Type == resource.Routes || n.Type == resource.Extension) && !p.asked[n] {
+			if has == nil && (n.Type == xdstypes.Routes || n.Type == xdstypes.Extension) && !p.asked[n] {
 				continue
 			}
 			if has == nil {

@@ -19,6 +19,7 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite testdata")
@@ -93,7 +94,7 @@ func tell(t *testing.T, story string) string {
 
 // core is a set with its streams, and a clock.
 type core struct {
-	set     *set
+	set     *gatewaySet
 	streams map[string]*stream
 	now     time.Time
 }
@@ -110,7 +111,7 @@ func (c *core) run(t *testing.T, lines []string) string {
 		for _, l := range lines[1:] {
 			updates = append(updates, parseUpdate(t, l))
 		}
-		c.set.turn(updates, c.now)
+		c.set.applyUpdates(updates, c.now)
 	case "connect":
 		c.streams[words[1]] = newStream(c.set, words[1], "1.40.0")
 	case "wait":
@@ -127,13 +128,13 @@ func (c *core) run(t *testing.T, lines []string) string {
 		st.now = c.now
 		switch words[1] {
 		case "asks", "leaves":
-			st.request(parseRequest(t, words[1:]))
+			st.onRequest(parseRequest(t, words[1:]))
 		case "acks":
 			for _, nonce := range words[2:] {
-				st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: c.url(st, nonce), ResponseNonce: nonce})
+				st.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: c.url(st, nonce), ResponseNonce: nonce})
 			}
 		case "nacks":
-			st.request(&discoveryv3.DeltaDiscoveryRequest{
+			st.onRequest(&discoveryv3.DeltaDiscoveryRequest{
 				TypeUrl: c.url(st, words[2]), ResponseNonce: words[2],
 				ErrorDetail: &statuspb.Status{Message: strings.ReplaceAll(strings.Join(words[3:], " "), `\n`, "\n")},
 			})
@@ -149,9 +150,9 @@ func (c *core) run(t *testing.T, lines []string) string {
 
 func (c *core) url(st *stream, nonce string) string {
 	if r := st.inflight[nonce]; r != nil {
-		return envoy.TypeURL(r.typ)
+		return xdstypes.URL(r.typ)
 	}
-	return envoy.TypeURL(resource.Cluster)
+	return xdstypes.URL(xdstypes.Cluster)
 }
 
 // outcome steps every stream and writes what they send and what is news.
@@ -160,7 +161,7 @@ func (c *core) outcome() string {
 	for _, name := range slices.Sorted(maps.Keys(c.streams)) {
 		st := c.streams[name]
 		st.now = c.now
-		out, wait := st.step()
+		out, wait := st.runStep()
 		for _, r := range out {
 			fmt.Fprintf(&b, "%s <- %s\n", name, describe(r))
 		}
@@ -168,32 +169,35 @@ func (c *core) outcome() string {
 			fmt.Fprintf(&b, "%s waits %s\n", name, wait.Sub(c.now))
 		}
 	}
-	n := c.set.news
-	c.set.news = news{}
+	n := c.set.feedback
+	c.set.feedback = pendingFeedback{}
 	var lines []string
 	for k, h := range n.acked {
-		if k == resource.Arrived(k.Resource) {
-			lines = append(lines, fmt.Sprintf("arrived %s/%s", k.Resource.Type, k.Resource.Name))
+		if k == resource.TableAckKey(k.Resource) {
+			lines = append(lines, fmt.Sprintf("arrived %s/%s", xdstypes.Name(k.Resource.Type), k.Resource.Name))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("acked %s/%s %s=%d", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name(), h))
+		lines = append(lines, fmt.Sprintf("acked %s/%s %s=%d", xdstypes.Name(k.Resource.Type),
+			k.Resource.Name, k.Origin.Object.Name(), h))
 	}
 	for k := range n.removed {
-		if k == resource.Arrived(k.Resource) {
-			lines = append(lines, fmt.Sprintf("removed %s/%s itself", k.Resource.Type, k.Resource.Name))
+		if k == resource.TableAckKey(k.Resource) {
+			lines = append(lines, fmt.Sprintf("removed %s/%s itself", xdstypes.Name(k.Resource.Type), k.Resource.Name))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("removed %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name()))
+		lines = append(lines, fmt.Sprintf("removed %s/%s %s", xdstypes.Name(k.Resource.Type),
+			k.Resource.Name, k.Origin.Object.Name()))
 	}
 	for k, r := range n.refused {
-		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name(), k.Hash, r.Type, r.Name,
+		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name(), k.Hash,
+			xdstypes.Name(r.Type), r.Name,
 			strings.ReplaceAll(r.Message, "\n", `\n`)))
 	}
 	for k := range n.ended {
 		lines = append(lines, fmt.Sprintf("ended %s=%d", k.Origin.Object.Name(), k.Hash))
 	}
 	for _, r := range n.unattributed {
-		lines = append(lines, fmt.Sprintf("unattributed %s/%s: %s", r.Type, r.Name, r.Message))
+		lines = append(lines, fmt.Sprintf("unattributed %s/%s: %s", xdstypes.Name(r.Type), r.Name, r.Message))
 	}
 	for _, r := range n.trials {
 		lines = append(lines, fmt.Sprintf("tried: %d of %d rejected in %d rounds", r.rejected, r.suspects, r.rounds))
@@ -209,20 +213,20 @@ func (c *core) outcome() string {
 }
 
 func describe(r *response) string {
-	if r.foreign != "" {
-		return fmt.Sprintf("%s %s removed %v", r.nonce, r.foreign, r.removed)
+	if r.unknownType != "" {
+		return fmt.Sprintf("%s %s removed %v", r.nonce, r.unknownType, r.removed)
 	}
-	words := []string{r.nonce, r.typ.String()}
+	words := []string{r.nonce, xdstypes.Name(r.typ)}
 	for _, s := range r.items {
 		w := "+" + s.name.Name + "=" + s.v.res.Version
 		if r.group != nil {
-			w = "+" + s.name.Name + "(" + string(s.v.res.Flatten(nil)) + ")"
+			w = "+" + s.name.Name + "(" + string(s.v.res.AppendBytes(nil)) + ")"
 		} else if r.trial != nil {
 			w = "+" + s.name.Name
 		}
 		words = append(words, w)
 	}
-	for _, n := range r.empty {
+	for _, n := range r.placeholders {
 		if r.pending {
 			n += ":waiting"
 		}
@@ -235,8 +239,8 @@ func describe(r *response) string {
 }
 
 func typeNamed(t *testing.T, name string) resource.Type {
-	for _, typ := range resource.Types() {
-		if typ.String() == name {
+	for _, typ := range xdstypes.All() {
+		if xdstypes.Name(typ) == name {
 			return typ
 		}
 	}
@@ -249,7 +253,7 @@ func parseRequest(t *testing.T, words []string) *discoveryv3.DeltaDiscoveryReque
 	if strings.Contains(words[1], ".") {
 		req.TypeUrl = words[1]
 	} else {
-		req.TypeUrl = envoy.TypeURL(typeNamed(t, words[1]))
+		req.TypeUrl = xdstypes.URL(typeNamed(t, words[1]))
 	}
 	for _, w := range words[2:] {
 		name, version, has := strings.Cut(w, "=")
@@ -260,7 +264,7 @@ func parseRequest(t *testing.T, words []string) *discoveryv3.DeltaDiscoveryReque
 		if has {
 			req.InitialResourceVersions[name] = version
 		}
-		if typ, ok := envoy.TypeOf(req.TypeUrl); !ok || !storyProtocol().wildcard(typ) {
+		if typ, ok := xdstypes.OfURL(req.TypeUrl); !ok || !storyProtocol().isWildcard(typ) {
 			req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
 		}
 	}
@@ -306,7 +310,7 @@ func parseUpdate(t *testing.T, line string) update {
 
 // storyOrigin is a rule's; of a listener, a filter chain's.
 func storyOrigin(t resource.Type, name string) resource.Origin {
-	if t == resource.Listener {
+	if t == xdstypes.Listener {
 		return resource.Origin{Object: model.Ref(model.KindGateway, "test", name)}
 	}
 	return resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", name)}
@@ -322,10 +326,10 @@ func parsePart(t *testing.T, typ resource.Type, s string) *resource.Part {
 		p.Claims = []string{claim}
 	}
 	if needs {
-		p.Needs = []resource.Name{{Type: resource.Secret, Name: need}}
+		p.Needs = []resource.Name{{Type: xdstypes.Secret, Name: need}}
 	}
 	if named {
-		p.Needs = append(p.Needs, resource.Name{Type: resource.Routes, Name: table})
+		p.Needs = append(p.Needs, resource.Name{Type: xdstypes.Routes, Name: table})
 	}
 	for f := range strings.SplitSeq(rest, "+") {
 		name, hash, ok := strings.Cut(f, ".")
@@ -353,25 +357,28 @@ func parsePart(t *testing.T, typ resource.Type, s string) *resource.Part {
 func storyProtocol() *protocol {
 	p := envoy.Protocol()
 	p.Trials = storyTrials{}
-	return newProtocol(withHead(p, func(_ string, rest []*resource.Part) *resource.Part {
+	out, err := newProtocol(withHead(p, func(_ string, rest []*resource.Part) *resource.Part {
 		return &resource.Part{Hash: uint64(len(rest))}
 	}))
+	if err != nil {
+		panic(err)
+	}
+	return out
 }
 
 // withHead has the first part of extensions made in another way.
 func withHead(p resource.Protocol, head func(string, []*resource.Part) *resource.Part) resource.Protocol {
 	p.Types = slices.Clone(p.Types)
-	i := slices.IndexFunc(p.Types, func(t resource.TypeSpec) bool { return t.Type == resource.Extension })
-	p.Types[i].Head = head
+	p.Types[xdstypes.Extension].Head = head
 	return p
 }
 
 // wording is how Envoy names resources of a type that it refuses: a prefix, and what stands between them.
 func wording(t resource.Type) (prefix, between string) {
 	switch t {
-	case resource.Cluster:
+	case xdstypes.Cluster:
 		return "Error adding/updating cluster(s) ", ", "
-	case resource.Listener:
+	case xdstypes.Listener:
 		return "Error adding/updating listener(s) ", "\n"
 	}
 	return "", ""
@@ -380,16 +387,18 @@ func wording(t resource.Type) (prefix, between string) {
 // storyTrials makes trials of parts whose pieces are "rule.hash".
 type storyTrials struct{}
 
-func (storyTrials) Listener(string, string) resource.Resource { return resource.Resource{Version: "1"} }
+func (storyTrials) BuildListener(string, string) resource.Resource {
+	return resource.Resource{Version: "1"}
+}
 
-func (storyTrials) Trial(_ resource.Type, _ string, pieces [][]byte) resource.Resource {
+func (storyTrials) BuildTrial(_ resource.Type, _ string, pieces [][]byte) resource.Resource {
 	text := bytes.Join(pieces, []byte(" "))
 	return resource.Resource{Version: string(text), Parts: []*resource.Part{{Bytes: [][]byte{text}, Size: len(text)}}}
 }
 
-func (storyTrials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
+func (storyTrials) SplitPieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
-	prefix := map[resource.Type]string{resource.Listener: "h", resource.Extension: "r"}[t]
+	prefix := map[resource.Type]string{xdstypes.Listener: "h", xdstypes.Extension: "r"}[t]
 	if !strings.HasPrefix(p.ID, prefix) {
 		return pieces
 	}

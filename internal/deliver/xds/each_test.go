@@ -8,6 +8,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestEachProxy: of two proxies one has acknowledged a newer table, and the other one something that it was not sent
@@ -22,17 +23,17 @@ func TestEachProxy(t *testing.T) {
 	} {
 		c.run(t, strings.Split(command, "\n"))
 	}
-	p, q := resource.Proxy{Node: "p", Version: "1.40.0"}, resource.Proxy{Node: "q", Version: "1.40.0"}
-	if got, want := c.set.behind(), map[resource.Proxy]int{p: 0, q: 1}; !maps.Equal(got, want) {
+	p, q := resource.ConnectedProxy{Node: "p", Version: "1.40.0"}, resource.ConnectedProxy{Node: "q", Version: "1.40.0"}
+	if got, want := c.set.countBehind(), map[resource.ConnectedProxy]int{p: 0, q: 1}; !maps.Equal(got, want) {
 		t.Errorf("behind: %v, want %v", got, want)
 	}
 	p.Acknowledged = true
-	if got, want := c.set.each(storyTable), []resource.Proxy{p, q}; !slices.Equal(got, want) {
+	if got, want := c.set.proxyProgress(storyTable), []resource.ConnectedProxy{p, q}; !slices.Equal(got, want) {
 		t.Errorf("of the table: %v, want %v", got, want)
 	}
 	q.Acknowledged = true
-	listener := resource.Name{Type: resource.Listener, Name: "l"}
-	if got, want := c.set.each(listener), []resource.Proxy{p, q}; !slices.Equal(got, want) {
+	listener := resource.Name{Type: xdstypes.Listener, Name: "l"}
+	if got, want := c.set.proxyProgress(listener), []resource.ConnectedProxy{p, q}; !slices.Equal(got, want) {
 		t.Errorf("of the listener: %v, want %v", got, want)
 	}
 }
@@ -81,7 +82,7 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 			if e := core.set.lookup(storyTable); e.state != c.state {
 				t.Fatalf("state %d, want %d", e.state, c.state)
 			}
-			for _, p := range core.set.each(storyTable) {
+			for _, p := range core.set.proxyProgress(storyTable) {
 				if p.Acknowledged != (p.Node == c.has) {
 					t.Errorf("%s acknowledged the table: %v", p.Node, p.Acknowledged)
 				}
@@ -121,12 +122,12 @@ func TestAProxyThatJoinsIsBehind(t *testing.T) {
 }
 
 // storyTable is the one of the stories.
-var storyTable = resource.Name{Type: resource.Routes, Name: "t"}
+var storyTable = resource.Name{Type: xdstypes.Routes, Name: "t"}
 
 // behindOf is how far each proxy is behind, by its node.
-func behindOf(s *set) map[string]int {
+func behindOf(s *gatewaySet) map[string]int {
 	n := map[string]int{}
-	for p, of := range s.behind() {
+	for p, of := range s.countBehind() {
 		n[p.Node] += of
 	}
 	return n
@@ -140,13 +141,13 @@ func TestAskedInAView(t *testing.T) {
 	c, _, _, _, _ := load(t, w, 3)
 	for i := range 20 {
 		w.graph.View(func(v flow.View) {
-			w.turn(func(e edits) { e.set(resource.Endpoints, "c001", endpoints("c001", 2000+i)) })
-			key := resource.Key{Gateway: gateway, Type: resource.Endpoints, Name: "c001"}
-			if _, apart := w.server.Offered(key); apart {
+			w.turn(func(e edits) { e.set(xdstypes.Endpoints, "c001", endpoints("c001", 2000+i)) })
+			key := resource.Key{Gateway: gateway, Type: xdstypes.Endpoints, Name: "c001"}
+			if _, apart := w.server.FindOffer(key); apart {
 				t.Error("something else is offered than the graph says")
 			}
-			_, _ = w.server.Sent(key, v.Rev())
-			if len(w.server.Each(key)) != 1 || len(w.server.Behind()[gateway]) != 1 {
+			_, _ = w.server.FirstSent(key, v.Rev())
+			if len(w.server.ProxyProgress(key)) != 1 || len(w.server.CountBehind()[gateway]) != 1 {
 				t.Error("not one proxy")
 			}
 		})
@@ -175,7 +176,7 @@ func TestUnanswered(t *testing.T) {
 		{"turn\n  Cluster c=3 parts=c:3", 2},
 	} {
 		c.run(t, strings.Split(step.command, "\n"))
-		if got := c.set.unanswered(); got != step.want {
+		if got := c.set.countUnanswered(); got != step.want {
 			t.Fatalf("after %q: %d, want %d", step.command, got, step.want)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
@@ -39,7 +39,7 @@ type proxy struct {
 	kill  func()
 }
 
-const bootstrap = `
+const bootstrapText = `
 node: {id: proxy, cluster: test}
 admin: {address: {pipe: {path: %[1]q}}}
 dynamic_resources:
@@ -68,7 +68,7 @@ func startEnvoy(t testing.TB, w *world) *proxy {
 // startLimited runs one that takes regular expressions of as many instructions; 0: as many as by default.
 func startLimited(t testing.TB, w *world, regexSize int) *proxy {
 	t.Helper()
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func startBinary(t testing.TB, w *world, binary string, regexSize int) *proxy {
 	p := &proxy{t: t, dir: dir, log: filepath.Join(dir, "log")}
 	socket := filepath.Join(dir, "admin.sock")
 	config := filepath.Join(dir, "envoy.yaml")
-	text := fmt.Appendf(nil, strings.Replace(bootstrap, "id: proxy", "id: "+filepath.Base(dir), 1), socket, w.socket)
+	text := fmt.Appendf(nil, strings.Replace(bootstrapText, "id: proxy", "id: "+filepath.Base(dir), 1), socket, w.socket)
 	if regexSize > 0 {
 		text = fmt.Appendf(text,
 			"layered_runtime: {layers: [{name: l, static_layer: {re2.max_program_size.error_level: %d}}]}\n", regexSize)

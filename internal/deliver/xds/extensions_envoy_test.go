@@ -22,6 +22,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // extension configures a filter of that name.
@@ -106,7 +107,7 @@ var (
 func needing(r resource.Resource, names ...string) resource.Resource {
 	p := *r.Parts[0]
 	for _, n := range names {
-		p.Needs = append(p.Needs, resource.Name{Type: resource.Extension, Name: n})
+		p.Needs = append(p.Needs, resource.Name{Type: xdstypes.Extension, Name: n})
 	}
 	parts := append([]*resource.Part{&p}, r.Parts[1:]...)
 	r.Parts = parts
@@ -145,9 +146,9 @@ func limitedWorld(t *testing.T, n uint32, bad bool) (w *world, p *proxy, port in
 	w = newWorld(t)
 	port = freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Extension, "limits", extension("limits", limit(n, bad)))
-		e.set(resource.Listener, "l", needing(listener("l", port, "t", limited), "limits"))
-		e.set(resource.Routes, "t", enabled("t", "a", "limits", on))
+		e.set(xdstypes.Extension, "limits", extension("limits", limit(n, bad)))
+		e.set(xdstypes.Listener, "l", needing(listener("l", port, "t", limited), "limits"))
+		e.set(xdstypes.Routes, "t", enabled("t", "a", "limits", on))
 	})
 	p = startEnvoy(t, w)
 	p.live()
@@ -160,14 +161,14 @@ func limitedWorld(t *testing.T, n uint32, bad bool) (w *world, p *proxy, port in
 func TestEditsKeepTheStateOfExtensions(t *testing.T) {
 	w, _, port := limitedWorld(t, 3, false)
 	calls(t, port, "200 a", "200 a", "200 a", "429")
-	w.turn(func(e edits) { e.set(resource.Routes, "t", enabled("t", "b", "limits", on)) })
+	w.turn(func(e edits) { e.set(xdstypes.Routes, "t", enabled("t", "b", "limits", on)) })
 	eventually(t, "the table is there",
-		ackedFragment(w, resource.Routes, "t", enabled("t", "b", "limits", on)))
+		ackedFragment(w, xdstypes.Routes, "t", enabled("t", "b", "limits", on)))
 	calls(t, port, "429")
 	other := freePorts(t, 1)[0]
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "m", needing(listener("m", other, "u", limited), "limits"))
-		e.set(resource.Routes, "u", enabled("u", "u", "limits", on))
+		e.set(xdstypes.Listener, "m", needing(listener("m", other, "u", limited), "limits"))
+		e.set(xdstypes.Routes, "u", enabled("u", "u", "limits", on))
 	})
 	answers(t, other, "x.test", "/", "200 u")
 	calls(t, port, "429")
@@ -175,15 +176,15 @@ func TestEditsKeepTheStateOfExtensions(t *testing.T) {
 	w.grpc.Stop()
 	w.listen()
 	eventually(t, "it is back", func() bool { return w.proxies().Acknowledged == 1 })
-	w.turn(func(e edits) { e.set(resource.Routes, "t", enabled("t", "c", "limits", on)) })
+	w.turn(func(e edits) { e.set(xdstypes.Routes, "t", enabled("t", "c", "limits", on)) })
 	eventually(t, "the table is there",
-		ackedFragment(w, resource.Routes, "t", enabled("t", "c", "limits", on)))
+		ackedFragment(w, xdstypes.Routes, "t", enabled("t", "c", "limits", on)))
 	calls(t, port, "429")
 	if got := w.metrics()["cardea_xds_resources_total/Extension"]; got != 1 {
 		t.Errorf("%v extensions were sent, want 1", got)
 	}
 	// Its own edit counts anew.
-	w.turn(func(e edits) { e.set(resource.Extension, "limits", extension("limits", limit(4, false))) })
+	w.turn(func(e edits) { e.set(xdstypes.Extension, "limits", extension("limits", limit(4, false))) })
 	answers(t, port, "x.test", "/", "200 c")
 }
 
@@ -192,20 +193,20 @@ func TestEditsKeepTheStateOfExtensions(t *testing.T) {
 func TestARefusedExtensionHurtsOnlyItself(t *testing.T) {
 	w, p, port := limitedWorld(t, 3, false)
 	calls(t, port, "200 a")
-	w.turn(func(e edits) { e.set(resource.Extension, "limits", extension("limits", limit(5, true))) })
+	w.turn(func(e edits) { e.set(xdstypes.Extension, "limits", extension("limits", limit(5, true))) })
 	eventually(t, "it is refused", func() bool {
-		return w.refusals()["limits"].Type == resource.Extension && w.refusals()["limits"].Message != ""
+		return w.refusals()["limits"].Type == xdstypes.Extension && w.refusals()["limits"].Message != ""
 	})
 	eventually(t, "what was accepted is there again", func() bool {
 		return w.metrics()["cardea_xds_acks_total/Extension"] == 2
 	})
 	other := freePorts(t, 1)[0]
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "l", needing(listener("l", port, "t", limited, noFetchTimeout), "limits"))
-		e.set(resource.Listener, "m", needing(listener("m", other, "u", limited, verified), "limits", "jwt"))
-		e.set(resource.Extension, "jwt", extension("jwt", requirements("r")))
-		e.set(resource.Routes, "t", enabled("t", "b", "limits", on))
-		e.set(resource.Routes, "u", enabled("u", "u", "jwt", requires("r")))
+		e.set(xdstypes.Listener, "l", needing(listener("l", port, "t", limited, noFetchTimeout), "limits"))
+		e.set(xdstypes.Listener, "m", needing(listener("m", other, "u", limited, verified), "limits", "jwt"))
+		e.set(xdstypes.Extension, "jwt", extension("jwt", requirements("r")))
+		e.set(xdstypes.Routes, "t", enabled("t", "b", "limits", on))
+		e.set(xdstypes.Routes, "u", enabled("u", "u", "jwt", requires("r")))
 	})
 	answers(t, other, "x.test", "/", "200 u")
 	eventually(t, "the listeners are accepted", func() bool {
@@ -217,7 +218,7 @@ func TestARefusedExtensionHurtsOnlyItself(t *testing.T) {
 		t.Errorf("%v extensions and %v listeners were refused: %v", m["cardea_xds_nacks_total/Extension"],
 			m["cardea_xds_nacks_total/Listener"], w.refusals())
 	}
-	w.turn(func(e edits) { e.set(resource.Extension, "limits", extension("limits", limit(1, false))) })
+	w.turn(func(e edits) { e.set(xdstypes.Extension, "limits", extension("limits", limit(1, false))) })
 	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 	answers(t, port, "x.test", "/", "200 b")
 	calls(t, port, "429")
@@ -229,14 +230,14 @@ func TestABadExtensionAtTheStart(t *testing.T) {
 	eventually(t, "it is refused", func() bool { return w.refusals()["limits"].Message != "" })
 	calls(t, port, "200 a", "200 a", "200 a")
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "l", needing(listener("l", port, "t", limited, noFetchTimeout), "limits"))
+		e.set(xdstypes.Listener, "l", needing(listener("l", port, "t", limited, noFetchTimeout), "limits"))
 	})
 	eventually(t, "the listener is accepted", func() bool { return p.stat("listener_manager.listener_modified") == 1 })
 	calls(t, port, "200 a", "200 a", "200 a")
 	if got := w.metrics()["cardea_xds_nacks_total/Listener"]; got != 0 {
 		t.Errorf("%v listeners were refused", got)
 	}
-	w.turn(func(e edits) { e.set(resource.Extension, "limits", extension("limits", limit(1, false))) })
+	w.turn(func(e edits) { e.set(xdstypes.Extension, "limits", extension("limits", limit(1, false))) })
 	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 	answers(t, port, "x.test", "/", "429 local_rate_limited")
 }
@@ -246,13 +247,13 @@ func TestALateExtension(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Listener, "l", needing(listener("l", port, "t", limited), "limits"))
-		e.set(resource.Routes, "t", enabled("t", "a", "limits", on))
+		e.set(xdstypes.Listener, "l", needing(listener("l", port, "t", limited), "limits"))
+		e.set(xdstypes.Routes, "t", enabled("t", "a", "limits", on))
 	})
 	startEnvoy(t, w).live()
 	eventually(t, "whole", func() bool { return w.proxies().Acknowledged == 1 })
 	calls(t, port, "200 a", "200 a", "200 a")
-	w.turn(func(e edits) { e.set(resource.Extension, "limits", extension("limits", limit(1, false))) })
+	w.turn(func(e edits) { e.set(xdstypes.Extension, "limits", extension("limits", limit(1, false))) })
 	answers(t, port, "x.test", "/", "429 local_rate_limited")
 }
 
@@ -262,26 +263,26 @@ func TestExtensionsComeBeforeTables(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Extension, "jwt", entries("jwt", "r0"))
-		e.set(resource.Listener, "l", needing(listener("l", port, "t", verified), "jwt"))
-		e.set(resource.Routes, "t", enabled("t", "a", "jwt", requires("r0")))
+		e.set(xdstypes.Extension, "jwt", entries("jwt", "r0"))
+		e.set(xdstypes.Listener, "l", needing(listener("l", port, "t", verified), "jwt"))
+		e.set(xdstypes.Routes, "t", enabled("t", "a", "jwt", requires("r0")))
 	})
 	startEnvoy(t, w).live()
 	answers(t, port, "x.test", "/", "200 a")
 	f := startTraffic(port, "x.test", "y.test", "z.test")
 	for i := range 20 {
 		w.turn(func(e edits) {
-			e.set(resource.Extension, "jwt", entries("jwt", fmt.Sprint("r", i+1), "other"))
-			e.set(resource.Routes, "t", enabled("t", "a", "jwt", requires(fmt.Sprint("r", i+1))))
+			e.set(xdstypes.Extension, "jwt", entries("jwt", fmt.Sprint("r", i+1), "other"))
+			e.set(xdstypes.Routes, "t", enabled("t", "a", "jwt", requires(fmt.Sprint("r", i+1))))
 		})
 		f.called(t, 30)
 	}
 	f.stop(t)
 	eventually(t, "what left is gone", func() bool {
-		offered, apart := w.server.Offered(resource.Key{Gateway: gateway, Type: resource.Extension, Name: "jwt"})
-		return !apart && offered == nil && w.acked(resource.Extension, "jwt", rule("r20")) != 0
+		offered, apart := w.server.FindOffer(resource.Key{Gateway: gateway, Type: xdstypes.Extension, Name: "jwt"})
+		return !apart && offered == nil && w.acked(xdstypes.Extension, "jwt", rule("r20")) != 0
 	})
-	w.turn(func(e edits) { e.set(resource.Routes, "t", enabled("t", "a", "jwt", requires("r20x"))) })
+	w.turn(func(e edits) { e.set(xdstypes.Routes, "t", enabled("t", "a", "jwt", requires("r20x"))) })
 	answers(t, port, "x.test", "/",
 		"403 Failed JWT authentication: Wrong requirement_name: r20x. It should be one of [other,r20]")
 }

@@ -14,7 +14,7 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 var (
@@ -29,6 +29,11 @@ func FuzzCore(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 200, 201, 202, 203, 204, 205})
 	f.Add([]byte("turnturnasksasksacksacksnacksturngoesasks0123456789ABCDEFGHIJ"))
 	f.Fuzz(runCore)
+}
+
+// storyTypes are the types by the numbers that bytes of an input have for them. Another order makes other stories.
+var storyTypes = []resource.Type{
+	xdstypes.Cluster, xdstypes.Endpoints, xdstypes.Secret, xdstypes.Listener, xdstypes.Routes, xdstypes.Extension,
 }
 
 // TestCoreRandom is the same with inputs that are long enough for whole stories.
@@ -58,7 +63,7 @@ func runCore(t *testing.T, in []byte) {
 type fuzzer struct {
 	in      []byte
 	t       *testing.T
-	set     *set
+	set     *gatewaySet
 	now     time.Time
 	streams [2]*watched
 	rows    map[resource.AckKey]uint64
@@ -71,6 +76,7 @@ type watched struct {
 	pending []*response            // not answered
 	routes  map[string]int         // in flight, by table
 	refused map[string]bool        // versions of routes that it refused
+	again   map[string]bool        // tables that it asked for while they were in flight: they are sent once more
 }
 
 func (z *fuzzer) byte() int {
@@ -101,7 +107,7 @@ func (z *fuzzer) move() {
 	case w == nil:
 		z.streams[i] = &watched{
 			st: newStream(z.set, fmt.Sprint(z.byte()%3), "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{},
-			refused: map[string]bool{},
+			refused: map[string]bool{}, again: map[string]bool{},
 		}
 	case op < 6 && len(w.pending) > 0:
 		z.answer(w)
@@ -114,7 +120,7 @@ func (z *fuzzer) move() {
 func (z *fuzzer) turn() {
 	var updates []update
 	for range 1 + z.byte()%4 {
-		typ := resource.Types()[z.byte()%resource.TypeCount]
+		typ := storyTypes[z.byte()%len(storyTypes)]
 		u := update{name: resource.Name{Type: typ, Name: z.name()}}
 		if z.byte()%4 > 0 {
 			u.value = z.resource(typ)
@@ -131,7 +137,7 @@ func (z *fuzzer) turn() {
 			clear(w.refused) // what was refused may come back by way of something else
 		}
 	}
-	z.set.turn(updates, z.now)
+	z.set.applyUpdates(updates, z.now)
 }
 
 func show(u update) string {
@@ -147,12 +153,12 @@ func show(u update) string {
 
 func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 	r := &resource.Resource{Warms: z.byte()%8 == 0}
-	if typ == resource.Listener {
+	if typ == xdstypes.Listener {
 		r.Binds = []string{z.name()}
 	}
 	for _, id := range []string{"", "h1", "h2", "h3"}[:1+z.byte()%4] {
 		h := uint64(z.byte() % 5)
-		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' +
+		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: storyTypes[h], Name: string(rune('a' +
 			h%4))}}}
 		if id != "" {
 			p.Bytes, p.Claims = [][]byte{storyPiece(id, h)}, []string{fmt.Sprint(h)}
@@ -171,8 +177,8 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 }
 
 func (z *fuzzer) ask(w *watched) {
-	types := append(resource.Types(), resource.Cluster)
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(types[z.byte()%len(types)]),
+	types := append(slices.Clone(storyTypes), xdstypes.Cluster)
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(types[z.byte()%len(types)]),
 		InitialResourceVersions: map[string]string{}}
 	if z.byte()%16 == 0 {
 		req.TypeUrl = "other"
@@ -192,11 +198,12 @@ func (z *fuzzer) ask(w *watched) {
 	if z.byte()%8 == 0 {
 		req.ResponseNonce = "zzz"
 	}
-	if req.TypeUrl == envoy.TypeURL(resource.Routes) {
+	if req.TypeUrl == xdstypes.URL(xdstypes.Routes) {
 		for _, n := range req.ResourceNamesUnsubscribe {
 			delete(w.routes, n)
 		}
 		for _, n := range req.ResourceNamesSubscribe { // it is told again what it asks for again
+			w.again[n] = w.routes[n] > 0
 			maps.DeleteFunc(w.refused, func(content string, _ bool) bool { return strings.HasPrefix(content, n+" ") })
 		}
 	}
@@ -204,13 +211,13 @@ func (z *fuzzer) ask(w *watched) {
 		z.t.Logf("%p asks %v", w.st, req)
 	}
 	w.st.now = z.now
-	w.st.request(req)
+	w.st.onRequest(req)
 }
 
 func (z *fuzzer) answer(w *watched) {
 	r := w.pending[0]
 	w.pending = w.pending[1:]
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce}
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(r.typ), ResponseNonce: r.nonce}
 	nack := z.byte()%3 == 0
 	if nack {
 		prefix, between := wording(r.typ)
@@ -221,10 +228,10 @@ func (z *fuzzer) answer(w *watched) {
 		req.ErrorDetail = &statuspb.Status{Message: prefix + z.name() + why + between + z.name() + ": bad"}
 	}
 	for _, s := range r.items {
-		if r.typ == resource.Routes && r.trial == nil {
+		if r.typ == xdstypes.Routes && r.trial == nil {
 			delete(w.routes, s.name.Name)
 			// what is not offered any more is not looked into
-			if e := z.set.lookup(s.name); nack && e != nil && e.offer.equal(s.v) {
+			if e := z.set.lookup(s.name); nack && !w.again[s.name.Name] && e != nil && e.offer.sameAs(s.v) {
 				w.refused[s.name.Name+" "+s.v.res.Version] = true
 			}
 		}
@@ -233,14 +240,14 @@ func (z *fuzzer) answer(w *watched) {
 		z.t.Logf("%p answers %v", w.st, req)
 	}
 	w.st.now = z.now
-	w.st.request(req)
+	w.st.onRequest(req)
 	w.subscribe(r)
 }
 
 // subscribe asks for a trial's table after its listener was answered.
 func (w *watched) subscribe(r *response) {
 	if r.trial != nil && r.group == nil {
-		w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+		w.st.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(xdstypes.Routes),
 			ResourceNamesSubscribe: []string{r.trial.name}})
 	}
 }
@@ -253,7 +260,7 @@ func (z *fuzzer) step() (waits bool) {
 			continue
 		}
 		w.st.now = z.now
-		out, wait := w.st.step()
+		out, wait := w.st.runStep()
 		if !wait.IsZero() && !wait.After(z.now) {
 			z.t.Fatalf("waits for the past")
 		}
@@ -262,18 +269,18 @@ func (z *fuzzer) step() (waits bool) {
 			if *telling {
 				z.t.Logf("%p <- %s", w.st, describe(r))
 			}
-			if r.foreign == "" {
+			if r.unknownType == "" {
 				z.check(w, r)
 				w.pending = append(w.pending, r)
 			}
 		}
 	}
-	n := z.set.news
+	n := z.set.feedback
 	for k := range n.removed {
 		delete(z.rows, k)
 	}
 	maps.Copy(z.rows, n.acked)
-	z.set.news = news{}
+	z.set.feedback = pendingFeedback{}
 	return waits
 }
 
@@ -282,7 +289,7 @@ func (z *fuzzer) step() (waits bool) {
 func (z *fuzzer) checkRows() {
 	for k := range z.rows {
 		e := z.set.lookup(resource.Name{Type: k.Resource.Type, Name: k.Resource.Name})
-		if e != nil && k == resource.Arrived(z.set.key(e)) {
+		if e != nil && k == resource.TableAckKey(z.set.resourceKey(e)) {
 			continue
 		}
 		if e == nil || z.set.fragments[keyOf(e, k.Origin, k.Variant)] == 0 {
@@ -292,15 +299,15 @@ func (z *fuzzer) checkRows() {
 	for _, byName := range z.set.entries {
 		for _, e := range byName {
 			used, settled := false, e.offer == e.current
-			z.set.counting(func(st *stream) {
-				_, uses := st.accepted(e)
+			z.set.eachCountingStream(func(st *stream) {
+				_, uses := st.acceptedVersion(e)
 				used = used || uses
 				settled = settled && st.items[e.name.Type][e.name.Name] == nil
 			})
 			if !used || !settled {
 				continue
 			}
-			if _, arrived := z.rows[resource.Arrived(z.set.key(e))]; arrived != (e.name.Type == resource.Routes) {
+			if _, arrived := z.rows[resource.TableAckKey(z.set.resourceKey(e))]; arrived != (e.name.Type == xdstypes.Routes) {
 				z.t.Fatalf("%v: the row of its arrival: %v", e.name, arrived)
 			}
 			for _, p := range e.current.parts() {
@@ -316,17 +323,17 @@ func (z *fuzzer) checkRows() {
 
 // check holds a response against the rules.
 func (z *fuzzer) check(w *watched, r *response) {
-	if r.typ == resource.Cluster && len(r.items) > 0 && len(r.removed) > 0 {
+	if r.typ == xdstypes.Cluster && len(r.items) > 0 && len(r.removed) > 0 {
 		z.t.Fatalf("adds and removals of clusters in one response")
 	}
-	if (r.typ == resource.Routes || r.typ == resource.Secret || r.typ == resource.Extension) && len(r.items) > 1 {
-		z.t.Fatalf("%s don't travel alone", r.typ)
+	if (r.typ == xdstypes.Routes || r.typ == xdstypes.Secret || r.typ == xdstypes.Extension) && len(r.items) > 1 {
+		z.t.Fatalf("%s don't travel alone", xdstypes.Name(r.typ))
 	}
-	if r.typ == resource.Routes && len(r.removed) > 0 {
+	if r.typ == xdstypes.Routes && len(r.removed) > 0 {
 		z.t.Fatalf("a route table is removed")
 	}
 	if !w.st.subs[r.typ].open {
-		z.t.Fatalf("%s were not asked for", r.typ)
+		z.t.Fatalf("%s were not asked for", xdstypes.Name(r.typ))
 	}
 	if r.trial != nil {
 		return
@@ -334,9 +341,10 @@ func (z *fuzzer) check(w *watched, r *response) {
 	for _, s := range r.items {
 		w.sent[s.name] = true
 		z.checkClaims(s)
-		if r.typ != resource.Routes {
+		if r.typ != xdstypes.Routes {
 			continue
 		}
+		delete(w.again, s.name.Name)
 		if w.routes[s.name.Name]++; w.routes[s.name.Name] > 1 {
 			z.t.Fatalf("two responses of a table are in flight")
 		}
@@ -345,21 +353,21 @@ func (z *fuzzer) check(w *watched, r *response) {
 		}
 		for _, p := range s.v.parts() {
 			for _, n := range p.Needs {
-				if e := z.set.lookup(n); slices.Contains(z.set.spec(resource.Routes).Awaits, n.Type) && e != nil &&
+				if e := z.set.lookup(n); slices.Contains(z.set.spec(xdstypes.Routes).Awaits, n.Type) && e != nil &&
 					e.offer != nil && w.st.subs[n.Type].open {
 					if w.st.pending[n.Type][n.Name] != nil {
-						z.t.Fatalf("a table leaves before its %s", n.Type)
+						z.t.Fatalf("a table leaves before its %s", xdstypes.Name(n.Type))
 					}
 				}
 			}
 		}
 	}
 	for _, n := range r.removed {
-		if z.set.needs[resource.Name{Type: r.typ, Name: n}] > 0 && r.typ == resource.Cluster {
+		if z.set.needs[resource.Name{Type: r.typ, Name: n}] > 0 && r.typ == xdstypes.Cluster {
 			z.t.Fatalf("a cluster is removed though it is named")
 		}
 		name := resource.Name{Type: r.typ, Name: n}
-		if r.typ == resource.Extension && !w.sent[name] {
+		if r.typ == xdstypes.Extension && !w.sent[name] {
 			z.t.Fatalf("an extension is removed though none was sent")
 		}
 		delete(w.sent, name)
@@ -367,16 +375,17 @@ func (z *fuzzer) check(w *watched, r *response) {
 }
 
 // checkClaims: what is kept of a listener is in nobody's way.
-func (z *fuzzer) checkClaims(s shipment) {
+func (z *fuzzer) checkClaims(s sentResource) {
 	e := z.set.lookup(s.name)
-	if e == nil || s.name.Type != resource.Listener || e.current == s.v || e.offer != s.v || e.state != serving {
+	if e == nil || s.name.Type != xdstypes.Listener || e.current == s.v || e.offer != s.v || e.state != serving {
 		return
 	}
 	for _, p := range s.v.parts() {
 		now := e.current.part(p.ID)
-		if now != nil && now != p && isSubstitute(now) && (resource.Claimed(p, e.current.parts()) || resource.Claimed(p,
-			s.v.parts())) {
-			z.t.Fatalf("%s: the kept part %s claims what another one does", s.name, p.ID)
+		if now != nil && now != p && isSubstitute(now) && (resource.ClaimsConflict(p, e.current.parts()) ||
+			resource.ClaimsConflict(p,
+				s.v.parts())) {
+			z.t.Fatalf("%v: the kept part %v claims what another one does", s.name, p.ID)
 		}
 	}
 }
@@ -396,7 +405,7 @@ func (z *fuzzer) calm() {
 					delete(w.routes, s.name.Name)
 				}
 				w.st.now = z.now
-				w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce})
+				w.st.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(r.typ), ResponseNonce: r.nonce})
 				w.subscribe(r)
 			}
 			w.pending = nil
@@ -408,9 +417,9 @@ func (z *fuzzer) calm() {
 	if z.set.trial != nil || len(z.set.queue) > 0 {
 		z.t.Fatalf("the trial is never over")
 	}
-	for e := range z.set.all() {
-		if e.state == serving && !e.offer.equal(z.set.composed(e)) {
-			z.t.Fatalf("%s: %s is offered, not %s", e.name, e.offer.res.Version, z.set.composed(e).res.Version)
+	for e := range z.set.allEntries() {
+		if e.state == serving && !e.offer.sameAs(z.set.composeOffer(e)) {
+			z.t.Fatalf("%v: %v is offered, not %v", e.name, e.offer.res.Version, z.set.composeOffer(e).res.Version)
 		}
 	}
 	for _, w := range z.streams {
@@ -419,11 +428,11 @@ func (z *fuzzer) calm() {
 		}
 		for t, items := range w.st.items {
 			for name, it := range items {
-				if it.entry != nil && it.want() != nil && !it.unknown && it.state == pending {
-					z.t.Fatalf("%s %s is never sent", resource.Types()[t], name)
+				if it.entry != nil && it.wantedVersion() != nil && !it.unknown && it.state == pending {
+					z.t.Fatalf("%s %s is never sent", xdstypes.Name(xdstypes.All()[t]), name)
 				}
-				if len(it.sent) > 0 && w.st.set.wildcard(resource.Types()[t]) {
-					z.t.Fatalf("%s %s is in flight for ever", resource.Types()[t], name)
+				if len(it.sent) > 0 && w.st.set.isWildcard(xdstypes.All()[t]) {
+					z.t.Fatalf("%s %s is in flight for ever", xdstypes.Name(xdstypes.All()[t]), name)
 				}
 			}
 		}

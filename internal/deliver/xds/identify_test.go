@@ -12,14 +12,14 @@ import (
 	"google.golang.org/grpc/status"
 
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestAStrangerIsNotRead: who shows nothing is refused before it says a word, so it can't make the server read any.
 func TestAStrangerIsNotRead(t *testing.T) {
 	w := newWorld(t)
 	w.sync(nil)
-	w.server.cfg.Identify = func(context.Context) (Claim, error) { return nil, errors.New("no token") }
+	w.server.cfg.Identify = func(context.Context) (GatewayResolver, error) { return nil, errors.New("no token") }
 	w.server.cfg.Log = slog.New(slog.DiscardHandler)
 	c := dial(t, w)
 	if err := <-c.end; status.Code(err) != codes.PermissionDenied || status.Convert(err).Message() != "no token" {
@@ -31,12 +31,12 @@ func TestAStrangerIsNotRead(t *testing.T) {
 func TestAnotherGatewaysProxyIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.sync(nil)
-	w.server.cfg.Identify = func(context.Context) (Claim, error) {
+	w.server.cfg.Identify = func(context.Context) (GatewayResolver, error) {
 		return func(Node) (model.ObjectRef, error) { return model.ObjectRef{}, errors.New("no such gateway") }, nil
 	}
 	w.server.cfg.Log = slog.New(slog.DiscardHandler)
 	c := dial(t, w)
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	if err := <-c.end; status.Code(err) != codes.PermissionDenied || status.Convert(err).Message() != "no such gateway" {
 		t.Errorf("got %v", err)
 	}
@@ -46,7 +46,7 @@ func TestAnotherGatewaysProxyIsRefused(t *testing.T) {
 func TestSilenceEnds(t *testing.T) {
 	w := newWorld(t)
 	w.sync(nil)
-	w.server.patience = time.Millisecond
+	w.server.requestTimeout = time.Millisecond
 	c := dial(t, w)
 	if err := <-c.end; status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("got %v", err)
@@ -73,7 +73,7 @@ func TestStreamsOfAConnection(t *testing.T) {
 	eventually(t, "all are open", func() bool { return w.opened.Load() == streamsPerConnection })
 	more := make(chan struct{})
 	go func() { open(t.Context()); close(more) }()
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	c.ack(c.wants("Cluster")) // one more that was let in would have come by now
 	if n := w.opened.Load(); n != streamsPerConnection {
 		t.Errorf("%d streams of one connection", n)

@@ -7,7 +7,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -24,19 +24,19 @@ func unknownSocket(c *clusterv3.Cluster) *clusterv3.Cluster {
 // A newer version of a resource is refused. A proxy that joins then gets the one that was accepted, and serves, also if
 // it is alone by then.
 func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
-	first, second := testcert.Self("first", "x.test"), testcert.Self("second", "x.test")
+	first, second := testcert.SelfSigned("first", "x.test"), testcert.SelfSigned("second", "x.test")
 	for name, bad := range map[string]func(e edits, port int){
-		"cluster": func(e edits, _ int) { e.set(resource.Cluster, "a", cluster(unknownSocket(edsCluster("a")))) },
+		"cluster": func(e edits, _ int) { e.set(xdstypes.Cluster, "a", cluster(unknownSocket(edsCluster("a")))) },
 		"secret": func(e edits, _ int) {
-			e.set(resource.Secret, "cert", secret("cert", second.Certificate, first.PrivateKey))
+			e.set(xdstypes.Secret, "cert", secret("cert", second.Certificate, first.PrivateKey))
 		},
 		"listener": func(e edits, port int) {
-			e.set(resource.Listener, "s", secure(listener("s", port, "t", shared, broken), "cert"))
+			e.set(xdstypes.Listener, "s", secure(listener("s", port, "t", shared, broken), "cert"))
 		},
 		"listener and its certificate": func(e edits, port int) {
-			e.set(resource.Listener, "s", secure(listener("s", port, "t", shared, broken), "other"))
-			e.set(resource.Secret, "other", secret("other", second.Certificate, second.PrivateKey))
-			e.delete(resource.Secret, "cert")
+			e.set(xdstypes.Listener, "s", secure(listener("s", port, "t", shared, broken), "other"))
+			e.set(xdstypes.Secret, "other", secret("other", second.Certificate, second.PrivateKey))
+			e.delete(xdstypes.Secret, "cert")
 		},
 	} {
 		for _, alone := range []bool{false, true} {
@@ -44,8 +44,8 @@ func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 				w, p, _ := simple(t, shared)
 				port := freePorts(t, 1)[0]
 				w.turn(func(e edits) {
-					e.set(resource.Listener, "s", secure(listener("s", port, "t", shared), "cert"))
-					e.set(resource.Secret, "cert", secret("cert", first.Certificate, first.PrivateKey))
+					e.set(xdstypes.Listener, "s", secure(listener("s", port, "t", shared), "cert"))
+					e.set(xdstypes.Secret, "cert", secret("cert", first.Certificate, first.PrivateKey))
 				})
 				securely(t, port, "x.test: 200 a")
 				w.turn(func(e edits) { bad(e, port) })
@@ -71,9 +71,9 @@ func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 				if got := subject(port); got != "first" {
 					t.Errorf("it serves with %q", got)
 				}
-				for _, typ := range resource.Types() {
-					if k := "cardea_xds_nacks_total/" + typ.String(); w.metrics()[k] != nacks[k] {
-						t.Errorf("it refused %v of %s", w.metrics()[k], typ)
+				for _, typ := range xdstypes.All() {
+					if k := "cardea_xds_nacks_total/" + xdstypes.Name(typ); w.metrics()[k] != nacks[k] {
+						t.Errorf("it refused %v of %s", w.metrics()[k], xdstypes.Name(typ))
 					}
 				}
 				if len(w.refusals()) != 1 {
@@ -87,18 +87,18 @@ func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 // Envoy makes a filter chain with the certificate that it was sent last, also if it refused that. So the one that was
 // accepted is sent after it: an edit of the listener is live with it.
 func TestARefusedCertificateIsNotKept(t *testing.T) {
-	first, second := testcert.Self("first", "x.test"), testcert.Self("second", "x.test")
+	first, second := testcert.SelfSigned("first", "x.test"), testcert.SelfSigned("second", "x.test")
 	w, _, _ := simple(t)
 	port := freePorts(t, 1)[0]
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "s", secure(listener("s", port, "t"), "cert"))
-		e.set(resource.Secret, "cert", secret("cert", first.Certificate, first.PrivateKey))
+		e.set(xdstypes.Listener, "s", secure(listener("s", port, "t"), "cert"))
+		e.set(xdstypes.Secret, "cert", secret("cert", first.Certificate, first.PrivateKey))
 	})
 	securely(t, port, "x.test: 200 a")
-	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", second.Certificate, first.PrivateKey)) })
+	w.turn(func(e edits) { e.set(xdstypes.Secret, "cert", secret("cert", second.Certificate, first.PrivateKey)) })
 	eventually(t, "it is refused", func() bool { return w.refusals()["cert"].Message != "" })
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "s", secure(listener("s", port, "t2"), "cert"))
+		e.set(xdstypes.Listener, "s", secure(listener("s", port, "t2"), "cert"))
 		e.hosts("t2", host{"*", []hostRule{{name: "r", body: "edited"}}})
 	})
 	securely(t, port, "x.test: 200 edited")

@@ -8,9 +8,9 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// composed is what to offer of a resource that serves: what the graph says, with the parts that are kept of what was
-// accepted.
-func (s *set) composed(e *entry) *version {
+// composeOffer is what to offer of a resource that serves: what the graph says, with the parts that are kept of what
+// was accepted.
+func (s *gatewaySet) composeOffer(e *entry) *version {
 	if len(e.kept) == 0 {
 		return e.current
 	}
@@ -21,9 +21,9 @@ func (s *set) composed(e *entry) *version {
 		i, found := slices.BinarySearchFunc(parts, id, byID)
 		switch {
 		case found && keeps && isSubstitute(parts[i]) &&
-			!resource.Claimed(p, e.current.parts()) && !resource.Claimed(p, parts):
+			!resource.ClaimsConflict(p, e.current.parts()) && !resource.ClaimsConflict(p, parts):
 			parts[i] = p
-		case !found && s.isMoving(e, p):
+		case !found && s.isStillNeeded(e, p):
 			parts = slices.Insert(parts, i, p)
 		default:
 			delete(e.kept, id) // it is mended or deleted, or another one has its server names by now
@@ -35,38 +35,38 @@ func (s *set) composed(e *entry) *version {
 	switch {
 	case len(e.kept) == 0:
 		return e.current
-	case slices.EqualFunc(parts, e.offer.parts(), resource.Same):
+	case slices.EqualFunc(parts, e.offer.parts(), resource.EqualParts):
 		return e.offer
 	}
-	r := resource.Join(parts...)
+	r := resource.JoinParts(parts...)
 	r.Warms, r.Binds = e.current.res.Warms, e.current.res.Binds
-	return &version{res: r, at: e.current.at, rev: e.current.rev}
+	return &version{res: r, editedAt: e.current.editedAt, rev: e.current.rev}
 }
 
-func (e *entry) keep(p *resource.Part) {
+func (e *entry) keepPart(p *resource.Part) {
 	if e.kept == nil {
 		e.kept = map[string]*resource.Part{}
 	}
 	e.kept[p.ID] = p
 }
 
-// keepFormer keeps a part that left the graph, as long as it may be needed.
-func (s *set) keepFormer(e *entry, p *resource.Part) {
+// keepFormerPart keeps a part that left the graph, as long as it may be needed.
+func (s *gatewaySet) keepFormerPart(e *entry, p *resource.Part) {
 	spec, offered := s.spec(e.name.Type), e.offer.part(p.ID)
 	switch {
 	case spec.Head != nil && offered != nil:
-		e.keep(offered)
+		e.keepPart(offered)
 	case spec.Head == nil && spec.Divisible && e.confirmed.part(p.ID) != nil:
-		e.keep(p)
+		e.keepPart(p)
 	}
 }
 
-// isMoving tells whether a part that left a resource may still be needed there: all that it was made of is still in the
-// resource, in other parts, and proxies may still have a part of another resource that names this one with other claims
-// than it has now. So the virtual hosts of a listener's former hostname are kept until the filter chain of the new one
-// is accepted: if that is refused the former one serves on. A deleted part is not kept, unless it is an entry of an
-// extension: the resources that name it are edited after it.
-func (s *set) isMoving(e *entry, p *resource.Part) bool {
+// isStillNeeded tells whether a part that left a resource may still be needed there: all that it was made of is still
+// in the resource, in other parts, and proxies may still have a part of another resource that names this one with other
+// claims than it has now. So the virtual hosts of a listener's former hostname are kept until the filter chain of the
+// new one is accepted: if that is refused the former one serves on. A deleted part is not kept, unless it is an entry
+// of an extension: the resources that name it are edited after it.
+func (s *gatewaySet) isStillNeeded(e *entry, p *resource.Part) bool {
 	if s.spec(e.name.Type).Head != nil {
 		return s.isFormer(e.name)
 	}
@@ -75,7 +75,7 @@ func (s *set) isMoving(e *entry, p *resource.Part) bool {
 			return false
 		}
 	}
-	for _, t := range s.Types {
+	for _, t := range s.specs {
 		for _, user := range s.entries[t.Type] {
 			if t.KeepsParts && claimsChange(user, e.name) {
 				return true
@@ -87,10 +87,10 @@ func (s *set) isMoving(e *entry, p *resource.Part) bool {
 
 // isFormer tells whether proxies have, or may get, a resource that awaits this one and needed it by a part that is
 // another one now.
-func (s *set) isFormer(n resource.Name) bool {
+func (s *gatewaySet) isFormer(n resource.Name) bool {
 	names := map[resource.Name]bool{}
 	awaits := func(t resource.Type) bool { return slices.Contains(s.spec(t).Awaits, n.Type) }
-	for _, differ := range []map[*entry]struct{}{s.apart, s.unconfirmed} {
+	for _, differ := range []map[*entry]struct{}{s.divergent, s.unconfirmed} {
 		for user := range differ {
 			if awaits(user.name.Type) {
 				addNeeds(names, user.current, user.offer)
@@ -114,10 +114,10 @@ func (s *set) isFormer(n resource.Name) bool {
 }
 
 // dropFormer drops the parts that left resources, when they are not needed any more.
-func (s *set) dropFormer() {
-	for e := range s.apart {
+func (s *gatewaySet) dropFormer() {
+	for e := range s.divergent {
 		if e.state == serving && len(e.kept) > 0 && s.spec(e.name.Type).Head != nil && !s.isFormer(e.name) {
-			s.serve(e)
+			s.serveEntry(e)
 		}
 	}
 }
@@ -138,15 +138,15 @@ func isSubstitute(p *resource.Part) bool {
 	return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return f.Refused })
 }
 
-// accept changes what all counting proxies acknowledged last. With that others may need less of what they keep.
-func (s *set) accept(e *entry, v *version) {
+// setConfirmed changes what all counting proxies acknowledged last. With that others may need less of what they keep.
+func (s *gatewaySet) setConfirmed(e *entry, v *version) {
 	e.confirmed = v
 	if !s.spec(e.name.Type).KeepsParts {
 		return
 	}
-	for other := range s.apart {
+	for other := range s.divergent {
 		if !s.spec(other.name.Type).KeepsParts && other.state == serving && len(other.kept) > 0 {
-			s.serve(other)
+			s.serveEntry(other)
 		}
 	}
 }
@@ -154,27 +154,27 @@ func (s *set) accept(e *entry, v *version) {
 // dropUnused drops what left the graph, unless proxies accepted or may accept something of others that names it, and
 // the graph no longer does: until its newer version is accepted nobody knows that it will be, and a proxy that joins
 // needs all of what is kept.
-func (s *set) dropUnused() {
-	for again := len(s.leaving) > 0; again; {
+func (s *gatewaySet) dropUnused() {
+	for again := len(s.deleting) > 0; again; {
 		again = false
 		kept := s.keptNames()
-		for e := range s.leaving {
+		for e := range s.deleting {
 			if !kept[e.name] {
-				s.drop(e)
+				s.dropEntry(e)
 				again = true
 			}
 		}
 	}
 }
 
-func (s *set) keptNames() map[resource.Name]bool {
+func (s *gatewaySet) keptNames() map[resource.Name]bool {
 	names := map[resource.Name]bool{}
-	for e := range s.leaving {
+	for e := range s.deleting {
 		addNeeds(names, nil, e.offer)
 	}
-	for _, differ := range []map[*entry]struct{}{s.apart, s.unconfirmed} {
+	for _, differ := range []map[*entry]struct{}{s.divergent, s.unconfirmed} {
 		for e := range differ {
-			if _, leaving := s.leaving[e]; leaving {
+			if _, leaving := s.deleting[e]; leaving {
 				continue
 			}
 			addNeeds(names, e.current, e.offer)
@@ -194,7 +194,7 @@ func addNeeds(names map[resource.Name]bool, current, v *version) {
 	if v == nil || v == current {
 		return
 	}
-	for c := range resource.Changes(current.parts(), v.parts()) {
+	for c := range resource.DiffParts(current.parts(), v.parts()) {
 		if c.New != nil {
 			for _, n := range c.New.Needs {
 				names[n] = true
@@ -209,7 +209,7 @@ func (it *item) addNeeds(names map[resource.Name]bool) {
 	if it.entry != nil {
 		current = it.entry.current
 	}
-	addNeeds(names, current, it.has)
+	addNeeds(names, current, it.acknowledged)
 	for _, v := range it.sent {
 		addNeeds(names, current, v)
 	}

@@ -40,7 +40,7 @@ func TestUntoldPartsAreFew(t *testing.T) {
 	for i := range 1000 {
 		c.run(t, strings.Split(fmt.Sprintf("turn\nRoutes t=%d parts=a%d:%d,h:%d", i, i, i, i), "\n"))
 	}
-	if n := len(c.set.lookup(storyTable).untold); n > 100 {
+	if n := len(c.set.lookup(storyTable).unreported); n > 100 {
 		t.Errorf("%d parts of 3 are remembered", n)
 	}
 }

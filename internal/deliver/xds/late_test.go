@@ -18,7 +18,7 @@ func TestATrialsTableAskedForInTheEnd(t *testing.T) {
 	} {
 		run(command)
 	}
-	c.now = c.now.Add(answerTime)
+	c.now = c.now.Add(trialTimeout)
 	if got := run("p asks Routes trial/1000001"); !strings.Contains(got, "(h1.2)") {
 		t.Errorf("it was sent\n%s", got)
 	}

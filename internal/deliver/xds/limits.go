@@ -30,12 +30,12 @@ const (
 	nameBytes      = 2 << 10
 )
 
-func (l Limits) complete() Limits {
+func (l Limits) withDefaults() Limits {
 	return Limits{Streams: cmp.Or(l.Streams, DefaultStreams), Names: cmp.Or(l.Names, DefaultNames)}
 }
 
-// admit tells whether a Gateway may have one more stream of this node. The set's lock is held.
-func (l Limits) admit(s *set, id string) error {
+// checkStreams tells whether a Gateway may have one more stream of this node. The set's lock is held.
+func (l Limits) checkStreams(s *gatewaySet, id string) error {
 	ofNode := 0
 	for st := range s.streams {
 		if st.id == id {
@@ -52,11 +52,11 @@ func (l Limits) admit(s *set, id string) error {
 	return nil
 }
 
-// fits tells whether a stream may ask for what is in a request. The set's lock is held.
-func (l Limits) fits(st *stream, req *discoveryv3.DeltaDiscoveryRequest) error {
+// checkRequest tells whether a stream may ask for what is in a request. The set's lock is held.
+func (l Limits) checkRequest(st *stream, req *discoveryv3.DeltaDiscoveryRequest) error {
 	names, brought := req.GetResourceNamesSubscribe(), req.GetInitialResourceVersions()
 	n := max(len(names), len(brought))
-	if t := st.set.ofURL(req.GetTypeUrl()); t != nil && n > 0 {
+	if t := st.set.specOfURL(req.GetTypeUrl()); t != nil && n > 0 {
 		n += len(st.subs[t.Type].absent) + st.subs[t.Type].asked.count()
 	}
 	if n > l.Names {
@@ -80,12 +80,12 @@ func (l Limits) fits(st *stream, req *discoveryv3.DeltaDiscoveryRequest) error {
 	return nil
 }
 
-// limited counts and logs a stream that ends since a limit is reached. It is the stream's end.
-func (s *Server) limited(gateway model.ObjectRef, node string, err error) error {
+// reportLimit counts and logs a stream that ends since a limit is reached. It is the stream's end.
+func (s *Server) reportLimit(gateway model.ObjectRef, node string, err error) error {
 	s.metrics.limited.Inc()
-	if s.strangers.news("limit\x00"+gateway.String(), s.cfg.Now()) {
+	if s.rejectedLog.isNew("limit\x00"+gateway.String(), s.cfg.Now()) {
 		s.cfg.Log.Warn("stream of a proxy ended: limit reached", "gateway", gateway.String(),
-			"node", fmt.Sprintf("%.*s", strangerName, node), "error", status.Convert(err).Message())
+			"node", fmt.Sprintf("%.*s", maxLoggedName, node), "error", status.Convert(err).Message())
 	}
 	return err
 }

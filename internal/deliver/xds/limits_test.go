@@ -21,7 +21,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 var other = model.Ref(model.KindGateway, "test", "other")
@@ -29,14 +29,14 @@ var other = model.Ref(model.KindGateway, "test", "other")
 // twoGateways is a world in which a proxy serves the Gateway that its node's cluster names. Each has a table.
 func twoGateways(t *testing.T) *world {
 	w := newWorld(t)
-	w.server.cfg.Identify = func(context.Context) (Claim, error) {
+	w.server.cfg.Identify = func(context.Context) (GatewayResolver, error) {
 		w.opened.Add(1)
 		return func(n Node) (model.ObjectRef, error) { return model.Ref(model.KindGateway, "test", n.Cluster), nil }, nil
 	}
 	w.server.cfg.Log = slog.New(slog.DiscardHandler)
 	w.sync(func(e edits) {
-		e.set(resource.Cluster, "a", cluster(edsCluster("a")))
-		e.setOf(other, resource.Cluster, "b", cluster(edsCluster("b")))
+		e.set(xdstypes.Cluster, "a", cluster(edsCluster("a")))
+		e.setOf(other, xdstypes.Cluster, "b", cluster(edsCluster("b")))
 	})
 	return w
 }
@@ -56,12 +56,12 @@ func (w *world) dialAs(gateway model.ObjectRef) *client {
 func (w *world) served(body string) {
 	w.t.Helper()
 	c := w.dialAs(other)
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	c.ack(c.wants("Cluster +b"))
-	c.ask(resource.Routes, nil, body)
+	c.ask(xdstypes.Routes, nil, body)
 	c.wants("Routes +" + body)
 	w.turn(func(e edits) {
-		e.setOf(other, resource.Routes, body, table(body, []host{{"*", []hostRule{{name: "r", body: body}}}}, nil))
+		e.setOf(other, xdstypes.Routes, body, table(body, []host{{"*", []hostRule{{name: "r", body: body}}}}, nil))
 	})
 	c.wants("Routes +" + body)
 	c.conn.Close()
@@ -71,7 +71,7 @@ func (w *world) served(body string) {
 func TestALockHoldsNoOtherGateway(t *testing.T) {
 	w := twoGateways(t)
 	c := w.dialAs(gateway)
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	c.ack(c.wants("Cluster +a"))
 	w.server.mu.Lock()
 	s := w.server.sets[gateway]
@@ -80,7 +80,7 @@ func TestALockHoldsNoOtherGateway(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range 3 {
-		w.dialAs(gateway).ask(resource.Cluster, nil)
+		w.dialAs(gateway).ask(xdstypes.Cluster, nil)
 	}
 	eventually(t, "they are here", func() bool { return w.opened.Load() == before+3 })
 	for i := range 5 {
@@ -107,7 +107,7 @@ func (w *world) flood(gateway model.ObjectRef, streams int, id func(i int) strin
 			w.t.Fatal(err)
 		}
 		_ = s.Send(&discoveryv3.DeltaDiscoveryRequest{
-			Node: &corev3.Node{Id: id(i), Cluster: gateway.Name()}, TypeUrl: envoy.TypeURL(resource.Cluster),
+			Node: &corev3.Node{Id: id(i), Cluster: gateway.Name()}, TypeUrl: xdstypes.URL(xdstypes.Cluster),
 		})
 		switch _, err := s.Recv(); {
 		case err == nil:
@@ -150,7 +150,7 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 		}
 		return list
 	}
-	url := envoy.TypeURL(resource.Endpoints)
+	url := xdstypes.URL(xdstypes.Endpoints)
 	half := names(DefaultNames/2+1, func(i int) string { return fmt.Sprint("b", i) })
 	brought := map[string]string{}
 	for i := range DefaultNames + 1 {
@@ -162,7 +162,7 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 			{TypeUrl: url, ResourceNamesSubscribe: names(DefaultNames/2, strconv.Itoa)},
 			{TypeUrl: url, ResourceNamesSubscribe: half},
 		},
-		"many that it has": {{TypeUrl: envoy.TypeURL(resource.Cluster), InitialResourceVersions: brought}},
+		"many that it has": {{TypeUrl: xdstypes.URL(xdstypes.Cluster), InitialResourceVersions: brought}},
 		"many of no type":  {{TypeUrl: "x", ResourceNamesSubscribe: names(DefaultNames+1, strconv.Itoa)}},
 		"a long one":       {{TypeUrl: url, ResourceNamesSubscribe: []string{strings.Repeat("x", nameBytes+1)}}},
 		"a long one it has": {
@@ -185,13 +185,13 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 }
 
 // serveWith serves a world's proxies at another socket, too, by other rules for connections.
-func (w *world) serveWith(c connections) {
+func (w *world) serveWith(c connectionLimits) {
 	w.socket += "2"
 	l, err := net.Listen("unix", w.socket)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	rpc := grpc.NewServer(append(c.options(), grpc.WaitForHandlers(true))...)
+	rpc := grpc.NewServer(append(c.serverOptions(), grpc.WaitForHandlers(true))...)
 	w.server.Register(rpc)
 	go func() { _ = rpc.Serve(l) }()
 	w.t.Cleanup(rpc.Stop)
@@ -200,7 +200,7 @@ func (w *world) serveWith(c connections) {
 // TestASilentConnectionEnds: it takes no file descriptor for long.
 func TestASilentConnectionEnds(t *testing.T) {
 	w := newWorld(t)
-	w.serveWith(connections{handshake: time.Millisecond, idle: time.Hour})
+	w.serveWith(connectionLimits{handshake: time.Millisecond, idle: time.Hour})
 	c, err := net.Dial("unix", w.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -213,9 +213,9 @@ func TestASilentConnectionEnds(t *testing.T) {
 func TestAnIdleConnectionEnds(t *testing.T) {
 	w := newWorld(t)
 	w.sync(nil)
-	w.serveWith(connections{handshake: handshake, idle: time.Millisecond})
+	w.serveWith(connectionLimits{handshake: handshakeTimeout, idle: time.Millisecond})
 	c := dial(t, w)
-	c.ask(resource.Cluster, nil)
+	c.ask(xdstypes.Cluster, nil)
 	c.ack(c.wants("Cluster"))
 	if err := c.stream.CloseSend(); err != nil {
 		t.Fatal(err)

@@ -1,33 +1,47 @@
 package xds
 
 import (
+	"errors"
 	"slices"
 
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// protocol is a dialect's, with its types by their numbers and their URLs.
+// typeSpec is a dialect's TypeSpec, and which type it is about.
+type typeSpec struct {
+	resource.TypeSpec
+	Type resource.Type
+}
+
+// protocol is a dialect's, with the types that the server itself speaks of.
 type protocol struct {
 	resource.Protocol
-	specs [resource.TypeCount]*resource.TypeSpec
+	specs             []typeSpec // by type
+	listeners, tables resource.Type
 }
 
-func newProtocol(p resource.Protocol) *protocol {
-	out := &protocol{Protocol: p}
-	for i := range p.Types {
-		out.specs[p.Types[i].Type] = &p.Types[i]
+// newProtocol needs a type that listens and one that routes.
+func newProtocol(p resource.Protocol) (*protocol, error) {
+	listeners, listens := p.Types.In(resource.Listening)
+	tables, routes := p.Types.In(resource.Routing)
+	if p.Trials == nil || p.Refusals == nil || !listens || !routes {
+		return nil, errors.New("xds: a dialect's protocol is needed")
 	}
-	return out
+	out := &protocol{Protocol: p, listeners: listeners, tables: tables}
+	for i, spec := range p.Types {
+		out.specs = append(out.specs, typeSpec{spec, resource.Type(i)})
+	}
+	return out, nil
 }
 
-func (p *protocol) spec(t resource.Type) *resource.TypeSpec { return p.specs[t] }
+func (p *protocol) spec(t resource.Type) *typeSpec { return &p.specs[t] }
 
-func (p *protocol) wildcard(t resource.Type) bool { return !p.specs[t].ByName }
+func (p *protocol) isWildcard(t resource.Type) bool { return !p.specs[t].ByName }
 
-func (p *protocol) ofURL(url string) *resource.TypeSpec {
-	i := slices.IndexFunc(p.Types, func(t resource.TypeSpec) bool { return t.URL == url })
+func (p *protocol) specOfURL(url string) *typeSpec {
+	i := slices.IndexFunc(p.specs, func(t typeSpec) bool { return t.URL == url })
 	if i < 0 {
 		return nil
 	}
-	return &p.Types[i]
+	return &p.specs[i]
 }

@@ -11,7 +11,7 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // A trial that the proxy does not take is over: all that is new is rejected together, whatever else has it.
@@ -47,16 +47,16 @@ func TestRefusalIsLoggedOncePerResource(t *testing.T) {
 			Hash: 1})
 	}
 	r.Parts = []*resource.Part{&two}
-	w.server.turn(gateway, []update{{resource.Name{Type: resource.Listener, Name: "80"}, &r}}, 0, w.server.cfg.Now())
-	st, _ := w.server.join(gateway, "p", "1.40.0", func() {})
-	sent, _, _ := w.server.step(st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Listener)})
-	w.server.step(st, &discoveryv3.DeltaDiscoveryRequest{
-		TypeUrl: envoy.TypeURL(resource.Listener), ResponseNonce: sent[0].nonce,
+	w.server.applyTurn(gateway, []update{{resource.Name{Type: xdstypes.Listener, Name: "80"}, &r}}, 0, w.server.cfg.Now())
+	st, _ := w.server.joinProxy(gateway, "p", "1.40.0", func() {})
+	sent, _, _ := w.server.stepStream(st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(xdstypes.Listener)})
+	w.server.stepStream(st, &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: xdstypes.URL(xdstypes.Listener), ResponseNonce: sent[0].nonce,
 		ErrorDetail: &statuspb.Status{Message: "Error adding/updating listener(s) 80: cannot bind\n"},
 	})
-	w.server.leave(st)
+	w.server.removeProxy(st)
 	_, got, _ := strings.Cut(out.String(), "level=")
-	want := `WARN msg="refused by proxy" gateway="` + gateway.String() + `" type=Listener name=80 ` +
+	want := `WARN msg="rejected by proxy" gateway="` + gateway.String() + `" type=Listener name=80 ` +
 		`said="Error adding/updating listener(s) 80: cannot bind" count=2 origins="[` + gateway.String() + `#http ` +
 		gateway.String() + `#shop]"` + "\n"
 	if got != want {

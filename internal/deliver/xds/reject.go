@@ -12,27 +12,28 @@ import (
 // rejection is content that a proxy refused: a row of Feedback.Refused. It ends when no current value has that content
 // any more, also not by a substitute; when its proxy is gone; or with another reason to try it again.
 type rejection struct {
-	said  resource.Refusal
-	by    resource.Proxy
-	group int  // of those that were refused together, none of them alone: they end together. 0: it was refused alone
-	whole bool // its resource was refused as a whole: no substitute comes
+	details resource.Refusal
+	proxy   resource.ConnectedProxy
+	// of those that were refused together, none of them alone: they end together. 0: it was refused alone
+	group        int
+	noSubstitute bool // its resource was refused as a whole: no substitute comes
 }
 
-type content struct {
+type rejectedContent struct {
 	fragment resource.Fragment
 	rejection
 }
 
-func (s *set) refusalKey(f resource.Fragment) resource.RefusalKey {
+func (s *gatewaySet) refusalKey(f resource.Fragment) resource.RefusalKey {
 	return resource.RefusalKey{Gateway: s.gateway, Origin: f.Origin, Variant: f.Variant, Hash: f.Hash}
 }
 
 // isRejected tells whether a fragment is content that was refused, and not its substitute.
-func (s *set) isRejected(f resource.Fragment) bool {
+func (s *gatewaySet) isRejected(f resource.Fragment) bool {
 	return len(s.rejections) > 0 && !f.Refused && s.rejections[s.refusalKey(f)] != nil
 }
 
-func fragmentsOf(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
+func eachFragment(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
 	return func(yield func(*resource.Part, resource.Fragment) bool) {
 		for _, p := range v.parts() {
 			for _, f := range p.Fragments {
@@ -44,7 +45,7 @@ func fragmentsOf(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
 	}
 }
 
-func (s *set) all() iter.Seq[*entry] {
+func (s *gatewaySet) allEntries() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for _, byName := range s.entries {
 			for _, e := range byName {
@@ -56,15 +57,15 @@ func (s *set) all() iter.Seq[*entry] {
 	}
 }
 
-// reject makes rows of content that is still current, and tells how many. It looks through everything, once for all
-// that was found: refusals are rare, but may concern thousands.
-func (s *set) reject(list []content) (told int) {
-	fresh := map[resource.RefusalKey]*content{}
+// addRejections makes rows of content that is still current, and tells how many. It looks through everything, once for
+// all that was found: refusals are rare, but may concern thousands.
+func (s *gatewaySet) addRejections(list []rejectedContent) (told int) {
+	fresh := map[resource.RefusalKey]*rejectedContent{}
 	for i := range list {
 		fresh[s.refusalKey(list[i].fragment)] = &list[i]
 	}
-	for e := range s.all() {
-		for p, f := range fragmentsOf(e.current) {
+	for e := range s.allEntries() {
+		for p, f := range eachFragment(e.current) {
 			k := s.refusalKey(f)
 			c := fresh[k]
 			if c == nil {
@@ -72,10 +73,10 @@ func (s *set) reject(list []content) (told int) {
 			}
 			if old := s.rejections[k]; old != &c.rejection {
 				told++
-				if old == nil || old.said != c.said {
-					s.news.refuse(k, c.said)
+				if old == nil || old.details != c.details {
+					s.feedback.addRefusal(k, c.details)
 				}
-				c.whole = c.whole && (old == nil || old.whole) // where there is a substitute it stays
+				c.noSubstitute = c.noSubstitute && (old == nil || old.noSubstitute) // where there is a substitute it stays
 				s.rejections[k] = &c.rejection
 			}
 			if !f.Refused {
@@ -89,7 +90,7 @@ func (s *set) reject(list []content) (told int) {
 }
 
 // keepAccepted keeps the part that was accepted in the place of one that is refused.
-func (s *set) keepAccepted(e *entry, id string) {
+func (s *gatewaySet) keepAccepted(e *entry, id string) {
 	if !s.spec(e.name.Type).KeepsParts {
 		return
 	}
@@ -98,12 +99,12 @@ func (s *set) keepAccepted(e *entry, id string) {
 		from = e.refusal.accepted
 	}
 	if p := from.part(id); p != nil && !isSubstitute(p) {
-		e.keep(p)
+		e.keepPart(p)
 	}
 }
 
 // dropKept drops what is kept and was refused, by another proxy than took it. Proxies get what the graph says.
-func (s *set) dropKept(e *entry, fresh map[resource.RefusalKey]*content) {
+func (s *gatewaySet) dropKept(e *entry, fresh map[resource.RefusalKey]*rejectedContent) {
 	before := len(e.kept)
 	maps.DeleteFunc(e.kept, func(_ string, p *resource.Part) bool {
 		return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
@@ -111,17 +112,17 @@ func (s *set) dropKept(e *entry, fresh map[resource.RefusalKey]*content) {
 		})
 	})
 	if len(e.kept) < before && e.state == serving {
-		s.serve(e)
+		s.serveEntry(e)
 	}
 }
 
 // isUnreplaced tells whether current has content that was refused and for which a substitute will come.
-func (s *set) isUnreplaced(e *entry) bool {
+func (s *gatewaySet) isUnreplaced(e *entry) bool {
 	if !e.unreplaced {
 		return false
 	}
-	for _, f := range fragmentsOf(e.current) {
-		if s.isRejected(f) && !s.rejections[s.refusalKey(f)].whole {
+	for _, f := range eachFragment(e.current) {
+		if s.isRejected(f) && !s.rejections[s.refusalKey(f)].noSubstitute {
 			return true
 		}
 	}
@@ -130,7 +131,7 @@ func (s *set) isUnreplaced(e *entry) bool {
 }
 
 // compareRejected looks for refused content in a part that changes.
-func (s *set) compareRejected(e *entry, c resource.Change) {
+func (s *gatewaySet) compareRejected(e *entry, c resource.PartChange) {
 	if len(s.rejections) == 0 {
 		return
 	}
@@ -141,29 +142,29 @@ func (s *set) compareRejected(e *entry, c resource.Change) {
 	}
 	if c.Old != nil {
 		for _, f := range c.Old.Fragments {
-			s.stale = s.stale || s.rejections[s.refusalKey(f)] != nil
+			s.hasStale = s.hasStale || s.rejections[s.refusalKey(f)] != nil
 		}
 	}
 }
 
 // endStale ends the rejections of content that is nowhere any more.
-func (s *set) endStale() {
-	if !s.stale {
+func (s *gatewaySet) endStale() {
+	if !s.hasStale {
 		return
 	}
-	s.stale = false
+	s.hasStale = false
 	gone := maps.Clone(s.rejections)
-	for e := range s.all() {
-		for _, f := range fragmentsOf(e.current) {
+	for e := range s.allEntries() {
+		for _, f := range eachFragment(e.current) {
 			delete(gone, s.refusalKey(f))
 		}
 	}
-	s.end(func(k resource.RefusalKey, _ *rejection) bool { return gone[k] != nil })
+	s.endRejections(func(k resource.RefusalKey, _ *rejection) bool { return gone[k] != nil })
 }
 
-// end ends rejections, and those that are in one group with them: any of these may have been the bad one. Resources
-// that waited for their substitutes are served.
-func (s *set) end(is func(resource.RefusalKey, *rejection) bool) {
+// endRejections ends rejections, and those that are in one group with them: any of these may have been the bad one.
+// Resources that waited for their substitutes are served.
+func (s *gatewaySet) endRejections(is func(resource.RefusalKey, *rejection) bool) {
 	groups := map[int]bool{}
 	for k, r := range s.rejections {
 		if is(k, r) {
@@ -173,23 +174,23 @@ func (s *set) end(is func(resource.RefusalKey, *rejection) bool) {
 	whole := map[resource.RefusalKey]bool{} // of those that ended
 	for k, r := range s.rejections {
 		if groups[r.group] || is(k, r) {
-			whole[k] = r.whole
+			whole[k] = r.noSubstitute
 			delete(s.rejections, k)
-			s.news.end(k)
+			s.feedback.endRefusal(k)
 		}
 	}
 	if len(whole) == 0 {
 		return
 	}
 	for e := range s.suspended {
-		if e.state == replacing || e.state == rejected && s.holds(e.current, whole) {
-			s.serve(e)
+		if e.state == replacing || e.state == rejected && s.holdsContent(e.current, whole) {
+			s.serveEntry(e)
 		}
 	}
 }
 
-func (s *set) holds(v *version, content map[resource.RefusalKey]bool) bool {
-	for _, f := range fragmentsOf(v) {
+func (s *gatewaySet) holdsContent(v *version, content map[resource.RefusalKey]bool) bool {
+	for _, f := range eachFragment(v) {
 		if content[s.refusalKey(f)] {
 			return true
 		}
@@ -198,35 +199,35 @@ func (s *set) holds(v *version, content map[resource.RefusalKey]bool) bool {
 }
 
 // retryUsers tries again what was refused of parts that need an embedded resource, which is another one now.
-func (s *set) retryUsers(n resource.Name) {
+func (s *gatewaySet) retryUsers(n resource.Name) {
 	if len(s.rejections) == 0 {
 		return
 	}
 	again := map[resource.RefusalKey]bool{}
 	for _, t := range s.spec(n.Type).Embedded {
 		for _, e := range s.entries[t] {
-			for p, f := range fragmentsOf(e.current) {
+			for p, f := range eachFragment(e.current) {
 				if slices.Contains(p.Needs, n) {
 					again[s.refusalKey(f)] = true
 				}
 			}
 		}
 	}
-	s.end(func(k resource.RefusalKey, _ *rejection) bool { return again[k] })
+	s.endRejections(func(k resource.RefusalKey, _ *rejection) bool { return again[k] })
 }
 
-// absence is how long a proxy is away before it is gone. Content that it refused is then offered again, and rejected
-// again if another proxy refuses it. A proxy that comes back is the same by its node's id and its version, and nothing
-// is tried again for it.
-const absence = time.Minute
+// absenceTimeout is how long a proxy is away before it is gone. Content that it refused is then offered again, and
+// rejected again if another proxy refuses it. A proxy that comes back is the same by its node's id and its version, and
+// nothing is tried again for it.
+const absenceTimeout = time.Minute
 
-// disconnected ends the trial of a proxy when its stream ended. Its final refusals stay for a while: the proxy may come
+// onDisconnect ends the trial of a proxy when its stream ended. Its final refusals stay for a while: the proxy may come
 // back.
-func (s *set) disconnected(st *stream) {
+func (s *gatewaySet) onDisconnect(st *stream) {
 	for e := range s.suspended {
 		if e.state == onTrial && e.refusal.stream == st {
-			s.withdraw(e)
-			s.serve(e)
+			s.withdrawFromTrial(e)
+			s.serveEntry(e)
 		}
 	}
 	if s.trial != nil && s.trial.proxy == st {
@@ -234,12 +235,12 @@ func (s *set) disconnected(st *stream) {
 	}
 	s.openTrial(st.now)
 	for other := range s.streams {
-		if other.who() == st.who() {
+		if other.proxyID() == st.proxyID() {
 			return
 		}
 	}
 	if len(s.rejections)+len(s.suspended) > 0 {
-		s.absent[st.who()] = st.now
+		s.absentSince[st.proxyID()] = st.now
 		for other := range s.streams {
 			other.wake() // to look again when it is gone
 		}
@@ -249,16 +250,16 @@ func (s *set) disconnected(st *stream) {
 // endAbsences offers again what was refused by proxies that are gone.
 func (st *stream) endAbsences() {
 	s := st.set
-	for proxy, since := range s.absent {
-		if until := since.Add(absence); st.now.Before(until) {
-			st.later(until)
+	for proxy, since := range s.absentSince {
+		if until := since.Add(absenceTimeout); st.now.Before(until) {
+			st.wakeAt(until)
 			continue
 		}
-		delete(s.absent, proxy)
-		s.end(func(_ resource.RefusalKey, r *rejection) bool { return r.by == proxy })
+		delete(s.absentSince, proxy)
+		s.endRejections(func(_ resource.RefusalKey, r *rejection) bool { return r.proxy == proxy })
 		for e := range s.suspended {
-			if e.state == rejected && e.refusal.stream.who() == proxy {
-				s.serve(e)
+			if e.state == rejected && e.refusal.stream.proxyID() == proxy {
+				s.serveEntry(e)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // simple is a world of one listener, one table and one cluster with one backend.
@@ -18,10 +19,10 @@ func simple(t *testing.T, change ...func(*listenerv3.Listener, *hcmv3.HttpConnec
 	port = freePorts(t, 1)[0]
 	a := backend(t, "a")
 	w.sync(func(e edits) {
-		e.set(resource.Cluster, "a", cluster(edsCluster("a")))
-		e.set(resource.Endpoints, "a", endpoints("a", a))
-		e.set(resource.Listener, "l", listener("l", port, "t", change...))
-		e.set(resource.Routes, "t", toCluster("t", "a"))
+		e.set(xdstypes.Cluster, "a", cluster(edsCluster("a")))
+		e.set(xdstypes.Endpoints, "a", endpoints("a", a))
+		e.set(xdstypes.Listener, "l", listener("l", port, "t", change...))
+		e.set(xdstypes.Routes, "t", toCluster("t", "a"))
 	})
 	p = startEnvoy(t, w)
 	answers(t, port, "x.test", "/", "200 a")
@@ -32,19 +33,19 @@ func simple(t *testing.T, change ...func(*listenerv3.Listener, *hcmv3.HttpConnec
 func TestEnvoyStarts(t *testing.T) {
 	w, p, _ := simple(t)
 	p.live()
-	if got := w.proxies(); got != (resource.Proxies{Connected: 1, Acknowledged: 1, Version: "1.40.0"}) {
+	if got := w.proxies(); got != (resource.ProxySummary{Connected: 1, Acknowledged: 1, Version: "1.40.0"}) {
 		t.Errorf("proxies: %+v", got)
 	}
-	for typ, name := range map[resource.Type]string{resource.Cluster: "a", resource.Endpoints: "a",
-		resource.Listener: "l", resource.Routes: "t"} {
+	for typ, name := range map[resource.Type]string{xdstypes.Cluster: "a", xdstypes.Endpoints: "a",
+		xdstypes.Listener: "l", xdstypes.Routes: "t"} {
 		r := map[resource.Type]resource.Resource{
-			resource.Routes: toCluster("t", "a"), resource.Cluster: cluster(edsCluster("a")),
+			xdstypes.Routes: toCluster("t", "a"), xdstypes.Cluster: cluster(edsCluster("a")),
 		}[typ]
 		if r.Parts == nil {
 			continue
 		}
 		f := r.Parts[len(r.Parts)-1].Fragments[0]
-		eventually(t, fmt.Sprintf("%s %s is acknowledged", typ, name), func() bool {
+		eventually(t, fmt.Sprintf("%s %s is acknowledged", xdstypes.Name(typ), name), func() bool {
 			return w.acked(typ, name,
 				f.Origin) == f.Hash
 		})
@@ -61,11 +62,11 @@ func TestRule3RouteLeavesAfterItsClusters(t *testing.T) {
 	for i := range 20 {
 		next := fmt.Sprintf("c%d", i)
 		w.turn(func(e edits) {
-			e.set(resource.Cluster, next, cluster(edsCluster(next)))
-			e.set(resource.Endpoints, next, endpoints(next, b))
-			e.set(resource.Routes, "t", toCluster("t", next))
-			e.delete(resource.Cluster, last)
-			e.delete(resource.Endpoints, last)
+			e.set(xdstypes.Cluster, next, cluster(edsCluster(next)))
+			e.set(xdstypes.Endpoints, next, endpoints(next, b))
+			e.set(xdstypes.Routes, "t", toCluster("t", next))
+			e.delete(xdstypes.Cluster, last)
+			e.delete(xdstypes.Endpoints, last)
 		})
 		f.called(t, 30)
 		last = next

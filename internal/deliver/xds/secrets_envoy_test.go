@@ -17,6 +17,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -32,7 +33,7 @@ func secret(name string, cert, key []byte) resource.Resource {
 // secure makes a listener of one that serves in the clear.
 func secure(r resource.Resource, secretName string) resource.Resource {
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(r.Flatten(nil), &l); err != nil {
+	if err := proto.Unmarshal(r.AppendBytes(nil), &l); err != nil {
 		panic(err)
 	}
 	l.FilterChains[0].TransportSocket = &corev3.TransportSocket{
@@ -43,7 +44,7 @@ func secure(r resource.Resource, secretName string) resource.Resource {
 			},
 		})},
 	}
-	s := single(model.KindGateway, l.Name, &l, append(r.Parts[0].Needs, resource.Name{Type: resource.Secret,
+	s := single(model.KindGateway, l.Name, &l, append(r.Parts[0].Needs, resource.Name{Type: xdstypes.Secret,
 		Name: secretName})...)
 	s.Binds = r.Binds
 	return s
@@ -65,10 +66,10 @@ func subject(port int) string {
 func TestRule7EditsDrainNothing(t *testing.T) {
 	w, _, _ := simple(t)
 	port := freePorts(t, 1)[0]
-	cert := testcert.Self("first", "x.test")
+	cert := testcert.SelfSigned("first", "x.test")
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "s", secure(listener("s", port, "t"), "cert"))
-		e.set(resource.Secret, "cert", secret("cert", cert.Certificate, cert.PrivateKey))
+		e.set(xdstypes.Listener, "s", secure(listener("s", port, "t"), "cert"))
+		e.set(xdstypes.Secret, "cert", secret("cert", cert.Certificate, cert.PrivateKey))
 	})
 	eventually(t, "the first certificate serves", func() bool { return subject(port) == "first" })
 
@@ -92,26 +93,26 @@ func TestRule7EditsDrainNothing(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	b := backend(t, "b")
-	second := testcert.Self("second", "x.test")
+	second := testcert.SelfSigned("second", "x.test")
 	w.turn(func(e edits) {
-		e.set(resource.Secret, "cert", secret("cert", second.Certificate, second.PrivateKey))
-		e.set(resource.Cluster, "b", cluster(edsCluster("b")))
-		e.set(resource.Endpoints, "b", endpoints("b", b))
-		e.set(resource.Routes, "t", toCluster("t", "b"))
+		e.set(xdstypes.Secret, "cert", secret("cert", second.Certificate, second.PrivateKey))
+		e.set(xdstypes.Cluster, "b", cluster(edsCluster("b")))
+		e.set(xdstypes.Endpoints, "b", endpoints("b", b))
+		e.set(xdstypes.Routes, "t", toCluster("t", "b"))
 	})
 	eventually(t, "the second certificate serves", func() bool { return subject(port) == "second" })
 	eventually(t, "the new route serves on the old connection", func() bool { return get() == "b" })
 
-	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", cert.Certificate, second.PrivateKey)) })
+	w.turn(func(e edits) { e.set(xdstypes.Secret, "cert", secret("cert", cert.Certificate, second.PrivateKey)) })
 	eventually(t, "the bad pair is refused", func() bool {
-		return w.refusals()["cert"].Type == resource.Secret &&
+		return w.refusals()["cert"].Type == xdstypes.Secret &&
 			w.refusals()["cert"].Message != ""
 	})
 	if got := subject(port); got != "second" {
 		t.Errorf("the last good certificate does not serve: %q", got)
 	}
-	third := testcert.Self("third", "x.test")
-	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", third.Certificate, third.PrivateKey)) })
+	third := testcert.SelfSigned("third", "x.test")
+	w.turn(func(e edits) { e.set(xdstypes.Secret, "cert", secret("cert", third.Certificate, third.PrivateKey)) })
 	eventually(t, "the third certificate serves", func() bool { return subject(port) == "third" })
 	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 	if got := get(); got != "b" || dials != 1 {
@@ -124,15 +125,15 @@ func TestRule5MissingSecretHoldsNothing(t *testing.T) {
 	w := newWorld(t)
 	ports := freePorts(t, 2)
 	w.sync(func(e edits) {
-		e.set(resource.Listener, "l", listener("l", ports[0], "t"))
-		e.set(resource.Listener, "s", secure(listener("s", ports[1], "t"), "late"))
+		e.set(xdstypes.Listener, "l", listener("l", ports[0], "t"))
+		e.set(xdstypes.Listener, "s", secure(listener("s", ports[1], "t"), "late"))
 		e.hosts("t", host{"*", []hostRule{{name: "r", body: "here"}}})
 	})
 	startEnvoy(t, w)
 	answers(t, ports[0], "x.test", "/", "200 here")
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
-	cert := testcert.Self("late", "x.test")
-	w.turn(func(e edits) { e.set(resource.Secret, "late", secret("late", cert.Certificate, cert.PrivateKey)) })
+	cert := testcert.SelfSigned("late", "x.test")
+	w.turn(func(e edits) { e.set(xdstypes.Secret, "late", secret("late", cert.Certificate, cert.PrivateKey)) })
 	eventually(t, "the certificate serves", func() bool { return subject(ports[1]) == "late" })
 }
 
@@ -140,7 +141,7 @@ func TestRule5MissingSecretHoldsNothing(t *testing.T) {
 // certificate is mended.
 func TestARefusedClusterIsTriedAgainWithItsSecret(t *testing.T) {
 	w, _, _ := simple(t)
-	good, other := testcert.Self("good", "x.test"), testcert.Self("other", "x.test")
+	good, other := testcert.SelfSigned("good", "x.test"), testcert.SelfSigned("other", "x.test")
 	port := backend(t, "a")
 	shows := func(e edits, timeout time.Duration) resource.Resource {
 		c := edsCluster("c")
@@ -150,25 +151,25 @@ func TestARefusedClusterIsTriedAgainWithItsSecret(t *testing.T) {
 				TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: "client", SdsConfig: adsSource()}},
 			}}),
 		}}
-		r := single(model.KindService, "c", c, resource.Name{Type: resource.Endpoints, Name: "c"},
-			resource.Name{Type: resource.Secret, Name: "client"})
-		e.set(resource.Cluster, "c", r)
+		r := single(model.KindService, "c", c, resource.Name{Type: xdstypes.Endpoints, Name: "c"},
+			resource.Name{Type: xdstypes.Secret, Name: "client"})
+		e.set(xdstypes.Cluster, "c", r)
 		return r
 	}
 	w.turn(func(e edits) {
-		e.set(resource.Secret, "client", secret("client", other.Certificate, good.PrivateKey))
-		e.set(resource.Endpoints, "c", endpoints("c", port))
+		e.set(xdstypes.Secret, "client", secret("client", other.Certificate, good.PrivateKey))
+		e.set(xdstypes.Endpoints, "c", endpoints("c", port))
 		shows(e, time.Second)
 	})
 	eventually(t, "the secret is refused", func() bool { return w.refusals()["client"].Message != "" })
 	var edited resource.Resource
 	w.turn(func(e edits) { edited = shows(e, 2*time.Second) })
 	eventually(t, "the cluster is refused", func() bool {
-		return w.refusals()["c"].Type == resource.Cluster &&
+		return w.refusals()["c"].Type == xdstypes.Cluster &&
 			w.refusals()["c"].Message != ""
 	})
-	w.turn(func(e edits) { e.set(resource.Secret, "client", secret("client", good.Certificate, good.PrivateKey)) })
-	eventually(t, "the cluster is accepted", ackedFragment(w, resource.Cluster, "c", edited))
+	w.turn(func(e edits) { e.set(xdstypes.Secret, "client", secret("client", good.Certificate, good.PrivateKey)) })
+	eventually(t, "the cluster is accepted", ackedFragment(w, xdstypes.Cluster, "c", edited))
 	if got := w.refusals(); len(got) != 0 {
 		t.Errorf("refused: %v", got)
 	}

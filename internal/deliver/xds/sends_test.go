@@ -10,7 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestSends: the first send of a version is told for the revisions that it is the first to show, once, whatever goes to
@@ -18,8 +18,8 @@ import (
 func TestSends(t *testing.T) {
 	s, first, parts := bigSet(100)
 	second := newStream(s, "q", "1.40.0")
-	table := resource.Name{Type: resource.Routes, Name: "t"}
-	second.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+	table := resource.Name{Type: xdstypes.Routes, Name: "t"}
+	second.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(xdstypes.Routes),
 		ResourceNamesSubscribe: []string{"t"}})
 	if n, _ := settle(second); n != 1 {
 		t.Fatalf("the second proxy was sent %d resources, want the table", n)
@@ -28,7 +28,7 @@ func TestSends(t *testing.T) {
 		t.Errorf("%d sends are remembered of 202 resources", got)
 	}
 	at := func(rev flow.Rev) int64 {
-		if at, found := s.sends.first(table, rev); found {
+		if at, found := s.sends.firstSince(table, rev); found {
 			return at.Unix()
 		}
 		return -1
@@ -38,7 +38,8 @@ func TestSends(t *testing.T) {
 		changed.Hash = hash
 		parts[7] = &changed
 		s.rev = rev
-		s.turn([]update{{table, &resource.Resource{Version: fmt.Sprint(hash), Parts: slices.Clone(parts)}}}, time.Unix(1, 0))
+		s.applyUpdates([]update{{table, &resource.Resource{Version: fmt.Sprint(hash), Parts: slices.Clone(parts)}}},
+			time.Unix(1, 0))
 	}
 	// Nobody is there to be sent to when the first edit comes; the second one goes out with it.
 	s.rev = 4
@@ -59,12 +60,12 @@ func TestSends(t *testing.T) {
 	if got := len(s.sends.ring); got != 204 {
 		t.Errorf("%d sends are remembered, want two more", got)
 	}
-	for rev := flow.Rev(10); rev < 10+keptSends; rev++ {
+	for rev := flow.Rev(10); rev < 10+maxSendRecords; rev++ {
 		edit(rev, uint64(rev)*100)
 		settle(first)
 	}
-	if got := len(s.sends.ring); got != keptSends {
-		t.Errorf("%d sends are remembered, want %d", got, keptSends)
+	if got := len(s.sends.ring); got != maxSendRecords {
+		t.Errorf("%d sends are remembered, want %d", got, maxSendRecords)
 	}
 	if got := at(8); got != -1 {
 		t.Errorf("revision 8 is forgotten, and told to be sent at %d", got)

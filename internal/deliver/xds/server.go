@@ -18,38 +18,38 @@ import (
 // Config is what a Server needs.
 type Config struct {
 	Graph *flow.Graph
-	// Resources has one collection per type, as dialects make them (resource.Outputs).
+	// Resources are those of a dialect (resource.Outputs.Resources), Protocol is its.
 	Resources []*flow.Collection[resource.Key, resource.Resource]
 	Feedback  *resource.Feedback
-	Protocol  resource.Protocol // of the dialect
+	Protocol  resource.Protocol
 	// Identify finds out which client opened a stream, by its credentials, before the first request is read. Its error
 	// refuses the stream: for now if it is ErrUnknown.
-	Identify func(context.Context) (Claim, error)
+	Identify func(context.Context) (GatewayResolver, error)
 	Limits   Limits
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer // nil: none
 	Now      func() time.Time      // nil: time.Now
 }
 
-// Claim tells which Gateway a proxy serves, by the node that it says it is. Its error refuses the stream.
-type Claim func(Node) (model.ObjectRef, error)
+// GatewayResolver tells which Gateway a proxy serves, by the node that it says it is. Its error refuses the stream.
+type GatewayResolver func(Node) (model.ObjectRef, error)
 
 // Node is who a proxy says that it is: the id and the cluster of its node.
 type Node struct{ ID, Cluster string }
 
 // Server serves resources to proxies over delta ADS.
 type Server struct {
-	cfg      Config
-	protocol *protocol
-	metrics  *metrics
-	patience time.Duration // with a proxy that says nothing
-	loaded   chan struct{} // closed after the first whole turn
-	seen     atomic.Uint64 // see Seen
+	cfg            Config
+	protocol       *protocol
+	metrics        *metrics
+	requestTimeout time.Duration // with a proxy that says nothing
+	loaded         chan struct{} // closed after the first whole turn
+	seen           atomic.Uint64 // see Seen
 
-	mu   sync.Mutex               // of sets; under it nothing waits for the graph, nor for a set's lock
-	sets map[model.ObjectRef]*set // guarded by mu
+	mu   sync.Mutex                      // of sets; under it nothing waits for the graph, nor for a set's lock
+	sets map[model.ObjectRef]*gatewaySet // guarded by mu
 
-	strangers, unchecked strangers
+	rejectedLog, unavailableLog logLimiter
 }
 
 // New makes a Server. It does nothing before Run.
@@ -57,8 +57,6 @@ func New(cfg Config) (*Server, error) {
 	switch {
 	case cfg.Graph == nil, cfg.Feedback == nil:
 		return nil, errors.New("xds: a graph and feedback sources are needed")
-	case cfg.Protocol.Trials == nil, cfg.Protocol.Refusals == nil, len(cfg.Protocol.Types) != resource.TypeCount:
-		return nil, errors.New("xds: a dialect's protocol is needed")
 	case cfg.Identify == nil:
 		return nil, errors.New("xds: a way to identify proxies is needed")
 	}
@@ -68,15 +66,19 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	cfg.Limits = cfg.Limits.complete()
+	cfg.Limits = cfg.Limits.withDefaults()
+	p, err := newProtocol(cfg.Protocol)
+	if err != nil {
+		return nil, err
+	}
 	return &Server{
-		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: newMetrics(cfg.Metrics), patience: firstWord,
-		loaded: make(chan struct{}), sets: map[model.ObjectRef]*set{},
+		cfg: cfg, protocol: p, metrics: newMetrics(p.Types, cfg.Metrics), requestTimeout: firstRequestTimeout,
+		loaded: make(chan struct{}), sets: map[model.ObjectRef]*gatewaySet{},
 	}, nil
 }
 
-// Loaded is closed when the first whole turn has been published.
-func (s *Server) Loaded() <-chan struct{} { return s.loaded }
+// WhenLoaded is closed when the first whole turn has been published.
+func (s *Server) WhenLoaded() <-chan struct{} { return s.loaded }
 
 // Run follows the graph's turns until ctx ends. Streams are answered from its first turn on.
 func (s *Server) Run(ctx context.Context) error {
@@ -101,10 +103,10 @@ func (s *Server) Run(ctx context.Context) error {
 				}
 			}
 		})
-		at := s.queued(seen, rev)
+		at := s.oldestQueued(seen, rev)
 		seen = rev
 		for gateway, list := range updates {
-			s.turn(gateway, list, rev, at)
+			s.applyTurn(gateway, list, rev, at)
 		}
 		s.seen.Store(uint64(rev))
 		select {
@@ -116,8 +118,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// queued is when the oldest edit was queued of the turns after a revision, up to another one: as a rule of one turn.
-func (s *Server) queued(after, upTo flow.Rev) time.Time {
+// oldestQueued is when the oldest edit was queued of the turns after a revision, up to another one: as a rule of one
+// turn.
+func (s *Server) oldestQueued(after, upTo flow.Rev) time.Time {
 	oldest := s.cfg.Now()
 	for rev := upTo; rev > after; rev-- {
 		turn, known := s.cfg.Graph.TurnOf(rev)

@@ -10,35 +10,35 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// set is what one Gateway's proxies should have, shared by all their streams.
-type set struct {
-	mu   sync.Mutex // guards it and its streams; the server locks it, nothing else does
-	gone bool       // the server has forgotten it
+// gatewaySet is what one Gateway's proxies should have, shared by all their streams.
+type gatewaySet struct {
+	mu        sync.Mutex // guards it and its streams; the server locks it, nothing else does
+	forgotten bool       // the server has forgotten it
 
 	*protocol
-	gateway model.ObjectRef
-	entries [resource.TypeCount]map[string]*entry
-	slots   [resource.TypeCount]slots
-	needs   map[resource.Name]int // how many parts of current values name it
-	streams map[*stream]struct{}
-	seq     uint64
-	rev     flow.Rev // of the graph, that the last turn showed
-	sends   sends
-	news    news
+	gateway  model.ObjectRef
+	entries  []map[string]*entry   // by type
+	slots    []slots               // by type
+	needs    map[resource.Name]int // how many parts of current values name it
+	streams  map[*stream]struct{}
+	seq      uint64
+	rev      flow.Rev // of the graph, that the last turn showed
+	sends    sendLog
+	feedback pendingFeedback
 
 	fragments   map[fragmentKey]int // how many parts of a resource hold a fragment
 	unconfirmed map[*entry]struct{} // their offer is not acknowledged by all
-	apart       map[*entry]struct{} // their offer is not what the graph says
-	leaving     map[*entry]struct{} // which the graph has no more, and what proxies keep of others may name
+	divergent   map[*entry]struct{} // their offer is not what the graph says
+	deleting    map[*entry]struct{} // which the graph has no more, and what proxies keep of others may name
 
-	suspended  map[*entry]struct{} // their state is not serving
-	rejections map[resource.RefusalKey]*rejection
-	groups     int                          // number of the last group of rejections
-	stale      bool                         // the content of rejections left parts
-	absent     map[resource.Proxy]time.Time // that refused something which still is refused, and when they went
-	queue      []*entry                     // on trial, and not tried yet
-	trial      *trial                       // nil: none
-	trials     int64                        // number of the last one
+	suspended   map[*entry]struct{} // their state is not serving
+	rejections  map[resource.RefusalKey]*rejection
+	lastGroup   int                                   // number of the last group of rejections
+	hasStale    bool                                  // the content of rejections left parts
+	absentSince map[resource.ConnectedProxy]time.Time // that refused something which still is refused, and when they went
+	queue       []*entry                              // on trial, and not tried yet
+	trial       *trial                                // nil: none
+	lastTrial   int64                                 // number of the last one
 }
 
 type entry struct {
@@ -48,7 +48,7 @@ type entry struct {
 	current    *version                  // what the graph says
 	offer      *version                  // what proxies should have: current, or what they accepted before
 	confirmed  *version                  // what all counting proxies acknowledged last
-	untold     []string                  // changed parts, by ID, that not all counting proxies have as they are now
+	unreported []string                  // changed parts, by ID, that not all counting proxies have as they are now
 	kept       map[string]*resource.Part // that were accepted and serve on, in place of substitutes or beside current
 	unreplaced bool                      // a part of current may have refused content, and no substitute yet
 	refusal    *refusal                  // for which the state is onTrial or rejected
@@ -56,12 +56,12 @@ type entry struct {
 
 // version is one value of a resource, as it was or will be sent.
 type version struct {
-	res  resource.Resource
-	seq  uint64    // grows with each offer of the set
-	at   time.Time // when the oldest edit of the turn that made it was queued
-	rev  flow.Rev  // of the graph, that was seen then
-	sent bool      // to a proxy, at least once
-	wire wire      // of its own lock
+	res      resource.Resource
+	seq      uint64          // grows with each offer of the set
+	editedAt time.Time       // when the oldest edit of the turn that made it was queued
+	rev      flow.Rev        // of the graph, that was seen then
+	sent     bool            // to a proxy, at least once
+	encoded  encodedResource // of its own lock
 }
 
 // parts are those of a version; a nil version has none.
@@ -72,12 +72,12 @@ func (v *version) parts() []*resource.Part {
 	return v.res.Parts
 }
 
-// equal tells whether two versions are the same to a proxy.
-func (v *version) equal(o *version) bool {
+// sameAs tells whether two versions are the same to a proxy.
+func (v *version) sameAs(o *version) bool {
 	return v == o || v != nil && o != nil && v.res.Version == o.res.Version
 }
 
-func (v *version) part(id string) *resource.Part { return resource.Find(v.parts(), id) }
+func (v *version) part(id string) *resource.Part { return resource.FindPart(v.parts(), id) }
 
 // placeholderVersion is that of an answer without content.
 const placeholderVersion = "-"
@@ -88,19 +88,21 @@ type update struct {
 	value *resource.Resource
 }
 
-func newSet(gateway model.ObjectRef, p *protocol) *set {
-	s := &set{
+func newSet(gateway model.ObjectRef, p *protocol) *gatewaySet {
+	s := &gatewaySet{
 		protocol:    p,
 		gateway:     gateway,
+		entries:     make([]map[string]*entry, len(p.specs)),
+		slots:       make([]slots, len(p.specs)),
 		needs:       map[resource.Name]int{},
 		streams:     map[*stream]struct{}{},
 		fragments:   map[fragmentKey]int{},
 		unconfirmed: map[*entry]struct{}{},
-		apart:       map[*entry]struct{}{},
-		leaving:     map[*entry]struct{}{},
+		divergent:   map[*entry]struct{}{},
+		deleting:    map[*entry]struct{}{},
 		suspended:   map[*entry]struct{}{},
 		rejections:  map[resource.RefusalKey]*rejection{},
-		absent:      map[resource.Proxy]time.Time{},
+		absentSince: map[resource.ConnectedProxy]time.Time{},
 	}
 	for t := range s.entries {
 		s.entries[t] = map[string]*entry{}
@@ -108,7 +110,7 @@ func newSet(gateway model.ObjectRef, p *protocol) *set {
 	return s
 }
 
-func (s *set) empty() bool {
+func (s *gatewaySet) isEmpty() bool {
 	for _, byName := range s.entries {
 		if len(byName) > 0 {
 			return false
@@ -117,9 +119,9 @@ func (s *set) empty() bool {
 	return len(s.streams) == 0
 }
 
-func (s *set) lookup(n resource.Name) *entry { return s.entries[n.Type][n.Name] }
+func (s *gatewaySet) lookup(n resource.Name) *entry { return s.entries[n.Type][n.Name] }
 
-func (s *set) turn(updates []update, at time.Time) {
+func (s *gatewaySet) applyUpdates(updates []update, at time.Time) {
 	var changed []*entry
 	var renewed []resource.Name // embedded resources
 	for _, u := range updates {
@@ -127,94 +129,94 @@ func (s *set) turn(updates []update, at time.Time) {
 		switch {
 		case u.value != nil:
 			if e == nil {
-				e = &entry{name: u.name, slot: s.slots[u.name.Type].take()}
+				e = &entry{name: u.name, slot: s.slots[u.name.Type].takeSlot()}
 				s.entries[u.name.Type][u.name.Name] = e
 			}
-			delete(s.leaving, e)
-			v := &version{res: *u.value, at: at, rev: s.rev}
-			if len(s.spec(u.name.Type).Embedded) > 0 && !v.equal(e.current) {
+			delete(s.deleting, e)
+			v := &version{res: *u.value, editedAt: at, rev: s.rev}
+			if len(s.spec(u.name.Type).Embedded) > 0 && !v.sameAs(e.current) {
 				renewed = append(renewed, u.name)
 			}
-			s.replace(e, v)
+			s.replaceValue(e, v)
 			changed = append(changed, e)
 		case e != nil:
-			s.leaving[e] = struct{}{}
+			s.deleting[e] = struct{}{}
 		}
 	}
 	for _, e := range changed {
-		refused := e.state == rejected && slices.EqualFunc(e.refusal.current.parts(), e.current.parts(), resource.Same)
+		refused := e.state == rejected && slices.EqualFunc(e.refusal.current.parts(), e.current.parts(), resource.EqualParts)
 		if refused || e.state == onTrial {
-			s.offer(e, e.offer)
+			s.setOffer(e, e.offer)
 		} else {
-			s.serve(e)
+			s.serveEntry(e)
 		}
 	}
 	for _, n := range renewed {
 		s.retryUsers(n)
 	}
-	s.tidy()
+	s.dropObsolete()
 }
 
-func (s *set) tidy() {
+func (s *gatewaySet) dropObsolete() {
 	s.dropUnused()
 	s.dropFormer()
 	s.endStale()
 }
 
-// replace takes a new value, and counts what it names and holds.
-func (s *set) replace(e *entry, v *version) {
-	for c := range resource.Changes(e.current.parts(), v.parts()) {
+// replaceValue takes a new value, and counts what it names and holds.
+func (s *gatewaySet) replaceValue(e *entry, v *version) {
+	for c := range resource.DiffParts(e.current.parts(), v.parts()) {
 		if c.New != nil {
-			s.count(e, c.New, 1)
-			e.untold = append(e.untold, c.New.ID)
+			s.countPart(e, c.New, 1)
+			e.unreported = append(e.unreported, c.New.ID)
 		}
 		if c.Old != nil {
-			s.count(e, c.Old, -1)
+			s.countPart(e, c.Old, -1)
 		}
 		if c.New == nil {
-			s.keepFormer(e, c.Old)
+			s.keepFormerPart(e, c.Old)
 		}
 		s.compareRejected(e, c)
 	}
-	if len(e.untold) > 2*len(v.parts())+16 { // edited again and again, and not acknowledged
-		slices.Sort(e.untold)
-		e.untold = slices.DeleteFunc(slices.Compact(e.untold), func(id string) bool { return v.part(id) == nil })
+	if len(e.unreported) > 2*len(v.parts())+16 { // edited again and again, and not acknowledged
+		slices.Sort(e.unreported)
+		e.unreported = slices.DeleteFunc(slices.Compact(e.unreported), func(id string) bool { return v.part(id) == nil })
 	}
 	e.current = v
-	note(s.apart, e, e.offer != v) // until it is offered
+	setMember(s.divergent, e, e.offer != v) // until it is offered
 }
 
-// serve offers what the graph says, unless something in that was refused and has no substitute yet. Proxies that
+// serveEntry offers what the graph says, unless something in that was refused and has no substitute yet. Proxies that
 // refused what was offered before are asked again.
-func (s *set) serve(e *entry) {
+func (s *gatewaySet) serveEntry(e *entry) {
 	e.refusal = nil
 	if s.isUnreplaced(e) {
-		s.enter(e, replacing)
-		s.offer(e, e.offer)
+		s.enterState(e, replacing)
+		s.setOffer(e, e.offer)
 	} else {
-		s.enter(e, serving)
-		s.offer(e, s.composed(e))
+		s.enterState(e, serving)
+		s.setOffer(e, s.composeOffer(e))
 	}
-	s.refile(e)
-	s.confirm(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged
+	s.refreshItems(e)
+	s.confirmAcked(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged
 }
 
-// refile looks at every proxy's item after the state of a resource changed.
-func (s *set) refile(e *entry) {
+// refreshItems looks at every proxy's item after the state of a resource changed.
+func (s *gatewaySet) refreshItems(e *entry) {
 	for st := range s.streams {
 		if it := st.items[e.name.Type][e.name.Name]; it != nil {
 			if e.state == serving {
 				it.refused = nil
 			}
-			st.touch(it)
+			st.refreshItem(it)
 			st.wake()
 		}
 	}
 }
 
-// offer changes what proxies should have, and tells every stream.
-func (s *set) offer(e *entry, v *version) {
-	note(s.apart, e, v != e.current)
+// setOffer changes what proxies should have, and tells every stream.
+func (s *gatewaySet) setOffer(e *entry, v *version) {
+	setMember(s.divergent, e, v != e.current)
 	old := e.offer
 	e.offer = v
 	if old == v && e.current != nil {
@@ -224,14 +226,14 @@ func (s *set) offer(e *entry, v *version) {
 		s.seq++
 		v.seq = s.seq
 	}
-	note(s.unconfirmed, e, v != nil && v != e.confirmed)
+	setMember(s.unconfirmed, e, v != nil && v != e.confirmed)
 	for st := range s.streams {
-		st.offered(e, old)
+		st.onOffer(e, old)
 	}
 }
 
-// note adds an entry to a set of entries, or takes it out.
-func note(those map[*entry]struct{}, e *entry, is bool) {
+// setMember adds an entry to a set of entries, or takes it out.
+func setMember(those map[*entry]struct{}, e *entry, is bool) {
 	if is {
 		those[e] = struct{}{}
 	} else {
@@ -239,18 +241,18 @@ func note(those map[*entry]struct{}, e *entry, is bool) {
 	}
 }
 
-func (s *set) drop(e *entry) {
-	delete(s.leaving, e)
-	s.replace(e, nil)
-	if e.confirmed != nil && e.name.Type == resource.Routes {
-		s.news.remove(resource.Arrived(s.key(e)))
+func (s *gatewaySet) dropEntry(e *entry) {
+	delete(s.deleting, e)
+	s.replaceValue(e, nil)
+	if e.confirmed != nil && e.name.Type == s.tables {
+		s.feedback.removeAck(resource.TableAckKey(s.resourceKey(e)))
 	}
-	s.withdraw(e)
+	s.withdrawFromTrial(e)
 	delete(s.suspended, e)
-	s.offer(e, nil)
-	s.accept(e, nil)
-	delete(s.apart, e)
+	s.setOffer(e, nil)
+	s.setConfirmed(e, nil)
+	delete(s.divergent, e)
 	delete(s.unconfirmed, e)
 	delete(s.entries[e.name.Type], e.name.Name)
-	s.slots[e.name.Type].give(e.slot)
+	s.slots[e.name.Type].freeSlot(e.slot)
 }

@@ -22,34 +22,34 @@ const (
 	unbound                    // it could not bind the listener's address, and is sent the listener again later
 )
 
-// moved tells tests of each transition, of resources and of proxies.
-var moved struct {
+// transitionHooks tells tests of each transition, of resources and of proxies.
+var transitionHooks struct {
 	resource func(from, to resourceState)
 	proxy    func(from, to proxyState)
 }
 
-func (s *set) enter(e *entry, to resourceState) {
-	if moved.resource != nil {
-		moved.resource(e.state, to)
+func (s *gatewaySet) enterState(e *entry, to resourceState) {
+	if transitionHooks.resource != nil {
+		transitionHooks.resource(e.state, to)
 	}
 	e.state = to
-	note(s.suspended, e, to != serving)
+	setMember(s.suspended, e, to != serving)
 }
 
-// touch finds the state of an item after something of it changed, and files it by that.
-func (st *stream) touch(it *item) {
+// refreshItem finds the state of an item after something of it changed, and files it by that.
+func (st *stream) refreshItem(it *item) {
 	t, name := it.name.Type, it.name.Name
 	to := st.stateOf(it)
-	if moved.proxy != nil {
-		moved.proxy(it.state, to)
+	if transitionHooks.proxy != nil {
+		transitionHooks.proxy(it.state, to)
 	}
 	if it.state = to; to == pending {
 		st.pending[t][name] = it
 	} else {
 		delete(st.pending[t], name)
 	}
-	want := it.want()
-	if to == accepted && it.has.equal(want) && (it.entry == nil || want == it.entry.offer) {
+	want := it.wantedVersion()
+	if to == accepted && it.acknowledged.sameAs(want) && (it.entry == nil || want == it.entry.offer) {
 		delete(st.items[t], name)
 	} else {
 		st.items[t][name] = it
@@ -57,18 +57,18 @@ func (st *stream) touch(it *item) {
 }
 
 func (st *stream) stateOf(it *item) proxyState {
-	want := it.want()
-	last, unknown := it.last()
-	due := it.force || unknown || !last.equal(want)
+	want := it.wantedVersion()
+	last, unknown := it.lastSent()
+	due := it.resend || unknown || !last.sameAs(want)
 	if want == nil {
 		// Only what left is removed. A proxy keeps what it has of a resource that was refused and never accepted.
 		due = it.entry == nil && (unknown || last != nil)
 	}
 	held := it.entry != nil && it.entry.state != serving
 	switch {
-	case want != nil && want.equal(it.unbound):
+	case want != nil && want.sameAs(it.unbound):
 		return unbound
-	case due && !(held && want.equal(it.refused)):
+	case due && !(held && want.sameAs(it.refused)):
 		return pending
 	case len(it.sent) > 0:
 		return sent

@@ -25,12 +25,12 @@ var (
 
 // watchTransitions fails a process in which a state is left for one that it does not lead to.
 func watchTransitions() {
-	moved.resource = func(from, to resourceState) {
+	transitionHooks.resource = func(from, to resourceState) {
 		if from != to && !slices.Contains(resourceTransitions[from], to) {
 			panic(fmt.Sprintf("resource: state %d after %d", to, from))
 		}
 	}
-	moved.proxy = func(from, to proxyState) {
+	transitionHooks.proxy = func(from, to proxyState) {
 		if from != to && !slices.Contains(proxyTransitions[from], to) {
 			panic(fmt.Sprintf("proxy: state %d after %d", to, from))
 		}
@@ -38,22 +38,22 @@ func watchTransitions() {
 }
 
 // checkStates holds what is known of each resource, and of each proxy's part in it, against the state that it is in.
-func checkStates(t *testing.T, s *set) {
+func checkStates(t *testing.T, s *gatewaySet) {
 	t.Helper()
-	for e := range s.all() {
+	for e := range s.allEntries() {
 		_, suspended := s.suspended[e]
 		if suspended != (e.state != serving) {
-			t.Fatalf("%s: state %d, suspended %v", e.name, e.state, suspended)
+			t.Fatalf("%v: state %d, suspended %v", e.name, e.state, suspended)
 		}
 		if hasRefusal := e.state == onTrial || e.state == rejected; hasRefusal != (e.refusal != nil) {
-			t.Fatalf("%s: state %d, refusal %v", e.name, e.state, e.refusal)
+			t.Fatalf("%v: state %d, refusal %v", e.name, e.state, e.refusal)
 		}
 		inTrial := slices.Contains(s.queue, e) || s.trial != nil && slices.Contains(s.trial.resources, e)
 		if inTrial != (e.state == onTrial) {
-			t.Fatalf("%s: state %d, in a trial: %v", e.name, e.state, inTrial)
+			t.Fatalf("%v: state %d, in a trial: %v", e.name, e.state, inTrial)
 		}
 		if e.state == replacing && !s.isUnreplaced(e) {
-			t.Fatalf("%s waits for substitutes of nothing", e.name)
+			t.Fatalf("%v waits for substitutes of nothing", e.name)
 		}
 	}
 	for st := range s.streams {
@@ -75,7 +75,7 @@ func checkItem(t *testing.T, st *stream, it *item) {
 		t.Fatalf("%v: state %d, want %d", it.name, it.state, st.stateOf(it))
 	case it.state == refused && (it.refused == nil || it.entry.state == serving):
 		t.Fatalf("%v is refused, and is served", it.name)
-	case it.state == unbound && (it.unbound == nil || it.tries == 0):
+	case it.state == unbound && (it.unbound == nil || it.bindFailures == 0):
 		t.Fatalf("%v is not bound for no reason", it.name)
 	case it.state == sent && len(it.sent) == 0:
 		t.Fatalf("%v is sent, and nothing is in flight", it.name)

@@ -19,22 +19,22 @@ func TestStrangers(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
 	now := time.Unix(0, 0)
-	s := &Server{metrics: newMetrics(registry), cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil)),
+	s := &Server{metrics: newMetrics(nil, registry), cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Now: func() time.Time { return now }}}
 	lines := func(want int) {
 		t.Helper()
-		if got := strings.Count(log.String(), "proxy refused"); got != want {
+		if got := strings.Count(log.String(), "proxy rejected"); got != want {
 			t.Errorf("%d lines, want %d:\n%s", got, want, log.String())
 		}
 	}
 	for range 3 {
-		if code := status.Code(s.turnAway(t.Context(), "a", errors.New("wrong token"))); code != codes.PermissionDenied {
+		if code := status.Code(s.rejectProxy(t.Context(), "a", errors.New("wrong token"))); code != codes.PermissionDenied {
 			t.Errorf("code %v", code)
 		}
 	}
 	lines(1)
 	for _, node := range []string{"a", "b"} { // the API server is away, which is not theirs to answer for
-		if code := status.Code(s.turnAway(t.Context(), node, fmt.Errorf("review: %w",
+		if code := status.Code(s.rejectProxy(t.Context(), node, fmt.Errorf("review: %w",
 			ErrUnknown))); code != codes.Unavailable {
 			t.Errorf("code %v", code)
 		}
@@ -45,15 +45,15 @@ func TestStrangers(t *testing.T) {
 	if n != 1 || counted["cardea_xds_unchecked_total"] != 2 || counted["cardea_xds_strangers_total"] != 3 {
 		t.Errorf("said %d times; %v", n, counted)
 	}
-	now = now.Add(strangerSilence)
-	_ = s.turnAway(t.Context(), "a", errors.New("wrong token"))
+	now = now.Add(logInterval)
+	_ = s.rejectProxy(t.Context(), "a", errors.New("wrong token"))
 	lines(2)
-	for i := range 3 * knownStrangers {
-		_ = s.turnAway(t.Context(), fmt.Sprint("b", i, strings.Repeat("long", 1000)), errors.New("wrong token"))
+	for i := range 3 * maxLoggedStrangers {
+		_ = s.rejectProxy(t.Context(), fmt.Sprint("b", i, strings.Repeat("long", 1000)), errors.New("wrong token"))
 	}
-	lines(1 + knownStrangers)
-	for what := range s.strangers.said {
-		if len(what) > 4*strangerName {
+	lines(1 + maxLoggedStrangers)
+	for what := range s.rejectedLog.said {
+		if len(what) > 4*maxLoggedName {
 			t.Errorf("%d bytes of a stranger are kept", len(what))
 		}
 	}

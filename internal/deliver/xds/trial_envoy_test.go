@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // manyHosts are n hosts with a rule each that answers with the edit.
@@ -29,7 +30,7 @@ func TestATrialTakesNothingFromTraffic(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Listener, "l", listener("l", port, "t"))
+		e.set(xdstypes.Listener, "l", listener("l", port, "t"))
 		e.hosts("t", manyHosts(n, "old")...)
 	})
 	p := startEnvoy(t, w)
@@ -74,7 +75,7 @@ func TestATrialTakesNothingFromTraffic(t *testing.T) {
 // Nothing is refused: there is no trial.
 func TestNoTrialWithoutRefusal(t *testing.T) {
 	w, p, port := simple(t)
-	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", backend(t, "b"))) })
+	w.turn(func(e edits) { e.set(xdstypes.Endpoints, "a", endpoints("a", backend(t, "b"))) })
 	answers(t, port, "x.test", "/", "200 b")
 	if got := p.stat("listener_manager.listener_added"); got != 1 {
 		t.Errorf("%d listeners were added, want 1", got)
@@ -92,7 +93,7 @@ func TestOneOfTwoProxiesRefuses(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Listener, "l", listener("l", port, "t", shared))
+		e.set(xdstypes.Listener, "l", listener("l", port, "t", shared))
 		e.hosts("t", manyHosts(40, "old")...)
 	})
 	startEnvoy(t, w)
@@ -111,7 +112,7 @@ func TestOneOfTwoProxiesRefuses(t *testing.T) {
 		name := fmt.Sprintf("h%d", i)
 		hash := hashOf(mustMarshal(hostRule{name: name, body: "new"}.route()))
 		if i != 20 {
-			eventually(t, name+" is live at both", func() bool { return w.acked(resource.Routes, "t", rule(name)) == hash })
+			eventually(t, name+" is live at both", func() bool { return w.acked(xdstypes.Routes, "t", rule(name)) == hash })
 		}
 	}
 	answersAtAll(t, port, "h20", "500 refused")
@@ -130,7 +131,7 @@ func TestARefusalEndsWithItsProxy(t *testing.T) {
 	hosts := manyHosts(3, "it")
 	hosts[1].rules[0].large = true
 	w.sync(func(e edits) {
-		e.set(resource.Listener, "l", listener("l", port, "t", shared))
+		e.set(xdstypes.Listener, "l", listener("l", port, "t", shared))
 		e.hosts("t", hosts...)
 	})
 	small := startEnvoy(t, w)
@@ -141,7 +142,7 @@ func TestARefusalEndsWithItsProxy(t *testing.T) {
 	small.kill()
 	eventually(t, "one is left", func() bool { return w.proxies().Connected == 1 })
 	answers(t, port, "h1", "/", "500 refused")
-	w.pass(absence)
+	w.pass(absenceTimeout)
 	answers(t, port, "h1", "/", "200 it")
 	if len(w.refusals()) != 0 {
 		t.Errorf("refused: %v", w.refusals())
@@ -155,7 +156,7 @@ func TestAProxyJoinsAndRefuses(t *testing.T) {
 	hosts := manyHosts(40, "old")
 	hosts[20].rules[0].large = true
 	w.sync(func(e edits) {
-		e.set(resource.Listener, "l", listener("l", port, "t", shared))
+		e.set(xdstypes.Listener, "l", listener("l", port, "t", shared))
 		e.hosts("t", hosts...)
 	})
 	startLimited(t, w, 1_000_000)
@@ -167,7 +168,7 @@ func TestAProxyJoinsAndRefuses(t *testing.T) {
 			"RE2 program size")
 	})
 	eventually(t, "both are whole", func() bool {
-		return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2,
+		return w.proxies() == resource.ProxySummary{Connected: 2, Acknowledged: 2,
 			Version: "1.40.0"}
 	})
 	for range 20 {

@@ -13,6 +13,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // old is a version that does not know the filter by which routes bring theirs
@@ -57,13 +58,13 @@ func TestTwoVersions(t *testing.T) {
 	}
 	w.sync(func(e edits) {
 		secured(e)
-		e.set(resource.Listener, "l", listener("l", ports[0], "t", shared))
+		e.set(xdstypes.Listener, "l", listener("l", ports[0], "t", shared))
 		set(e, "one", false)
 	})
 	startOld(t, w)
 	eventually(t, "the old one is whole", func() bool { return w.proxies().Acknowledged == 1 })
 	first := startEnvoy(t, w)
-	both := resource.Proxies{Connected: 2, Acknowledged: 2, Version: old}
+	both := resource.ProxySummary{Connected: 2, Acknowledged: 2, Version: old}
 	eventually(t, "both are whole", func() bool { return w.proxies() == both })
 	f := startTraffic(ports[0], "h0", "h1", "h2", "h3")
 
@@ -73,13 +74,13 @@ func TestTwoVersions(t *testing.T) {
 		for i := range 40 {
 			name := fmt.Sprintf("h%d", i)
 			if hash := hashOf(mustMarshal(hostRule{name: name, body: edit}.route())); i != 20 {
-				eventually(t, name+" is live at both", func() bool { return w.acked(resource.Routes, "t", rule(name)) == hash })
+				eventually(t, name+" is live at both", func() bool { return w.acked(xdstypes.Routes, "t", rule(name)) == hash })
 			}
 		}
 		a := chain{Name: "a", Host: "a.test", Table: "a-" + edit}
 		hash := hashOf(a.render(true))
 		eventually(t, "the good chain is live at both", func() bool {
-			return w.acked(resource.Listener, "s",
+			return w.acked(xdstypes.Listener, "s",
 				a.origin()) == hash
 		})
 		got := w.refusedChains()
@@ -128,7 +129,7 @@ func TestAnOldVersionJoins(t *testing.T) {
 	eventually(t, "the new one is whole", func() bool { return w.proxies().Acknowledged == 1 })
 	startOld(t, w)
 	eventually(t, "both are whole", func() bool {
-		return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2,
+		return w.proxies() == resource.ProxySummary{Connected: 2, Acknowledged: 2,
 			Version: old}
 	})
 	alwaysSecurely(t, port, "a.test: 200 a", "b.test: no answer")
@@ -158,7 +159,7 @@ func TestAnOldVersionJoinsAKeptChain(t *testing.T) {
 
 	startOld(t, w)
 	eventually(t, "both are whole", func() bool {
-		return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2,
+		return w.proxies() == resource.ProxySummary{Connected: 2, Acknowledged: 2,
 			Version: old}
 	})
 	eventually(t, "both have the substitute", func() bool { return len(w.refusedRows()) == 1 })

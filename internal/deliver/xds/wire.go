@@ -31,19 +31,19 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return encoding.GetCodecV2("proto").Unmarshal(data, v)
 }
 
-// sharedSize is from which size on, in bytes, the encoded form of a resource is shared by the proxies that it is sent
-// to. Smaller ones are encoded for each: there are many of them, and they are copied faster than they are found.
-const sharedSize = 4 << 10
+// minSharedSize is from which size on, in bytes, the encoded form of a resource is shared by the proxies that it is
+// sent to. Smaller ones are encoded for each: there are many of them, and they are copied faster than they are found.
+const minSharedSize = 4 << 10
 
-// wire is a version of a resource as a field of a response. It is kept as long as it is on its way to a proxy, and no
-// longer: what a proxy asks for later is encoded again.
-type wire struct {
+// encodedResource is a version of a resource as a field of a response. It is kept as long as it is on its way to a
+// proxy, and no longer: what a proxy asks for later is encoded again.
+type encodedResource struct {
 	mu    sync.Mutex
 	first weak.Pointer[byte]
 	size  int
 }
 
-func (w *wire) get(encode func() []byte) []byte {
+func (w *encodedResource) getOrEncode(encode func() []byte) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if first := w.first.Value(); first != nil {
@@ -64,9 +64,10 @@ const (
 	anyValue          = 2
 )
 
-// encode makes the message. Here a rope is flattened, and only here: once for all proxies that are sent it at a time.
-func (p *protocol) encode(r *response) mem.BufferSlice {
-	url := r.foreign
+// encodeResponse makes the message. Here a rope is flattened, and only here: once for all proxies that are sent it at a
+// time.
+func (p *protocol) encodeResponse(r *response) mem.BufferSlice {
+	url := r.unknownType
 	if url == "" {
 		url = p.spec(r.typ).URL
 	}
@@ -80,16 +81,17 @@ func (p *protocol) encode(r *response) mem.BufferSlice {
 	for _, s := range r.items {
 		res := s.v.res
 		size := res.Size()
-		if size < sharedSize {
-			own = res.Flatten(beforeContent(own, s.name.Name, res.Version, url, size))
+		if size < minSharedSize {
+			own = res.AppendBytes(beforeContent(own, s.name.Name, res.Version, url, size))
 			continue
 		}
-		shared = append(shared, mem.SliceBuffer(s.v.wire.get(func() []byte {
-			return res.Flatten(beforeContent(make([]byte, 0, size+len(s.name.Name)+len(url)+100), s.name.Name, res.Version, url,
+		shared = append(shared, mem.SliceBuffer(s.v.encoded.getOrEncode(func() []byte {
+			return res.AppendBytes(beforeContent(make([]byte, 0, size+len(s.name.Name)+len(url)+100), s.name.Name, res.Version,
+				url,
 				size))
 		})))
 	}
-	for _, name := range r.empty {
+	for _, name := range r.placeholders {
 		content := p.spec(r.typ).Placeholder(name, r.pending)
 		own = append(beforeContent(own, name, placeholderVersion, url, len(content)), content...)
 	}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // TestAResourceIsEncodedOnce: what ten proxies are sent of a table is the same bytes in memory.
@@ -20,13 +20,13 @@ func TestAResourceIsEncodedOnce(t *testing.T) {
 	c := newCore()
 	body := strings.Repeat("x", 1<<20)
 	r := table("t", []host{{"*", []hostRule{{name: "r", body: body}}}}, nil)
-	c.set.turn([]update{{resource.Name{Type: resource.Routes, Name: "t"}, &r}}, c.now)
+	c.set.applyUpdates([]update{{resource.Name{Type: xdstypes.Routes, Name: "t"}, &r}}, c.now)
 	var all []*response
 	for range proxies {
 		st := newStream(c.set, "p", "1.40.0")
-		st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+		st.onRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: xdstypes.URL(xdstypes.Routes),
 			ResourceNamesSubscribe: []string{"t"}})
-		out, _ := st.step()
+		out, _ := st.runStep()
 		all = append(all, out...)
 	}
 	if len(all) != proxies {
@@ -37,7 +37,7 @@ func TestAResourceIsEncodedOnce(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	var messages []mem.BufferSlice
 	for _, r := range all {
-		m, err := codec{}.Marshal(c.set.encode(r))
+		m, err := codec{}.Marshal(c.set.encodeResponse(r))
 		if err != nil {
 			t.Fatal(err)
 		}

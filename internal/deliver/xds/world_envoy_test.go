@@ -20,6 +20,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // What follows happens in the world around proxies: slow names, silent backends, taken ports.
@@ -75,24 +76,24 @@ func TestRule1SilentDNSHoldsNothing(t *testing.T) {
 	w, _, port := simple(t)
 	b := backend(t, "b")
 	slow := cluster(dnsCluster(t, "slow", true))
-	w.turn(func(e edits) { e.set(resource.Cluster, "slow", slow) })
+	w.turn(func(e edits) { e.set(xdstypes.Cluster, "slow", slow) })
 	w.turn(func(e edits) {
-		e.set(resource.Cluster, "b", cluster(edsCluster("b")))
-		e.set(resource.Endpoints, "b", endpoints("b", b))
-		e.set(resource.Routes, "t", toCluster("t", "b"))
-		e.delete(resource.Cluster, "a")
-		e.delete(resource.Endpoints, "a")
+		e.set(xdstypes.Cluster, "b", cluster(edsCluster("b")))
+		e.set(xdstypes.Endpoints, "b", endpoints("b", b))
+		e.set(xdstypes.Routes, "t", toCluster("t", "b"))
+		e.delete(xdstypes.Cluster, "a")
+		e.delete(xdstypes.Endpoints, "a")
 	})
 	answers(t, port, "x.test", "/", "200 b")
-	eventually(t, "the table is acknowledged", ackedFragment(w, resource.Routes, "t", toCluster("t", "b")))
-	if ackedFragment(w, resource.Cluster, "slow", slow)() {
+	eventually(t, "the table is acknowledged", ackedFragment(w, xdstypes.Routes, "t", toCluster("t", "b")))
+	if ackedFragment(w, xdstypes.Cluster, "slow", slow)() {
 		t.Error("the silent cluster is acknowledged: the test does not test what it says")
 	}
 	// With wait_for_warm_on_init false it is acknowledged, and so is what waited behind it.
 	quick := cluster(dnsCluster(t, "slow", false))
-	w.turn(func(e edits) { e.set(resource.Cluster, "slow", quick) })
-	eventually(t, "the silent cluster is acknowledged", ackedFragment(w, resource.Cluster, "slow", quick))
-	eventually(t, "the other cluster is acknowledged", ackedFragment(w, resource.Cluster, "b", cluster(edsCluster("b"))))
+	w.turn(func(e edits) { e.set(xdstypes.Cluster, "slow", quick) })
+	eventually(t, "the silent cluster is acknowledged", ackedFragment(w, xdstypes.Cluster, "slow", quick))
+	eventually(t, "the other cluster is acknowledged", ackedFragment(w, xdstypes.Cluster, "b", cluster(edsCluster("b"))))
 }
 
 // A silent resolver does not hold a start, either, if the cluster is not waited for.
@@ -100,8 +101,8 @@ func TestRule1StartWithSilentDNS(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Cluster, "slow", cluster(dnsCluster(t, "slow", false)))
-		e.set(resource.Listener, "l", listener("l", port, "t"))
+		e.set(xdstypes.Cluster, "slow", cluster(dnsCluster(t, "slow", false)))
+		e.set(xdstypes.Listener, "l", listener("l", port, "t"))
 		e.hosts("t", host{"*", []hostRule{{name: "r", body: "here"}, {name: "s", prefix: "slow", cluster: "slow"}}})
 	})
 	startEnvoy(t, w).live()
@@ -116,7 +117,7 @@ func TestRule3SilentHealthCheckHoldsOnlyItsTable(t *testing.T) {
 	b := backend(t, "b")
 	other := freePorts(t, 1)[0]
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "m", listener("m", other, "u"))
+		e.set(xdstypes.Listener, "m", listener("m", other, "u"))
 		e.hosts("u", host{"*", []hostRule{{name: "u", body: "u0"}}})
 	})
 	answers(t, other, "x.test", "/", "200 u0")
@@ -130,23 +131,23 @@ func TestRule3SilentHealthCheckHoldsOnlyItsTable(t *testing.T) {
 	r := cluster(sick)
 	r.Warms = true
 	w.turn(func(e edits) {
-		e.set(resource.Cluster, "sick", r)
-		e.set(resource.Endpoints, "sick", endpoints("sick", b, silentPort(t)))
-		e.set(resource.Routes, "t", toCluster("t", "sick"))
+		e.set(xdstypes.Cluster, "sick", r)
+		e.set(xdstypes.Endpoints, "sick", endpoints("sick", b, silentPort(t)))
+		e.set(xdstypes.Routes, "t", toCluster("t", "sick"))
 	})
 	f := startTraffic(port, "x.test")
 	w.turn(func(e edits) {
 		e.hosts("u", host{"*", []hostRule{{name: "u", body: "u1"}}})
-		e.set(resource.Endpoints, "a", endpoints("a", backend(t, "a2")))
+		e.set(xdstypes.Endpoints, "a", endpoints("a", backend(t, "a2")))
 	})
 	answers(t, other, "x.test", "/", "200 u1")
 	answers(t, port, "x.test", "/", "200 a2")
-	if ackedFragment(w, resource.Routes, "t", toCluster("t", "sick"))() {
+	if ackedFragment(w, xdstypes.Routes, "t", toCluster("t", "sick"))() {
 		t.Error("the table did not wait for its cluster")
 	}
 	f.stop(t)
 	// After five seconds it is sent all the same.
-	eventually(t, "the table is acknowledged", ackedFragment(w, resource.Routes, "t", toCluster("t", "sick")))
+	eventually(t, "the table is acknowledged", ackedFragment(w, xdstypes.Routes, "t", toCluster("t", "sick")))
 }
 
 // A changed cluster warms again without asking for its endpoints. Without them, and with no fetch timeout, it would
@@ -160,8 +161,8 @@ func TestRule1EndpointsFollowAChangedCluster(t *testing.T) {
 		c.EdsClusterConfig.EdsConfig.InitialFetchTimeout = durationpb.New(0)
 		c.ConnectTimeout = durationpb.New(time.Duration(i+1) * time.Second)
 		last = cluster(c)
-		w.turn(func(e edits) { e.set(resource.Cluster, "a", last) })
-		eventually(t, "the cluster is acknowledged", ackedFragment(w, resource.Cluster, "a", last))
+		w.turn(func(e edits) { e.set(xdstypes.Cluster, "a", last) })
+		eventually(t, "the cluster is acknowledged", ackedFragment(w, xdstypes.Cluster, "a", last))
 	}
 	f.stop(t)
 }
@@ -174,10 +175,10 @@ func TestRule2ListenerAndSuccessorShareAResponse(t *testing.T) {
 		next := fmt.Sprintf("m%d", i)
 		r := listener(next, port, "t")
 		w.turn(func(e edits) {
-			e.delete(resource.Listener, last)
-			e.set(resource.Listener, next, r)
+			e.delete(xdstypes.Listener, last)
+			e.set(xdstypes.Listener, next, r)
 		})
-		eventually(t, "the successor is acknowledged", ackedFragment(w, resource.Listener, next, r))
+		eventually(t, "the successor is acknowledged", ackedFragment(w, xdstypes.Listener, next, r))
 		answers(t, port, "x.test", "/", "200 a")
 		last = next
 	}
@@ -188,12 +189,12 @@ func TestRule2ListenerAndSuccessorShareAResponse(t *testing.T) {
 	for i := range 10 {
 		next := fmt.Sprintf("n%d", i)
 		w.turn(func(e edits) {
-			e.delete(resource.Listener, last)
-			e.set(resource.Listener, next, listener(next, port, "t"))
+			e.delete(xdstypes.Listener, last)
+			e.set(xdstypes.Listener, next, listener(next, port, "t"))
 		})
 		last = next
 	}
-	eventually(t, "the last one is acknowledged", ackedFragment(w, resource.Listener, last, listener(last, port, "t")))
+	eventually(t, "the last one is acknowledged", ackedFragment(w, xdstypes.Listener, last, listener(last, port, "t")))
 	answers(t, port, "x.test", "/", "200 a")
 	if got := w.refusals(); len(got) > 0 {
 		t.Errorf("refused: %v", got)
@@ -206,8 +207,8 @@ func TestRule2NewTableFollowsItsListener(t *testing.T) {
 	for i, port := range freePorts(t, 5) {
 		name := fmt.Sprintf("new%d", i)
 		w.turn(func(e edits) {
-			e.set(resource.Listener, name, listener(name, port, name))
-			e.set(resource.Routes, name, toCluster(name, "a"))
+			e.set(xdstypes.Listener, name, listener(name, port, name))
+			e.set(xdstypes.Routes, name, toCluster(name, "a"))
 		})
 		answers(t, port, "x.test", "/", "200 a")
 	}
@@ -224,11 +225,11 @@ func TestRule4RemovalIsDroppedIfTheNameIsBack(t *testing.T) {
 			on, off = "b", "a"
 		}
 		w.turn(func(e edits) {
-			e.set(resource.Cluster, on, cluster(edsCluster(on)))
-			e.set(resource.Endpoints, on, endpoints(on, b))
-			e.set(resource.Routes, "t", toCluster("t", on))
-			e.delete(resource.Cluster, off)
-			e.delete(resource.Endpoints, off)
+			e.set(xdstypes.Cluster, on, cluster(edsCluster(on)))
+			e.set(xdstypes.Endpoints, on, endpoints(on, b))
+			e.set(xdstypes.Routes, "t", toCluster("t", on))
+			e.delete(xdstypes.Cluster, off)
+			e.delete(xdstypes.Endpoints, off)
 		})
 	}
 	f.called(t, 100)
@@ -244,18 +245,18 @@ func TestRule5MissingNamesHoldNoStart(t *testing.T) {
 	w := newWorld(t)
 	ports := freePorts(t, 2)
 	w.sync(func(e edits) {
-		e.set(resource.Cluster, "late", cluster(edsCluster("late")))
-		e.set(resource.Listener, "l", listener("l", ports[0], "t", noFetchTimeout))
-		e.set(resource.Listener, "m", listener("m", ports[1], "none", noFetchTimeout))
-		e.set(resource.Routes, "t", toCluster("t", "late"))
+		e.set(xdstypes.Cluster, "late", cluster(edsCluster("late")))
+		e.set(xdstypes.Listener, "l", listener("l", ports[0], "t", noFetchTimeout))
+		e.set(xdstypes.Listener, "m", listener("m", ports[1], "none", noFetchTimeout))
+		e.set(xdstypes.Routes, "t", toCluster("t", "late"))
 	})
 	startEnvoy(t, w).live()
 	answers(t, ports[0], "x.test", "/", "503 no healthy upstream")
 	answers(t, ports[1], "x.test", "/", "404 ")
 	a := backend(t, "a")
 	w.turn(func(e edits) {
-		e.set(resource.Endpoints, "late", endpoints("late", a))
-		e.set(resource.Routes, "none", toCluster("none", "late"))
+		e.set(xdstypes.Endpoints, "late", endpoints("late", a))
+		e.set(xdstypes.Routes, "none", toCluster("none", "late"))
 	})
 	answers(t, ports[0], "x.test", "/", "200 a")
 	answers(t, ports[1], "x.test", "/", "200 a")
@@ -276,14 +277,14 @@ func TestRule6TakenPort(t *testing.T) {
 	busy := taken.Addr().(*net.TCPAddr).Port
 	free := freePorts(t, 1)[0]
 	w.turn(func(e edits) {
-		e.set(resource.Listener, "busy", listener("busy", busy, "t"))
-		e.set(resource.Listener, "free", listener("free", free, "t"))
+		e.set(xdstypes.Listener, "busy", listener("busy", busy, "t"))
+		e.set(xdstypes.Listener, "free", listener("free", free, "t"))
 	})
 	answers(t, free, "x.test", "/", "200 a")
 	eventually(t, "the listener is refused", func() bool {
 		return strings.Contains(w.refusals()["busy"].Message, "Address already in use")
 	})
-	eventually(t, "the other one is acknowledged", ackedFragment(w, resource.Listener, "free", listener("free", free,
+	eventually(t, "the other one is acknowledged", ackedFragment(w, xdstypes.Listener, "free", listener("free", free,
 		"t")))
 	if len(w.refusals()) != 1 {
 		t.Errorf("refused: %v", w.refusals())
@@ -300,7 +301,7 @@ func TestRule6RefusedListenerKeepsItsOldForm(t *testing.T) {
 	w, _, port := simple(t, shared)
 	f := startTraffic(port, "x.test", "y.test")
 	f.called(t, 50)
-	w.turn(func(e edits) { e.set(resource.Listener, "l", listener("l", port, "t", shared, broken)) })
+	w.turn(func(e edits) { e.set(xdstypes.Listener, "l", listener("l", port, "t", shared, broken)) })
 	eventually(t, "the listener is refused", func() bool { return w.refusals()["l"].Message != "" })
 	f.called(t, 50)
 	f.stop(t)
@@ -317,9 +318,9 @@ func TestRule6RefusedListenerKeepsItsOldForm(t *testing.T) {
 	}
 
 	b := backend(t, "b")
-	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", b)) })
+	w.turn(func(e edits) { e.set(xdstypes.Endpoints, "a", endpoints("a", b)) })
 	answers(t, port, "x.test", "/", "200 b")
-	w.turn(func(e edits) { e.set(resource.Listener, "l", listener("l", port, "t", shared, noFetchTimeout)) })
+	w.turn(func(e edits) { e.set(xdstypes.Listener, "l", listener("l", port, "t", shared, noFetchTimeout)) })
 	eventually(t, "the refusal is over", func() bool { return len(w.refusals()) == 0 })
 }
 
@@ -330,7 +331,7 @@ func TestRule6BadRouteIsFoundAndTheRestGoesLive(t *testing.T) {
 			w, _, _ := simple(t)
 			port := freePorts(t, 1)[0]
 			w.turn(func(e edits) {
-				e.set(resource.Listener, "m", listener("m", port, "u"))
+				e.set(xdstypes.Listener, "m", listener("m", port, "u"))
 				var hosts []host
 				for i := range n {
 					name := fmt.Sprintf("h%d", i)
@@ -374,11 +375,11 @@ func TestReconnect(t *testing.T) {
 	b := backend(t, "b")
 	w.grpc.Stop()
 	w.turn(func(e edits) {
-		e.set(resource.Cluster, "b", cluster(edsCluster("b")))
-		e.set(resource.Endpoints, "b", endpoints("b", b))
-		e.set(resource.Routes, "t", toCluster("t", "b"))
-		e.delete(resource.Cluster, "a")
-		e.delete(resource.Endpoints, "a")
+		e.set(xdstypes.Cluster, "b", cluster(edsCluster("b")))
+		e.set(xdstypes.Endpoints, "b", endpoints("b", b))
+		e.set(xdstypes.Routes, "t", toCluster("t", "b"))
+		e.delete(xdstypes.Cluster, "a")
+		e.delete(xdstypes.Endpoints, "a")
 	})
 	f.called(t, 50)
 	w.listen()
@@ -401,7 +402,7 @@ func TestProxyThatCannotBindTakesNothingFromTheOther(t *testing.T) {
 			"Address already in use")
 	})
 	b := backend(t, "b")
-	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", b)) })
+	w.turn(func(e edits) { e.set(xdstypes.Endpoints, "a", endpoints("a", b)) })
 	answers(t, port, "x.test", "/", "200 b")
 	eventually(t, "both have all else", func() bool { return w.proxies().Connected == 2 && w.proxies().Acknowledged == 2 })
 	w.pass(lastTry)
@@ -423,14 +424,14 @@ func TestRestart(t *testing.T) {
 	eventually(t, "no proxy is connected", func() bool { return w.proxies().Connected == 0 })
 	b := backend(t, "b")
 	w.turn(func(e edits) {
-		e.set(resource.Cluster, "b", cluster(edsCluster("b")))
-		e.set(resource.Endpoints, "b", endpoints("b", b))
-		e.set(resource.Routes, "t", toCluster("t", "b"))
+		e.set(xdstypes.Cluster, "b", cluster(edsCluster("b")))
+		e.set(xdstypes.Endpoints, "b", endpoints("b", b))
+		e.set(xdstypes.Routes, "t", toCluster("t", "b"))
 	})
 	startEnvoy(t, w)
 	answers(t, port, "x.test", "/", "200 b")
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
-	eventually(t, "the edit is acknowledged", ackedFragment(w, resource.Routes, "t", toCluster("t", "b")))
+	eventually(t, "the edit is acknowledged", ackedFragment(w, xdstypes.Routes, "t", toCluster("t", "b")))
 }
 
 // A fresh proxy gets a bad rule: all else is served, and its host answers an error, not what a wider one would.
@@ -438,7 +439,7 @@ func TestRule6BadHostDoesNotFallToAWiderOne(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Listener, "l", listener("l", port, "t"))
+		e.set(xdstypes.Listener, "l", listener("l", port, "t"))
 		e.hosts("t",
 			host{"*", []hostRule{{name: "wide", body: "wide"}}},
 			host{"bad.test", []hostRule{{name: "bad", bad: true}}},
@@ -469,16 +470,16 @@ func TestRule6AllCulpritsAreFoundInOneAnswer(t *testing.T) {
 	w.turn(func(e edits) {
 		for i, n := range names {
 			if n == "n2" {
-				e.set(resource.Listener, n, listener(n, ports[i], "t"))
-				e.set(resource.Cluster, n, cluster(edsCluster(n)))
+				e.set(xdstypes.Listener, n, listener(n, ports[i], "t"))
+				e.set(xdstypes.Cluster, n, cluster(edsCluster(n)))
 				continue
 			}
-			e.set(resource.Listener, n, listener(n, ports[i], "t", broken))
+			e.set(xdstypes.Listener, n, listener(n, ports[i], "t", broken))
 			c := edsCluster(n)
 			c.TransportSocket = &corev3.TransportSocket{Name: "nope", ConfigType: &corev3.TransportSocket_TypedConfig{
 				TypedConfig: &anypb.Any{TypeUrl: "type.googleapis.com/foo.Bar"},
 			}}
-			e.set(resource.Cluster, n, cluster(c))
+			e.set(xdstypes.Cluster, n, cluster(c))
 		}
 	})
 	answers(t, ports[1], "x.test", "/", "200 a")
@@ -495,17 +496,17 @@ func TestRule6AllCulpritsAreFoundInOneAnswer(t *testing.T) {
 		return out
 	}
 	eventually(t, "all are refused", func() bool {
-		return len(rows()[resource.Listener]) == 3 &&
-			len(rows()[resource.Cluster]) == 3
+		return len(rows()[xdstypes.Listener]) == 3 &&
+			len(rows()[xdstypes.Cluster]) == 3
 	})
 	eventually(t, "the good cluster is there", func() bool { return p.clusters()["n2"] })
 	for typ, names := range rows() {
 		slices.Sort(names)
 		if !slices.Equal(names, []string{"n1", "n3", "n4"}) {
-			t.Errorf("%s refused: %q", typ, names)
+			t.Errorf("%s refused: %q", xdstypes.Name(typ), names)
 		}
-		if got := w.metrics()["cardea_xds_nacks_total/"+typ.String()]; got != 1 {
-			t.Errorf("%v refusals of %s, want 1: each sends good and bad ones again", got, typ)
+		if got := w.metrics()["cardea_xds_nacks_total/"+xdstypes.Name(typ)]; got != 1 {
+			t.Errorf("%v refusals of %s, want 1: each sends good and bad ones again", got, xdstypes.Name(typ))
 		}
 	}
 }

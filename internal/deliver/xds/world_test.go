@@ -20,6 +20,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 func TestMain(m *testing.M) {
@@ -60,8 +61,8 @@ func newWorld(t testing.TB) *world {
 	w.graph = flow.New(flow.Config{Name: "test", Check: true, Now: now})
 	w.feedback = resource.NewFeedback(w.graph)
 	var collections []*flow.Collection[resource.Key, resource.Resource]
-	for _, typ := range resource.Types() {
-		w.sources[typ] = flow.NewSource[resource.Key, resource.Resource](w.graph, typ.String())
+	for _, typ := range xdstypes.All() {
+		w.sources[typ] = flow.NewSource[resource.Key, resource.Resource](w.graph, xdstypes.Name(typ))
 		collections = append(collections, w.sources[typ].Collection())
 	}
 	w.tables = flow.NewSource[resource.Key, []host](w.graph, "hosts")
@@ -84,7 +85,7 @@ func newWorld(t testing.TB) *world {
 	server, err := New(Config{
 		Graph: w.graph, Resources: collections, Feedback: w.feedback, Protocol: testProtocol(), Log: log, Metrics: w.registry,
 		Now: now,
-		Identify: func(context.Context) (Claim, error) {
+		Identify: func(context.Context) (GatewayResolver, error) {
 			w.opened.Add(1)
 			return func(Node) (model.ObjectRef, error) {
 				w.asked.Add(1)
@@ -134,10 +135,10 @@ func (w *world) sync(edit func(e edits)) {
 			edit(e)
 		}
 		for _, s := range w.sources {
-			s.Synced(e.b)
+			s.MarkSynced(e.b)
 		}
-		w.tables.Synced(e.b)
-		w.ports.Synced(e.b)
+		w.tables.MarkSynced(e.b)
+		w.ports.MarkSynced(e.b)
 	})
 }
 
@@ -171,12 +172,12 @@ func (e edits) delete(t resource.Type, name string) {
 
 // hosts sets a table of hosts, whose refused rules are substituted.
 func (e edits) hosts(name string, hosts ...host) {
-	e.w.tables.Set(e.b, resource.Key{Gateway: gateway, Type: resource.Routes, Name: name}, hosts)
+	e.w.tables.Set(e.b, resource.Key{Gateway: gateway, Type: xdstypes.Routes, Name: name}, hosts)
 }
 
 // chains sets a listener of filter chains, of which those that were refused are substituted.
 func (e edits) chains(name string, l chained) {
-	e.w.ports.Set(e.b, resource.Key{Gateway: gateway, Type: resource.Listener, Name: name}, l)
+	e.w.ports.Set(e.b, resource.Key{Gateway: gateway, Type: xdstypes.Listener, Name: name}, l)
 }
 
 // eventually waits for a condition.
@@ -206,8 +207,8 @@ func (w *world) refusedRows() (rows map[resource.RefusalKey]resource.Refusal) {
 }
 
 // proxies is the Gateway's row.
-func (w *world) proxies() resource.Proxies {
-	var p resource.Proxies
+func (w *world) proxies() resource.ProxySummary {
+	var p resource.ProxySummary
 	w.graph.View(func(v flow.View) { p, _ = flow.Get(v, w.feedback.Proxies.Collection(), gateway) })
 	return p
 }

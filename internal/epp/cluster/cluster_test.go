@@ -18,10 +18,10 @@ import (
 
 	"cardea.dev/cardea/internal/epp/members"
 	"cardea.dev/cardea/internal/epp/rewrite"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) { kubetest.Main(m) }
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
@@ -50,7 +50,7 @@ func TestEndpoints(t *testing.T) {
 		targetPorts: [{number: 8000}, {number: 8001}, {number: 0}, x]}}`)
 	leaving := pod("leaving", "10.0.0.4", corev1.ConditionTrue)
 	leaving.DeletionTimestamp = &metav1.Time{}
-	got := endpoints(pool, []*corev1.Pod{
+	got := readyEndpoints(pool, []*corev1.Pod{
 		pod("b", "fd00::1", corev1.ConditionTrue), pod("a", "10.0.0.1", corev1.ConditionTrue),
 		pod("not-ready", "10.0.0.2", corev1.ConditionFalse), pod("no-address", "", corev1.ConditionTrue), leaving,
 	})
@@ -72,7 +72,7 @@ func TestEndpoints(t *testing.T) {
 }
 
 func TestPriorities(t *testing.T) {
-	got := priorities("llm", []*unstructured.Unstructured{
+	got := objectivePriorities("llm", []*unstructured.Unstructured{
 		object(t, `{metadata: {name: batch}, spec: {priority: -5, poolRef: {name: llm}}}`),
 		object(t, `{metadata: {name: plain}, spec: {poolRef: {name: llm, kind: InferencePool}}}`),
 		object(t, `{metadata: {name: other}, spec: {priority: 9, poolRef: {name: another}}}`),
@@ -109,7 +109,7 @@ func TestRewrites(t *testing.T) {
 // TestCluster: a pool of a real API server is followed: its pods as they become ready and leave, a new selector, its
 // objectives, and its end.
 func TestCluster(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{})
+	c := kubetest.Start(t, kubetest.Options{})
 	ctx := t.Context()
 	apply := func(text string) {
 		t.Helper()

@@ -41,8 +41,8 @@ func portsOf(pool *unstructured.Unstructured) (ports []int64) {
 	return ports
 }
 
-// endpoints are all ports of all pods that are ready, in the order of the pods' names.
-func endpoints(pool *unstructured.Unstructured, pods []*corev1.Pod) []members.Member {
+// readyEndpoints are all ports of all pods that are ready, in the order of the pods' names.
+func readyEndpoints(pool *unstructured.Unstructured, pods []*corev1.Pod) []members.Member {
 	list := []members.Member{}
 	if pool == nil {
 		return list
@@ -50,7 +50,7 @@ func endpoints(pool *unstructured.Unstructured, pods []*corev1.Pod) []members.Me
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	ports := portsOf(pool)
 	for _, p := range pods {
-		if !ready(p) {
+		if !isReady(p) {
 			continue
 		}
 		for _, port := range ports {
@@ -63,19 +63,19 @@ func endpoints(pool *unstructured.Unstructured, pods []*corev1.Pod) []members.Me
 	return list
 }
 
-// ready reports whether a pod takes requests.
-func ready(p *corev1.Pod) bool {
+// isReady reports whether a pod takes requests.
+func isReady(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && p.Status.PodIP != "" &&
 		slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
 }
 
-// priorities are those of the objectives that name the pool, by the objectives' names.
-func priorities(pool string, objectives []*unstructured.Unstructured) map[string]int {
+// objectivePriorities are those of the objectives that name the pool, by the objectives' names.
+func objectivePriorities(pool string, objectives []*unstructured.Unstructured) map[string]int {
 	table := map[string]int{}
 	for _, o := range objectives {
-		if !names(o, pool) {
+		if !refersToPool(o, pool) {
 			continue
 		}
 		priority, _, _ := unstructured.NestedInt64(o.Object, "spec", "priority") // unset is 0
@@ -84,8 +84,8 @@ func priorities(pool string, objectives []*unstructured.Unstructured) map[string
 	return table
 }
 
-// names reports whether an object is for the pool.
-func names(o *unstructured.Unstructured, pool string) bool {
+// refersToPool reports whether an object is for the pool.
+func refersToPool(o *unstructured.Unstructured, pool string) bool {
 	var ref v1alpha2.PoolObjectReference
 	for name, field := range map[string]*string{"group": &ref.Group, "kind": &ref.Kind, "name": &ref.Name} {
 		*field, _, _ = unstructured.NestedString(o.Object, "spec", "poolRef", name) // another shape names nothing
@@ -100,9 +100,9 @@ func rewritesOf(pool string, objects []*unstructured.Unstructured) rewrite.Rewri
 	var list []rewrite.Object
 	for _, o := range objects {
 		var is v1alpha2.InferenceModelRewrite
-		if names(o, pool) && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &is) == nil {
+		if refersToPool(o, pool) && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &is) == nil {
 			list = append(list, rewrite.Object{Name: is.Name, Created: is.CreationTimestamp.Time, Spec: is.Spec})
 		}
 	}
-	return rewrite.From(list)
+	return rewrite.FromObjects(list)
 }

@@ -24,16 +24,16 @@ import (
 )
 
 var (
-	pools = schema.GroupVersionResource{
+	poolResource = schema.GroupVersionResource{
 		Group: "inference.networking.k8s.io", Version: "v1", Resource: "inferencepools",
 	}
-	objectives = schema.GroupVersionResource{
+	objectiveResource = schema.GroupVersionResource{
 		Group: "inference.networking.x-k8s.io", Version: "v1alpha2", Resource: "inferenceobjectives",
 	}
-	rewrites = schema.GroupVersionResource{
+	rewriteResource = schema.GroupVersionResource{
 		Group: "inference.networking.x-k8s.io", Version: "v1alpha2", Resource: "inferencemodelrewrites",
 	}
-	podsOfAll = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
 // Source is an InferencePool of a cluster.
@@ -65,26 +65,26 @@ func (s Source) Run(ctx context.Context, tell func(members.Pool)) error {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
 	config := rest.CopyConfig(s.Config)
-	config.Wrap(kubeclient.New(kubeclient.Tell(s.Log, func() {})).Wrap)
+	config.Wrap(kubeclient.NewGuard(kubeclient.LogRestoration(s.Log, func() {})).Wrap)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)
 	}
 	changed := make(chan struct{}, 1)
-	w := &watch{Source: s, client: client, changed: changed}
+	w := &poolWatcher{Source: s, client: client, changed: changed}
 	defer w.stopPods()
 	byName := func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.Name).String()
 	}
-	if w.pool, err = w.inform(ctx, pools, byName); err != nil {
+	if w.pool, err = w.startInformer(ctx, poolResource, byName); err != nil {
 		return err
 	}
 	// Those may not be installed. Then requests have the priorities of their numbers, and the models that they ask for; so
 	// they do until they can be read.
-	if w.objectives, err = w.inform(ctx, objectives, nil); err != nil {
+	if w.objectives, err = w.startInformer(ctx, objectiveResource, nil); err != nil {
 		return err
 	}
-	if w.rewrites, err = w.inform(ctx, rewrites, nil); err != nil {
+	if w.rewrites, err = w.startInformer(ctx, rewriteResource, nil); err != nil {
 		return err
 	}
 	var told *members.Pool
@@ -94,7 +94,7 @@ func (s Source) Run(ctx context.Context, tell func(members.Pool)) error {
 			return nil
 		case <-changed:
 		}
-		next, known, err := w.compute(ctx)
+		next, known, err := w.computePool(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -105,30 +105,30 @@ func (s Source) Run(ctx context.Context, tell func(members.Pool)) error {
 	}
 }
 
-// watch is one run of a Source. Its goroutine uses it.
-type watch struct {
+// poolWatcher is one run of a Source. Its goroutine uses it.
+type poolWatcher struct {
 	Source
 	client     dynamic.Interface
 	changed    chan struct{}
-	pool       *objectsOf
-	objectives *objectsOf
-	rewrites   *objectsOf
+	pool       *objectInformer
+	objectives *objectInformer
+	rewrites   *objectInformer
 
-	pods     *objectsOf // of selector; nil: none is selected
+	pods     *objectInformer // of selector; nil: none is selected
 	selector string
 	stop     context.CancelFunc
 }
 
-// objectsOf are the objects of one resource, as the API server shows them.
-type objectsOf struct {
+// objectInformer are the objects of one resource, as the API server shows them.
+type objectInformer struct {
 	cache.SharedIndexInformer
-	absent atomic.Bool // reading them has failed: there may be no such resource, or no permission to read it
+	unavailable atomic.Bool // reading them has failed: there may be no such resource, or no permission to read it
 }
 
-// known reports whether the objects were read, or reading them has failed: they are then read later, or never.
-func (o *objectsOf) known() bool { return o.HasSynced() || o.absent.Load() }
+// isKnown reports whether the objects were read, or reading them has failed: they are then read later, or never.
+func (o *objectInformer) isKnown() bool { return o.HasSynced() || o.unavailable.Load() }
 
-func (o *objectsOf) list() (list []*unstructured.Unstructured) {
+func (o *objectInformer) listObjects() (list []*unstructured.Unstructured) {
 	for _, object := range o.GetStore().List() {
 		if u, ok := object.(*unstructured.Unstructured); ok {
 			list = append(list, u)
@@ -137,18 +137,18 @@ func (o *objectsOf) list() (list []*unstructured.Unstructured) {
 	return list
 }
 
-// compute is the pool as it is; known is false if it was not read yet.
-func (w *watch) compute(ctx context.Context) (p members.Pool, known bool, err error) {
-	if !w.pool.HasSynced() || !w.objectives.known() || !w.rewrites.known() {
+// computePool is the pool as it is; known is false if it was not read yet.
+func (w *poolWatcher) computePool(ctx context.Context) (p members.Pool, known bool, err error) {
+	if !w.pool.HasSynced() || !w.objectives.isKnown() || !w.rewrites.isKnown() {
 		return p, false, nil
 	}
 	var pool *unstructured.Unstructured
-	for _, o := range w.pool.list() {
+	for _, o := range w.pool.listObjects() {
 		pool = o
 	}
 	p = members.Pool{
-		Members: endpoints(nil, nil), Objectives: priorities(w.Name, w.objectives.list()),
-		Rewrites: rewritesOf(w.Name, w.rewrites.list()),
+		Members: readyEndpoints(nil, nil), Objectives: objectivePriorities(w.Name, w.objectives.listObjects()),
+		Rewrites: rewritesOf(w.Name, w.rewrites.listObjects()),
 	}
 	selector, selects := selectorOf(pool)
 	if !selects {
@@ -159,7 +159,8 @@ func (w *watch) compute(ctx context.Context) (p members.Pool, known bool, err er
 		w.stopPods()
 		within, cancel := context.WithCancel(ctx)
 		w.stop, w.selector = cancel, selector.String()
-		w.pods, err = w.inform(within, podsOfAll, func(o *metav1.ListOptions) { o.LabelSelector = selector.String() })
+		w.pods, err = w.startInformer(within, podResource,
+			func(o *metav1.ListOptions) { o.LabelSelector = selector.String() })
 		if err != nil {
 			return p, false, err
 		}
@@ -168,33 +169,33 @@ func (w *watch) compute(ctx context.Context) (p members.Pool, known bool, err er
 		return p, false, nil
 	}
 	var pods []*corev1.Pod
-	for _, u := range w.pods.list() {
+	for _, u := range w.pods.listObjects() {
 		pod := &corev1.Pod{}
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, pod) == nil {
 			pods = append(pods, pod)
 		}
 	}
-	p.Members = endpoints(pool, pods)
+	p.Members = readyEndpoints(pool, pods)
 	return p, true, nil
 }
 
-func (w *watch) stopPods() {
+func (w *poolWatcher) stopPods() {
 	if w.stop != nil {
 		w.stop()
 	}
 	w.pods, w.stop = nil, nil
 }
 
-// inform follows the objects of a resource in the namespace. Each change, and the end of the first list, is told to
-// changed.
-func (w *watch) inform(
+// startInformer follows the objects of a resource in the namespace. Each change, and the end of the first list, is told
+// to changed.
+func (w *poolWatcher) startInformer(
 	ctx context.Context, of schema.GroupVersionResource, narrow func(*metav1.ListOptions),
-) (*objectsOf, error) {
+) (*objectInformer, error) {
 	if narrow == nil {
 		narrow = func(*metav1.ListOptions) {}
 	}
 	resource := w.client.Resource(of).Namespace(w.Namespace)
-	informer := &objectsOf{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{
+	informer := &objectInformer{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			narrow(&o)
 			return resource.List(ctx, o)
@@ -213,11 +214,11 @@ func (w *watch) inform(
 	}
 	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		log.Debug("reading the cluster failed; retrying", "error", err)
-		informer.absent.Store(true)
+		informer.unavailable.Store(true)
 		notify()
 	})
 	if err == nil {
-		err = informer.SetTransform(trim)
+		err = informer.SetTransform(trimObject)
 	}
 	if err == nil {
 		_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -236,8 +237,8 @@ func (w *watch) inform(
 	return informer, nil
 }
 
-// trim drops what nobody reads: of 10,000 pods that is most of the memory.
-func trim(o any) (any, error) {
+// trimObject drops what nobody reads: of 10,000 pods that is most of the memory.
+func trimObject(o any) (any, error) {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		u.SetManagedFields(nil)
 		if u.GetKind() == "Pod" {

@@ -12,8 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// safetyNet is how often the file is read though nothing was heard: links may lead to folders that are not watched.
-const safetyNet = 5 * time.Second
+// rereadInterval is how often the file is read though nothing was heard: links may lead to folders that are not
+// watched.
+const rereadInterval = 5 * time.Second
 
 // File is a pool that a file lists.
 type File struct {
@@ -37,12 +38,12 @@ func (f File) Run(ctx context.Context, tell func(Pool)) error {
 	if err != nil {
 		return fmt.Errorf("read the pool: %w", err)
 	}
-	pool, err := Parse(last)
+	pool, err := ParsePool(last)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
 	tell(pool)
-	tick := time.NewTicker(safetyNet)
+	tick := time.NewTicker(rereadInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -59,7 +60,7 @@ func (f File) Run(ctx context.Context, tell func(Pool)) error {
 		}
 		if err == nil {
 			last = text
-			pool, err = Parse(text)
+			pool, err = ParsePool(text)
 		}
 		if err != nil {
 			f.Log.Warn("the pool's file can't be used; the endpoints from before stay", "file", f.Path, "error", err)

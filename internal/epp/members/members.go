@@ -26,13 +26,13 @@ type Pool struct {
 	Rewrites rewrite.Rewrites `json:"rewrites,omitempty"`
 }
 
-// Parse reads a file: lines of ip:port ("#" begins a comment), or a JSON object like
+// ParsePool reads a file: lines of ip:port ("#" begins a comment), or a JSON object like
 //
 //	{"endpoints": [{"address": "10.0.0.1:8000", "name": "llm-0", "zone": "a"}], "objectives": {"batch": -1},
 //	 "rewrites": [{"name": "canary", "rules": [{"models": ["llama"], "targets": [{"model": "llama-2", "weight": 9}]}]}]}
 //
 // Addresses are made canonical; those that are named twice count once.
-func Parse(text []byte) (Pool, error) {
+func ParsePool(text []byte) (Pool, error) {
 	var pool Pool
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		d := json.NewDecoder(bytes.NewReader(text))
@@ -48,10 +48,10 @@ func Parse(text []byte) (Pool, error) {
 			}
 		}
 	}
-	return pool.canonical()
+	return pool.normalizePool()
 }
 
-func (p Pool) canonical() (Pool, error) {
+func (p Pool) normalizePool() (Pool, error) {
 	seen := map[string]bool{}
 	members := make([]Member, 0, len(p.Members))
 	for i, m := range p.Members {
@@ -68,7 +68,7 @@ func (p Pool) canonical() (Pool, error) {
 	}
 	for i, r := range p.Rewrites {
 		for j, rule := range r.Rules {
-			if err := rule.Check(); err != nil {
+			if err := rule.CheckTargets(); err != nil {
 				return Pool{}, fmt.Errorf("rewrite %d, rule %d: %w", i+1, j+1, err)
 			}
 		}

@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 		"half of it":       {text: `{"endpoints":[`, mistake: "not the expected JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := members.Parse([]byte(c.text))
+			got, err := members.ParsePool([]byte(c.text))
 			if c.mistake != "" {
 				if err == nil || !strings.Contains(err.Error(), c.mistake) {
 					t.Errorf("error %v, want %q", err, c.mistake)

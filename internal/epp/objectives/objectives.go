@@ -10,8 +10,8 @@ const (
 	Header = "x-gateway-inference-objective"
 	// NumberHeader is a priority by itself, for pools without objectives. It counts if Header is not sent.
 	NumberHeader = "x-cardea-priority"
-	// limit of numbers, in both directions: that of InferenceObjective's int32 is far more than anyone tells apart.
-	limit = 1_000_000
+	// maxPriority of numbers, in both directions: that of InferenceObjective's int32 is far more than anyone tells apart.
+	maxPriority = 1_000_000
 )
 
 // Trust says how far the headers of a request are believed. They come from clients unless the gateway sets them.
@@ -36,14 +36,14 @@ func ParseTrust(text string) (Trust, error) {
 // Config says how priorities are read; the zero Config believes nothing.
 type Config struct{ Trust Trust }
 
-// Priority is how important a request is. 0 is the priority of a request that says nothing, or names an objective that
-// does not exist or belongs to another pool.
-func (c Config) Priority(header func(name string) string, objectives map[string]int) int {
+// PriorityOf is how important a request is. 0 is the priority of a request that says nothing, or names an objective
+// that does not exist or belongs to another pool.
+func (c Config) PriorityOf(header func(name string) string, objectives map[string]int) int {
 	priority := 0
 	if name := header(Header); name != "" {
 		priority = objectives[name]
 	} else if n, err := strconv.Atoi(header(NumberHeader)); err == nil {
-		priority = max(-limit, min(n, limit))
+		priority = max(-maxPriority, min(n, maxPriority))
 	}
 	switch c.Trust {
 	case Any:

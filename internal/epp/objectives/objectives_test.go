@@ -30,7 +30,7 @@ func TestPriority(t *testing.T) {
 		for trust, want := range map[objectives.Trust]int{
 			objectives.Any: c.any, objectives.Lower: c.lower, objectives.None: 0, "": 0,
 		} {
-			if got := (objectives.Config{Trust: trust}).Priority(header, table); got != want {
+			if got := (objectives.Config{Trust: trust}).PriorityOf(header, table); got != want {
 				t.Errorf("%s, trust %q: %d, want %d", name, trust, got, want)
 			}
 		}

@@ -14,5 +14,5 @@
 //	prompt   | block 0 | block 1 | block 2 | rest |
 //	hashes     h0 = H(model, 0)    h1 = H(h0, 1)    h2 = H(h1, 2)
 //
-// Start reading at Hasher.Blocks, then Index.
+// Start reading at Hasher.HashBlocks, then Index.
 package prefix

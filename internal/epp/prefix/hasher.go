@@ -8,9 +8,9 @@ import (
 
 // The published defaults.
 const (
-	DefaultBlockSize = 64    // bytes
-	DefaultEven      = 256   // blocks
-	DefaultCapacity  = 31250 // blocks of a server
+	DefaultBlockSize     = 64    // bytes
+	DefaultBlocksPerSize = 256   // blocks
+	DefaultCapacity      = 31250 // blocks of a server
 )
 
 // Hasher cuts prompts into blocks.
@@ -19,15 +19,16 @@ type Hasher struct {
 	// prompts.
 	Seed      uint64
 	BlockSize int // bytes
-	// Even is after how many blocks they are twice as long, and after as many again, four times; 0: all are equal. So a
-	// prompt of n bytes has about Even * log2(n / (Even*BlockSize)) blocks, and the end that is in no whole block is never
-	// more than a part in Even of what is before it.
-	Even int
+	// BlocksPerSize is after how many blocks they are twice as long, and after as many again, four times; 0: all are
+	// equal. So a prompt of n bytes has about Even * log2(n / (Even*BlockSize)) blocks, and the end that is in no whole
+	// block is never more than a part in Even of what is before it.
+	BlocksPerSize int
 }
 
-// Blocks hashes the whole blocks of a prompt. A model can't use the cache of another model, so the model counts, too.
-func (h Hasher) Blocks(model string, text []byte) []uint64 {
-	n := h.count(len(text))
+// HashBlocks hashes the whole blocks of a prompt. A model can't use the cache of another model, so the model counts,
+// too.
+func (h Hasher) HashBlocks(model string, text []byte) []uint64 {
+	n := h.countBlocks(len(text))
 	if n == 0 {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (h Hasher) Blocks(model string, text []byte) []uint64 {
 		binary.LittleEndian.PutUint64(before[:], last)
 		d.ResetWithSeed(h.Seed)
 		d.Write(before[:])
-		size := h.size(i)
+		size := h.bytesOfBlock(i)
 		d.Write(text[:size])
 		text = text[size:]
 		last = d.Sum64()
@@ -49,34 +50,34 @@ func (h Hasher) Blocks(model string, text []byte) []uint64 {
 	return blocks
 }
 
-// Bytes is how much of a prompt its first n blocks are.
-func (h Hasher) Bytes(n int) (bytes int) {
-	for i := 0; n > 0; i += h.Even {
+// PrefixBytes is how much of a prompt its first n blocks are.
+func (h Hasher) PrefixBytes(n int) (bytes int) {
+	for i := 0; n > 0; i += h.BlocksPerSize {
 		alike := n
-		if h.Even > 0 {
-			alike = min(n, h.Even)
+		if h.BlocksPerSize > 0 {
+			alike = min(n, h.BlocksPerSize)
 		}
-		bytes += alike * h.size(i)
+		bytes += alike * h.bytesOfBlock(i)
 		n -= alike
 	}
 	return bytes
 }
 
-// count is how many whole blocks a prompt of that many bytes has.
-func (h Hasher) count(bytes int) (n int) {
-	for ; ; n += h.Even {
-		whole := bytes / h.size(n)
-		if h.Even == 0 || whole < h.Even {
+// countBlocks is how many whole blocks a prompt of that many bytes has.
+func (h Hasher) countBlocks(bytes int) (n int) {
+	for ; ; n += h.BlocksPerSize {
+		whole := bytes / h.bytesOfBlock(n)
+		if h.BlocksPerSize == 0 || whole < h.BlocksPerSize {
 			return n + whole
 		}
-		bytes -= h.Even * h.size(n)
+		bytes -= h.BlocksPerSize * h.bytesOfBlock(n)
 	}
 }
 
-// size is how many bytes a block has.
-func (h Hasher) size(block int) int {
-	if h.Even == 0 {
+// bytesOfBlock is how many bytes a block has.
+func (h Hasher) bytesOfBlock(block int) int {
+	if h.BlocksPerSize == 0 {
 		return h.BlockSize
 	}
-	return h.BlockSize << (block / h.Even)
+	return h.BlockSize << (block / h.BlocksPerSize)
 }

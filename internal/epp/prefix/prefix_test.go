@@ -10,17 +10,17 @@ import (
 	"cardea.dev/cardea/internal/epp/prefix"
 )
 
-var hasher = prefix.Hasher{Seed: 1, BlockSize: 4, Even: 8}
+var hasher = prefix.Hasher{Seed: 1, BlockSize: 4, BlocksPerSize: 8}
 
 func TestBlocks(t *testing.T) {
-	blocks := func(model, text string) []uint64 { return hasher.Blocks(model, []byte(text)) }
+	blocks := func(model, text string) []uint64 { return hasher.HashBlocks(model, []byte(text)) }
 	common := func(a, b []uint64) (n int) {
 		for n < min(len(a), len(b)) && a[n] == b[n] {
 			n++
 		}
 		return n
 	}
-	another := prefix.Hasher{Seed: 2, BlockSize: 4, Even: 8}
+	another := prefix.Hasher{Seed: 2, BlockSize: 4, BlocksPerSize: 8}
 	whole := blocks("m", "aaaabbbbccccdd")
 	for name, c := range map[string]struct {
 		other        []uint64
@@ -34,7 +34,7 @@ func TestBlocks(t *testing.T) {
 		"the model is not the prompt": {blocks("maaaa", "bbbbcccc"), 2, 0},
 		"no whole block":              {blocks("m", "aaa"), 0, 0},
 		"a long one":                  {blocks("m", "aaaa"+strings.Repeat("b", 1000)), 40, 2},
-		"another process":             {another.Blocks("m", []byte("aaaabbbb")), 2, 0},
+		"another process":             {another.HashBlocks("m", []byte("aaaabbbb")), 2, 0},
 	} {
 		if len(c.other) != c.length || common(whole, c.other) != c.same {
 			t.Errorf("%s: %d blocks, %d in common, want %d and %d", name, len(c.other), common(whole, c.other), c.length,
@@ -48,28 +48,29 @@ func TestBlocks(t *testing.T) {
 func TestLongBlocks(t *testing.T) {
 	text := []byte(strings.Repeat("0123456789", 300_000))
 	for _, h := range []prefix.Hasher{
-		{Seed: 1, BlockSize: 64, Even: 256}, {Seed: 1, BlockSize: 64}, {Seed: 1, BlockSize: 5, Even: 1}, hasher,
+		{Seed: 1, BlockSize: 64, BlocksPerSize: 256}, {Seed: 1, BlockSize: 64}, {Seed: 1, BlockSize: 5, BlocksPerSize: 1},
+		hasher,
 	} {
-		whole := h.Blocks("m", text)
+		whole := h.HashBlocks("m", text)
 		for _, at := range []int{0, 1, 63, 64, 16_383, 16_384, 16_511, 16_512, 200_000, 1 << 20, len(text) - 1} {
 			other := slices.Concat(text[:at], []byte("x"), text[at+1:])
 			same := 0
-			for blocks := h.Blocks("m", other); same < len(blocks) && blocks[same] == whole[same]; same++ {
+			for blocks := h.HashBlocks("m", other); same < len(blocks) && blocks[same] == whole[same]; same++ {
 			}
-			found := h.Bytes(same)
+			found := h.PrefixBytes(same)
 			most := h.BlockSize
-			if h.Even > 0 {
-				most += at / h.Even
+			if h.BlocksPerSize > 0 {
+				most += at / h.BlocksPerSize
 			}
 			if found > at || at-found > most {
 				t.Errorf("%+v: another byte at %d: %d bytes in common", h, at, found)
 			}
-			if n := len(h.Blocks("m", text[:at])); h.Bytes(n) > at || h.Bytes(n+1) <= at {
-				t.Errorf("%+v: %d bytes have %d blocks of %d bytes", h, at, n, h.Bytes(n))
+			if n := len(h.HashBlocks("m", text[:at])); h.PrefixBytes(n) > at || h.PrefixBytes(n+1) <= at {
+				t.Errorf("%+v: %d bytes have %d blocks of %d bytes", h, at, n, h.PrefixBytes(n))
 			}
 		}
 	}
-	if n := len(prefix.Hasher{BlockSize: 64, Even: 256}.Blocks("m", text[:1<<20])); n != 1540 {
+	if n := len(prefix.Hasher{BlockSize: 64, BlocksPerSize: 256}.HashBlocks("m", text[:1<<20])); n != 1540 {
 		t.Errorf("1 MiB has %d blocks", n)
 	}
 }
@@ -79,27 +80,27 @@ func TestIndex(t *testing.T) {
 	servers := []string{"a", "b", "c"}
 	want := func(what string, blocks []uint64, want ...int) {
 		t.Helper()
-		if got := x.Match(blocks, servers); !slices.Equal(got, want) {
+		if got := x.MatchServers(blocks, servers); !slices.Equal(got, want) {
 			t.Errorf("%s: matched %v, want %v", what, got, want)
 		}
 	}
 	long := []uint64{1, 2, 3, 4, 5, 6}
 	want("nothing known", long, 0, 0, 0)
-	if known := x.Add("a", long[:3]); known != 0 {
+	if known := x.AddPrompt("a", long[:3]); known != 0 {
 		t.Errorf("known before: %d", known)
 	}
-	x.Add("b", []uint64{1, 2, 9})
+	x.AddPrompt("b", []uint64{1, 2, 9})
 	want("two beginnings", long, 3, 2, 0)
 	want("no blocks", nil, 0, 0, 0)
-	if known := x.Add("a", []uint64{1, 2, 7}); known != 2 {
+	if known := x.AddPrompt("a", []uint64{1, 2, 7}); known != 2 {
 		t.Errorf("known before: %d, want 2", known)
 	}
 	want("both ends are there", long, 3, 2, 0)
-	x.Add("a", []uint64{8})
+	x.AddPrompt("a", []uint64{8})
 	want("the oldest end leaves first", long, 2, 2, 0)
-	x.Add("b", long)
+	x.AddPrompt("b", long)
 	want("of a long prompt, the beginning is kept", long, 2, 4, 0)
-	x.Keep(func(s string) bool { return s == "a" })
+	x.KeepServers(func(s string) bool { return s == "a" })
 	want("a server that went", long, 2, 0, 0)
 	if n := x.Len(); n != 4 {
 		t.Errorf("%d blocks, want 4", n)
@@ -108,14 +109,14 @@ func TestIndex(t *testing.T) {
 
 func TestRetract(t *testing.T) {
 	x := prefix.NewIndex(10)
-	x.Add("a", []uint64{1, 2})
-	known := x.Add("a", []uint64{1, 2, 3, 4})
-	x.Retract("a", []uint64{1, 2, 3, 4}, known)
-	x.Retract("nobody", []uint64{1}, 0)
-	if got := x.Match([]uint64{1, 2, 3, 4}, []string{"a"}); got[0] != 2 {
+	x.AddPrompt("a", []uint64{1, 2})
+	known := x.AddPrompt("a", []uint64{1, 2, 3, 4})
+	x.RetractPrompt("a", []uint64{1, 2, 3, 4}, known)
+	x.RetractPrompt("nobody", []uint64{1}, 0)
+	if got := x.MatchServers([]uint64{1, 2, 3, 4}, []string{"a"}); got[0] != 2 {
 		t.Errorf("matched %d, want 2", got[0])
 	}
-	x.Add("a", []uint64{5, 6}) // takes what became free
+	x.AddPrompt("a", []uint64{5, 6}) // takes what became free
 	if n := x.Len(); n != 4 {
 		t.Errorf("%d blocks, want 4", n)
 	}
@@ -135,9 +136,9 @@ func TestIndexAgainstModel(t *testing.T) {
 		for range rnd.IntN(7) {
 			text += words[rnd.IntN(len(words))]
 		}
-		blocks := hasher.Blocks("m", []byte(text))
+		blocks := hasher.HashBlocks("m", []byte(text))
 		server := servers[rnd.IntN(len(servers))]
-		for i, got := range x.Match(blocks, servers) {
+		for i, got := range x.MatchServers(blocks, servers) {
 			want := 0
 			for want < len(blocks) && slices.Contains(model[servers[i]], blocks[want]) {
 				want++
@@ -146,7 +147,7 @@ func TestIndexAgainstModel(t *testing.T) {
 				t.Fatalf("%s knows %d blocks of %q, want %d", servers[i], got, text, want)
 			}
 		}
-		x.Add(server, blocks)
+		x.AddPrompt(server, blocks)
 		list := slices.DeleteFunc(model[server], func(b uint64) bool { return slices.Contains(blocks, b) })
 		list = slices.Insert(list, 0, blocks...)
 		model[server] = list[:min(len(list), capacity)]
@@ -168,7 +169,7 @@ func BenchmarkMemory(b *testing.B) {
 					next += 0x9e3779b97f4a7c15
 					blocks[i] = next
 				}
-				x.Add(name, blocks)
+				x.AddPrompt(name, blocks)
 			}
 		}
 		after := heap()
@@ -187,17 +188,18 @@ func heap() uint64 {
 
 // BenchmarkMatch asks 8 and 1,000 servers that all know 256 blocks.
 func BenchmarkMatch(b *testing.B) {
-	blocks := prefix.Hasher{Seed: 1, BlockSize: 64, Even: 256}.Blocks("m", []byte(strings.Repeat("0123456789", 2000)))
+	blocks := prefix.Hasher{Seed: 1, BlockSize: 64, BlocksPerSize: 256}.HashBlocks("m", []byte(strings.Repeat("0123456789",
+		2000)))
 	for _, n := range []int{8, 1000} {
 		x := prefix.NewIndex(prefix.DefaultCapacity)
 		var servers []string
 		for i := range n {
 			servers = append(servers, strings.Repeat("x", 10)+string(rune(i)))
-			x.Add(servers[i], blocks)
+			x.AddPrompt(servers[i], blocks)
 		}
 		b.Run(map[int]string{8: "servers=8", 1000: "servers=1000"}[n], func(b *testing.B) {
 			for b.Loop() {
-				x.Match(blocks, servers)
+				x.MatchServers(blocks, servers)
 			}
 		})
 	}

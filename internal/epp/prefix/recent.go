@@ -1,13 +1,13 @@
 package prefix
 
-// none is no entry.
-const none = ^uint32(0)
+// noEntry is no entry.
+const noEntry = ^uint32(0)
 
-// recent holds the blocks that were used last. Entries are numbers in one slice, not pointers: they take 16 bytes, and
-// the garbage collector has nothing to follow.
+// recentBlocks holds the blocks that were used last. Entries are numbers in one slice, not pointers: they take 16
+// bytes, and the garbage collector has nothing to follow.
 //
 //	newest -> entry <-> entry <-> entry <- oldest     index: hash -> entry
-type recent struct {
+type recentBlocks struct {
 	index          map[uint64]uint32
 	entries        []entry
 	newest, oldest uint32
@@ -20,24 +20,24 @@ type entry struct {
 	newer, next uint32 // next is the one before it in time
 }
 
-func newRecent(capacity int) *recent {
-	return &recent{index: map[uint64]uint32{}, newest: none, oldest: none, free: none, capacity: capacity}
+func newRecentBlocks(capacity int) *recentBlocks {
+	return &recentBlocks{index: map[uint64]uint32{}, newest: noEntry, oldest: noEntry, free: noEntry, capacity: capacity}
 }
 
-func (r *recent) has(hash uint64) bool { _, ok := r.index[hash]; return ok }
+func (r *recentBlocks) hasBlock(hash uint64) bool { _, ok := r.index[hash]; return ok }
 
-// use makes a block the newest; the oldest one goes if there are too many.
-func (r *recent) use(hash uint64) {
+// useBlock makes a block the newest; the oldest one goes if there are too many.
+func (r *recentBlocks) useBlock(hash uint64) {
 	i, known := r.index[hash]
 	if known {
-		r.unlink(i)
+		r.unlinkEntry(i)
 	} else {
-		i = r.room()
+		i = r.takeEntry()
 		r.entries[i].hash = hash
 		r.index[hash] = i
 	}
-	r.entries[i].newer, r.entries[i].next = none, r.newest
-	if r.newest != none {
+	r.entries[i].newer, r.entries[i].next = noEntry, r.newest
+	if r.newest != noEntry {
 		r.entries[r.newest].newer = i
 	} else {
 		r.oldest = i
@@ -45,10 +45,10 @@ func (r *recent) use(hash uint64) {
 	r.newest = i
 }
 
-// room is an entry that is not used.
-func (r *recent) room() uint32 {
+// takeEntry is an entry that is not used.
+func (r *recentBlocks) takeEntry() uint32 {
 	switch {
-	case r.free != none:
+	case r.free != noEntry:
 		i := r.free
 		r.free = r.entries[i].next
 		return i
@@ -62,31 +62,31 @@ func (r *recent) room() uint32 {
 		return uint32(len(r.entries) - 1)
 	}
 	i := r.oldest
-	r.unlink(i)
+	r.unlinkEntry(i)
 	delete(r.index, r.entries[i].hash)
 	return i
 }
 
-// drop forgets a block.
-func (r *recent) drop(hash uint64) {
+// dropBlock forgets a block.
+func (r *recentBlocks) dropBlock(hash uint64) {
 	i, known := r.index[hash]
 	if !known {
 		return
 	}
-	r.unlink(i)
+	r.unlinkEntry(i)
 	delete(r.index, hash)
 	r.entries[i].next = r.free
 	r.free = i
 }
 
-func (r *recent) unlink(i uint32) {
+func (r *recentBlocks) unlinkEntry(i uint32) {
 	e := r.entries[i]
-	if e.newer != none {
+	if e.newer != noEntry {
 		r.entries[e.newer].next = e.next
 	} else {
 		r.newest = e.next
 	}
-	if e.next != none {
+	if e.next != noEntry {
 		r.entries[e.next].newer = e.newer
 	} else {
 		r.oldest = e.newer

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// errShape ends the reading: a value is not what the API wants.
-var errShape = errors.New("unexpected kind of value")
+// errUnexpectedKind ends the reading: a value is not what the API wants.
+var errUnexpectedKind = errors.New("unexpected kind of value")
 
 // parser walks through a body once. Strings are the only values that count if they are cut off.
 type parser struct {
 	d                   *jsontext.Decoder
-	raw                 []byte // the body
-	tools, system, text text   // in the order in which servers feed them to the model
+	raw                 []byte     // the body
+	tools, system, text textBuffer // in the order in which servers feed them to the model
 }
 
 // span is where a value stands in a body.
@@ -25,12 +25,12 @@ func newParser(body []byte, max int) *parser {
 		d: jsontext.NewDecoder(bytes.NewBuffer(body),
 			jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
 		raw:   body,
-		tools: text{max: max}, system: text{max: max}, text: text{max: max},
+		tools: textBuffer{max: max}, system: textBuffer{max: max}, text: textBuffer{max: max},
 	}
 }
 
-// members are what is read of bodies, by kind and member, besides the model and whether the answer is streamed.
-var members = map[Kind]map[string]func(*parser, *Request) error{
+// memberReaders are what is read of bodies, by kind and member, besides the model and whether the answer is streamed.
+var memberReaders = map[Kind]map[string]func(*parser, *Request) error{
 	Chat: {
 		"messages": readMessages, "tools": readTools, "max_tokens": readMaxTokens, "max_completion_tokens": readMaxTokens,
 	},
@@ -44,35 +44,36 @@ var members = map[Kind]map[string]func(*parser, *Request) error{
 	Embedding:  {"input": readText},
 }
 
-func readMessages(p *parser, _ *Request) error { return p.list(p.message) }
-func readTools(p *parser, _ *Request) error    { return p.value(&p.tools) }
-func readText(p *parser, _ *Request) error     { return p.value(&p.text) }
-func readSystem(p *parser, _ *Request) error   { return p.content(&p.system) }
+func readMessages(p *parser, _ *Request) error { return p.readList(p.readMessage) }
+func readTools(p *parser, _ *Request) error    { return p.readValue(&p.tools) }
+func readText(p *parser, _ *Request) error     { return p.readValue(&p.text) }
+func readSystem(p *parser, _ *Request) error   { return p.readContent(&p.system) }
 
 func readInput(p *parser, _ *Request) error {
 	if p.d.PeekKind() == '[' {
-		return p.list(p.message)
+		return p.readList(p.readMessage)
 	}
-	p.text.add([]byte{recordSeparator, unitSeparator}) // as in the list that the client sends later: what its user said
-	p.text.add([]byte("user"))
-	p.text.add([]byte{unitSeparator})
-	return p.value(&p.text)
+	// as in the list that the client sends later: what its user said
+	p.text.addBytes([]byte{recordSeparator, unitSeparator})
+	p.text.addBytes([]byte("user"))
+	p.text.addBytes([]byte{unitSeparator})
+	return p.readValue(&p.text)
 }
 
 func readMaxTokens(p *parser, r *Request) (err error) {
-	r.MaxTokens, err = p.number()
+	r.MaxTokens, err = p.readNumber()
 	return err
 }
 
-// body reads the whole object.
-func (p *parser) body(r *Request) error {
-	return p.object(func(name string) (err error) {
-		read := members[r.Kind][name]
+// readBody reads the whole object.
+func (p *parser) readBody(r *Request) error {
+	return p.readObject(func(name string) (err error) {
+		read := memberReaders[r.Kind][name]
 		switch {
 		case name == "model":
-			r.Model, r.model, err = p.word()
+			r.Model, r.model, err = p.readString()
 		case name == "stream":
-			r.Stream, err = p.truth()
+			r.Stream, err = p.readBool()
 		case read != nil:
 			err = read(p, r)
 		default:
@@ -82,55 +83,56 @@ func (p *parser) body(r *Request) error {
 	})
 }
 
-// message reads one message, or another item of a conversation. Its members count in the order in which they are sent.
-func (p *parser) message() error {
-	p.text.add([]byte{recordSeparator})
-	return p.object(func(name string) error {
-		p.text.add([]byte{unitSeparator})
+// readMessage reads one message, or another item of a conversation. Its members count in the order in which they are
+// sent.
+func (p *parser) readMessage() error {
+	p.text.addBytes([]byte{recordSeparator})
+	return p.readObject(func(name string) error {
+		p.text.addBytes([]byte{unitSeparator})
 		if name == "content" {
-			return p.content(&p.text)
+			return p.readContent(&p.text)
 		}
-		return p.value(&p.text)
+		return p.readValue(&p.text)
 	})
 }
 
-// content reads what a message says: a text, or a list of parts.
-func (p *parser) content(to *text) error {
+// readContent reads what a message says: a text, or a list of parts.
+func (p *parser) readContent(to *textBuffer) error {
 	if p.d.PeekKind() != '[' {
-		return p.value(to)
+		return p.readValue(to)
 	}
-	return p.list(func() error { return p.part(to) })
+	return p.readList(func() error { return p.readPart(to) })
 }
 
-// part reads a part of a content: a text, or an image or another file, by its URL or as it is. Cache markers do not
+// readPart reads a part of a content: a text, or an image or another file, by its URL or as it is. Cache markers do not
 // count: clients set them at the last part only, which is another one in each turn of a conversation.
-func (p *parser) part(to *text) error {
+func (p *parser) readPart(to *textBuffer) error {
 	if p.d.PeekKind() != '{' {
-		return p.value(to)
+		return p.readValue(to)
 	}
-	return p.object(func(name string) error {
+	return p.readObject(func(name string) error {
 		switch {
 		case name == "type", name == "cache_control":
 			return p.d.SkipValue()
 		case name == "text":
-			return p.value(to)
+			return p.readValue(to)
 		case name == "content":
-			return p.content(to)
+			return p.readContent(to)
 		case name == "image_url" && p.d.PeekKind() == '{':
-			return p.object(func(name string) error {
+			return p.readObject(func(name string) error {
 				if name != "url" {
 					return p.d.SkipValue()
 				}
-				return p.blob(to)
+				return p.readBlob(to)
 			})
 		}
-		return p.blob(to)
+		return p.readBlob(to)
 	})
 }
 
-// object reads an object; do must read the value of the member that it is told.
-func (p *parser) object(do func(name string) error) error {
-	return p.inside('{', '}', func() error {
+// readObject reads an object; do must read the value of the member that it is told.
+func (p *parser) readObject(do func(name string) error) error {
+	return p.readElements('{', '}', func() error {
 		name, err := p.d.ReadToken()
 		if err != nil {
 			return err
@@ -139,21 +141,21 @@ func (p *parser) object(do func(name string) error) error {
 	})
 }
 
-// list reads an array; do must read one element.
-func (p *parser) list(do func() error) error { return p.inside('[', ']', do) }
+// readList reads an array; do must read one element.
+func (p *parser) readList(do func() error) error { return p.readElements('[', ']', do) }
 
-func (p *parser) inside(begin, end jsontext.Kind, do func() error) error {
+func (p *parser) readElements(begin, end jsontext.Kind, do func() error) error {
 	if p.d.PeekKind() != begin {
 		if err := p.d.SkipValue(); err != nil {
 			return err
 		}
-		return errShape
+		return errUnexpectedKind
 	}
 	if _, err := p.d.ReadToken(); err != nil {
 		return err
 	}
 	for kind := p.d.PeekKind(); kind != end && kind != jsontext.KindInvalid; kind = p.d.PeekKind() {
-		if err := do(); err != nil && err != errShape {
+		if err := do(); err != nil && err != errUnexpectedKind {
 			return err
 		}
 	}
@@ -161,24 +163,24 @@ func (p *parser) inside(begin, end jsontext.Kind, do func() error) error {
 	return err
 }
 
-// value adds a value to a text: a string as it is meant, other values as they are written, null not at all.
-func (p *parser) value(to *text) error {
+// readValue adds a value to a text: a string as it is meant, other values as they are written, null not at all.
+func (p *parser) readValue(to *textBuffer) error {
 	kind := p.d.PeekKind()
 	v, err := p.d.ReadValue()
 	switch {
 	case err != nil:
-		to.add(p.cutOff())
+		to.addBytes(p.truncatedString())
 		return err
 	case kind == '"':
 		to.addString(v)
 	case kind != 'n':
-		to.add(v)
+		to.addBytes(v)
 	}
 	return nil
 }
 
-// blob adds a value that may be large and is never shared in part, such as an image in a data URL.
-func (p *parser) blob(to *text) error {
+// readBlob adds a value that may be large and is never shared in part, such as an image in a data URL.
+func (p *parser) readBlob(to *textBuffer) error {
 	v, err := p.d.ReadValue()
 	if err == nil {
 		to.addBlob(v)
@@ -186,8 +188,8 @@ func (p *parser) blob(to *text) error {
 	return err
 }
 
-// word is what a string says, "" of another value; at is where the value stands.
-func (p *parser) word() (word string, at span, err error) {
+// readString is what a string says, "" of another value; at is where the value stands.
+func (p *parser) readString() (word string, at span, err error) {
 	kind := p.d.PeekKind()
 	v, err := p.d.ReadValue()
 	if err != nil {
@@ -202,12 +204,12 @@ func (p *parser) word() (word string, at span, err error) {
 	return string(said), at, nil
 }
 
-func (p *parser) truth() (bool, error) {
+func (p *parser) readBool() (bool, error) {
 	v, err := p.d.ReadValue()
 	return string(v) == "true", err
 }
 
-func (p *parser) number() (int, error) {
+func (p *parser) readNumber() (int, error) {
 	v, err := p.d.ReadValue()
 	if err != nil {
 		return 0, err
@@ -219,8 +221,8 @@ func (p *parser) number() (int, error) {
 	return int(n), nil
 }
 
-// cutOff is what a string says that the body's end cuts off; nothing if it is no string.
-func (p *parser) cutOff() []byte {
+// truncatedString is what a string says that the body's end cuts off; nothing if it is no string.
+func (p *parser) truncatedString() []byte {
 	rest := bytes.TrimLeft(p.raw[p.d.InputOffset():], " \t\r\n:,")
 	if len(rest) == 0 || rest[0] != '"' {
 		return nil

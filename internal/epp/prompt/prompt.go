@@ -76,7 +76,7 @@ func Parse(path string, body []byte, max int) Request {
 		return r
 	}
 	p := newParser(body, max)
-	r.Complete = p.body(&r) == nil
+	r.Complete = p.readBody(&r) == nil
 	r.Text = p.text.bytes
 	if len(p.tools.bytes)+len(p.system.bytes) > 0 { // else a long text need not be copied
 		r.Text = slices.Concat(p.tools.bytes, p.system.bytes, p.text.bytes)

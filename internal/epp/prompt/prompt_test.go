@@ -171,7 +171,7 @@ func TestRename(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := []byte(c.body)
-			got := string(prompt.Parse("/v1/completions", body, 64).Rename(body, `b"`))
+			got := string(prompt.Parse("/v1/completions", body, 64).WithModel(body, `b"`))
 			if got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
@@ -181,7 +181,7 @@ func TestRename(t *testing.T) {
 		})
 	}
 	body := []byte(`{"model":"a"}`)
-	if renamed := prompt.Parse("/v1/completions", body, 64).Rename(body, "\xff"); renamed != nil {
+	if renamed := prompt.Parse("/v1/completions", body, 64).WithModel(body, "\xff"); renamed != nil {
 		t.Errorf("%q is a name", renamed)
 	}
 }
@@ -204,7 +204,7 @@ func FuzzParse(f *testing.F) {
 			if len(r.Text) > max {
 				t.Errorf("%d bytes of text, more than %d", len(r.Text), max)
 			}
-			renamed := r.Rename([]byte(body), "renamed")
+			renamed := r.WithModel([]byte(body), "renamed")
 			if renamed == nil {
 				continue
 			}

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Rename is the body that r was parsed from with another model; all other bytes are as they were. It is nil if that
+// WithModel is the body that r was parsed from with another model; all other bytes are as they were. It is nil if that
 // can't be known to be right: the model is not in the part of the body that was read, or a body without a model says
 // nothing that its kind is about.
-func (r Request) Rename(body []byte, model string) []byte {
+func (r Request) WithModel(body []byte, model string) []byte {
 	quoted, err := jsontext.AppendQuote(nil, model)
 	if err != nil {
 		return nil // the name is no UTF-8

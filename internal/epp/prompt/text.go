@@ -11,25 +11,25 @@ const (
 	// The separators of ASCII keep "a","bc" and "ab","c" apart; nobody types them.
 	recordSeparator = 0x1e
 	unitSeparator   = 0x1f
-	// longBlob is the longest blob, in bytes, that counts as it is. A longer one counts by its hash: an image would
+	// maxBlobBytes is the longest blob, in bytes, that counts as it is. A longer one counts by its hash: an image would
 	// otherwise fill the part of the text that is looked at.
-	longBlob = 256
+	maxBlobBytes = 256
 )
 
-// text grows up to max bytes.
-type text struct {
+// textBuffer grows up to max bytes.
+type textBuffer struct {
 	bytes []byte
 	max   int
 }
 
-func (t *text) add(b []byte) {
+func (t *textBuffer) addBytes(b []byte) {
 	if room := t.max - len(t.bytes); room > 0 {
 		t.bytes = append(t.bytes, b[:min(room, len(b))]...)
 	}
 }
 
 // addString adds what a JSON string says.
-func (t *text) addString(quoted []byte) {
+func (t *textBuffer) addString(quoted []byte) {
 	if len(t.bytes) >= t.max {
 		return
 	}
@@ -37,9 +37,9 @@ func (t *text) addString(quoted []byte) {
 	t.bytes = t.bytes[:min(len(t.bytes), t.max)]
 }
 
-func (t *text) addBlob(b []byte) {
-	if len(b) > longBlob {
+func (t *textBuffer) addBlob(b []byte) {
+	if len(b) > maxBlobBytes {
 		b = strconv.AppendUint(nil, xxhash.Sum64(b), 16)
 	}
-	t.add(b)
+	t.addBytes(b)
 }

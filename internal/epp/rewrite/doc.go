@@ -2,5 +2,5 @@
 // versions by their weights, as the InferenceModelRewrites of a pool state it.
 //
 // It owns which of several rules counts. It must never know bodies, Envoy or endpoints. It is pure: any goroutine may
-// call it. Start reading at Rewrites.Of.
+// call it. Start reading at Rewrites.ChooseModel.
 package rewrite

@@ -40,31 +40,32 @@ type Choice struct {
 	Total int    // of the weights of the rule's targets
 }
 
-// Of chooses the model of a request; model is the one that it asks for ("": none). found is false if no rule is for it.
-func (l Rewrites) Of(model string, random *rand.Rand) (c Choice, found bool) {
-	rule, by, found := l.rule(func(r Rule) bool { return model != "" && slices.Contains(r.Models, model) })
+// ChooseModel chooses the model of a request; model is the one that it asks for ("": none). found is false if no rule
+// is for it.
+func (l Rewrites) ChooseModel(model string, random *rand.Rand) (c Choice, found bool) {
+	rule, by, found := l.findRule(func(r Rule) bool { return model != "" && slices.Contains(r.Models, model) })
 	if !found {
-		rule, by, found = l.rule(func(r Rule) bool { return len(r.Models) == 0 })
+		rule, by, found = l.findRule(func(r Rule) bool { return len(r.Models) == 0 })
 	}
 	if !found {
 		return c, false
 	}
 	c.By = by
 	for _, t := range rule.Targets {
-		c.Total += t.weight()
+		c.Total += t.effectiveWeight()
 	}
 	n := random.IntN(c.Total)
 	for _, t := range rule.Targets {
-		if n -= t.weight(); n < 0 {
-			c.Target = Target{t.Model, t.weight()}
+		if n -= t.effectiveWeight(); n < 0 {
+			c.Target = Target{t.Model, t.effectiveWeight()}
 			break
 		}
 	}
 	return c, true
 }
 
-// rule is the first one that is for something, and the name of its Rewrite.
-func (l Rewrites) rule(is func(Rule) bool) (rule Rule, by string, found bool) {
+// findRule is the first one that is for something, and the name of its Rewrite.
+func (l Rewrites) findRule(is func(Rule) bool) (rule Rule, by string, found bool) {
 	for _, r := range l {
 		if i := slices.IndexFunc(r.Rules, is); i >= 0 {
 			return r.Rules[i], r.Name, true
@@ -76,8 +77,8 @@ func (l Rewrites) rule(is func(Rule) bool) (rule Rule, by string, found bool) {
 // maxWeight is that of an InferenceModelRewrite.
 const maxWeight = 1_000_000
 
-// Check says what is wrong with a rule of a file; those of From are right.
-func (r Rule) Check() error {
+// CheckTargets says what is wrong with a rule of a file; those of FromObjects are right.
+func (r Rule) CheckTargets() error {
 	for _, t := range r.Targets {
 		if t.Model == "" || t.Weight < 0 || t.Weight > maxWeight {
 			return fmt.Errorf("a target needs a model, and a weight of 1 to %d or none", maxWeight)
@@ -89,7 +90,7 @@ func (r Rule) Check() error {
 	return nil
 }
 
-func (t Target) weight() int { return max(1, t.Weight) }
+func (t Target) effectiveWeight() int { return max(1, t.Weight) }
 
 // Object is an InferenceModelRewrite.
 type Object struct {
@@ -98,19 +99,19 @@ type Object struct {
 	Spec    v1alpha2.InferenceModelRewriteSpec
 }
 
-// young is 1 for an object of unknown age, else 0.
-func young(o Object) int {
+// unknownAge is 1 for an object of unknown age, else 0.
+func unknownAge(o Object) int {
 	if o.Created.IsZero() {
 		return 1
 	}
 	return 0
 }
 
-// From reads the objects of a pool. Older ones have precedence, then the first ones by name. A rule without targets
-// does not count.
-func From(objects []Object) (list Rewrites) {
+// FromObjects reads the objects of a pool. Older ones have precedence, then the first ones by name. A rule without
+// targets does not count.
+func FromObjects(objects []Object) (list Rewrites) {
 	objects = slices.SortedFunc(slices.Values(objects), func(a, b Object) int {
-		return cmp.Or(young(a)-young(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(unknownAge(a)-unknownAge(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
 	for _, o := range objects {
 		r := Rewrite{Name: o.Name}

@@ -42,7 +42,7 @@ func TestOf(t *testing.T) {
 		{name: "the first for all", list: rewrite.Rewrites{fallback, closed}, model: "x", to: "default", by: "fallback"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, found := c.list.Of(c.model, rand.New(rand.NewPCG(1, 2)))
+			got, found := c.list.ChooseModel(c.model, rand.New(rand.NewPCG(1, 2)))
 			if found == c.nothing || got.Model != c.to || got.By != c.by {
 				t.Errorf("%+v, %v; want %s by %s", got, found, c.to, c.by)
 			}
@@ -64,7 +64,7 @@ func TestWeights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			list, first := rewrite.Rewrites{{Rules: []rewrite.Rule{{Targets: c.targets}}}}, 0
 			for range 10_000 {
-				got, _ := list.Of("m", random)
+				got, _ := list.ChooseModel("m", random)
 				if got.Total != c.total {
 					t.Fatalf("weights of %d, want %d", got.Total, c.total)
 				}
@@ -88,7 +88,7 @@ func TestFrom(t *testing.T) {
 		}, {}}}
 	}
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
-	got := rewrite.From([]rewrite.Object{
+	got := rewrite.FromObjects([]rewrite.Object{
 		{Name: "b", Spec: spec("4")}, {Name: "a", Spec: spec("3")}, {Name: "c", Created: day(2), Spec: spec("2")},
 		{Name: "d", Created: day(1), Spec: spec("1")}, {Name: "empty"},
 	})

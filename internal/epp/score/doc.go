@@ -15,5 +15,5 @@
 // that server is overloaded. The adapters' scores are those that the Gateway API Inference Extension publishes for its
 // lora-affinity-scorer. If nothing is known of any server, the less loaded one of two random ones is first.
 //
-// Start reading at Config.Rank.
+// Start reading at Config.RankServers.
 package score

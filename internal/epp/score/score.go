@@ -51,17 +51,17 @@ type Config struct {
 	MaxInFlight int
 }
 
-// Default is what counts unless a flag says otherwise. The two bounds are the published ones of the Gateway API
+// DefaultConfig is what counts unless a flag says otherwise. The two bounds are the published ones of the Gateway API
 // Inference Extension's saturation detector.
-func Default() Config {
+func DefaultConfig() Config {
 	return Config{
 		Weights:    map[string]float64{Prefix: 3, Queue: 1, KVCache: 1, Adapter: 1, InFlight: 0.5},
 		MaxWaiting: 5, MaxKVCache: 0.8, MaxInFlight: 8,
 	}
 }
 
-// Ranked is a candidate with its scores.
-type Ranked struct {
+// RankedServer is a candidate with its scores.
+type RankedServer struct {
 	Candidate
 	Total      float64
 	Scores     []Score
@@ -74,19 +74,19 @@ type Score struct {
 	Value, Weight float64 // Value is 0 to 1
 }
 
-// Way is how an order was found.
-type Way string
+// RankMethod is how an order was found.
+type RankMethod string
 
 // The ways.
 const (
-	ByScores Way = "scores"
-	ByChoice Way = "the less loaded of two random servers, as nothing is known"
+	ByScores RankMethod = "scores"
+	ByChoice RankMethod = "the less loaded of two random servers, as nothing is known"
 )
 
 // Ranking is the answer to a request.
 type Ranking struct {
-	Servers   []Ranked // the best one first; without those that are gone, unless all are
-	Way       Way
+	Servers   []RankedServer // the best one first; without those that are gone, unless all are
+	Method    RankMethod
 	Saturated bool // all servers are over a bound
 	Shed      bool // they are, and the request may be refused for that
 }

@@ -28,7 +28,7 @@ func TestRank(t *testing.T) {
 		servers []score.Candidate
 		want    string // endpoints in order, of which "?" may be any
 		scores  string // of the first
-		way     score.Way
+		way     score.RankMethod
 		over    string // why the last one is overloaded
 	}{
 		"the longest prefix": {
@@ -110,7 +110,7 @@ func TestRank(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(20) {
-				r := score.Default().Rank(c.req, c.servers, random(seed))
+				r := score.DefaultConfig().RankServers(c.req, c.servers, random(seed))
 				if got := order(r, c.want); got != c.want {
 					t.Errorf("order %s, want %s", got, c.want)
 				}
@@ -124,8 +124,8 @@ func TestRank(t *testing.T) {
 				if got := strings.TrimSpace(scores); got != c.scores {
 					t.Errorf("scores %s, want %s", got, c.scores)
 				}
-				if c.way != "" && r.Way != c.way || c.way == "" && r.Way != score.ByScores {
-					t.Errorf("way %s", r.Way)
+				if c.way != "" && r.Method != c.way || c.way == "" && r.Method != score.ByScores {
+					t.Errorf("way %s", r.Method)
 				}
 				if got := r.Servers[len(r.Servers)-1].Overloaded.String(); got != c.over {
 					t.Errorf("overloaded: %q, want %q", got, c.over)
@@ -165,7 +165,7 @@ func TestShed(t *testing.T) {
 		"who has room is gone":    {[]score.Candidate{full, {Endpoint: "d", State: gone}}, -1, true, true},
 		"nobody is not saturated": {nil, -1, false, false},
 	} {
-		r := score.Default().Rank(score.Request{Priority: c.priority}, c.servers, random(1))
+		r := score.DefaultConfig().RankServers(score.Request{Priority: c.priority}, c.servers, random(1))
 		if r.Saturated != c.saturated || r.Shed != c.shed {
 			t.Errorf("%s: saturated %v, shed %v", name, r.Saturated, r.Shed)
 		}
@@ -195,7 +195,7 @@ func TestRankProperties(t *testing.T) {
 		if alive == 0 {
 			alive = len(servers)
 		}
-		r := score.Default().Rank(score.Request{Bytes: 4}, servers, rnd)
+		r := score.DefaultConfig().RankServers(score.Request{Bytes: 4}, servers, rnd)
 		seen := map[string]bool{}
 		worse := false
 		for _, s := range r.Servers {
@@ -205,11 +205,11 @@ func TestRankProperties(t *testing.T) {
 					t.Fatalf("%s is %v of %+v", v.Name, v.Value, s.Candidate)
 				}
 			}
-			stays := s.Matched == 4 && !s.Overloaded.Is()
+			stays := s.Matched == 4 && !s.Overloaded.IsSet()
 			if stays && worse {
 				t.Fatalf("%s, which knows the prompt, comes late: %+v", s.Endpoint, r.Servers)
 			}
-			worse = worse || s.Matched == 0 || s.Overloaded.Is()
+			worse = worse || s.Matched == 0 || s.Overloaded.IsSet()
 		}
 		if len(seen) != alive || len(r.Servers) != alive {
 			t.Fatalf("%d of %d servers: %+v", len(seen), alive, r.Servers)
@@ -225,7 +225,7 @@ func TestTwoChoices(t *testing.T) {
 	first := map[string]int{}
 	rnd := random(4)
 	for range 2000 {
-		first[score.Default().Rank(score.Request{}, servers, rnd).Servers[0].Endpoint]++
+		first[score.DefaultConfig().RankServers(score.Request{}, servers, rnd).Servers[0].Endpoint]++
 	}
 	if first["d"] > 0 || first["a"] < first["b"] || first["b"] < first["c"] || first["c"] == 0 {
 		t.Errorf("chosen: %v", first)
@@ -240,7 +240,10 @@ func TestAllocations(t *testing.T) {
 			servers[i] = score.Candidate{Endpoint: fmt.Sprint(i), State: known(i%10, 0.5)} // half of them are overloaded
 		}
 		rnd := random(6)
-		return testing.AllocsPerRun(10, func() { score.Default().Rank(score.Request{Bytes: 10, Model: "m"}, servers, rnd) })
+		return testing.AllocsPerRun(10, func() {
+			score.DefaultConfig().RankServers(score.Request{Bytes: 10, Model: "m"},
+				servers, rnd)
+		})
 	}
 	if few, many := pieces(8), pieces(400); many > few {
 		t.Errorf("%v allocations for 400 servers, %v for 8", many, few)
@@ -256,7 +259,7 @@ func BenchmarkRank(b *testing.B) {
 		b.Run(fmt.Sprint("servers=", n), func(b *testing.B) {
 			rnd := random(5)
 			for b.Loop() {
-				score.Default().Rank(score.Request{Bytes: 10, Model: "m"}, servers, rnd)
+				score.DefaultConfig().RankServers(score.Request{Bytes: 10, Model: "m"}, servers, rnd)
 			}
 		})
 	}

@@ -12,36 +12,36 @@ import (
 	"cardea.dev/cardea/internal/epp/score"
 )
 
-// largestPage bounds a page of metrics, in bytes.
-const largestPage = 8 << 20
+// maxPageBytes bounds a page of metrics, in bytes.
+const maxPageBytes = 8 << 20
 
-const mostRedirects = 3
+const maxRedirects = 3
 
-// client keeps one connection to each server.
-func client(cfg Config) *http.Client {
+// newClient keeps one connection to each server.
+func newClient(cfg Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: max(10*time.Second, 3*cfg.Interval),
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		},
-		CheckRedirect: onItsHost,
+		CheckRedirect: checkRedirect,
 	}
 }
 
-// onItsHost follows a redirect within a server, such as the one to /metrics/. Others would lead questions and the token
-// to whomever a server names.
-func onItsHost(next *http.Request, before []*http.Request) error {
+// checkRedirect follows a redirect within a server, such as the one to /metrics/. Others would lead questions and the
+// token to whomever a server names.
+func checkRedirect(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
-	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host || len(before) > mostRedirects {
+	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host || len(before) > maxRedirects {
 		return http.ErrUseLastResponse
 	}
 	return nil
 }
 
-// fetch asks servers over HTTP.
-func (s *Scraper) fetch(c *http.Client) func(ctx context.Context, endpoint string) (score.State, error) {
+// newFetcher asks servers over HTTP.
+func (s *Scraper) newFetcher(c *http.Client) func(ctx context.Context, endpoint string) (score.State, error) {
 	return func(ctx context.Context, endpoint string) (score.State, error) {
-		url := s.cfg.Scheme + "://" + s.cfg.at(endpoint) + s.cfg.Path
+		url := s.cfg.Scheme + "://" + s.cfg.metricsAddress(endpoint) + s.cfg.Path
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return score.State{}, err
@@ -56,43 +56,43 @@ func (s *Scraper) fetch(c *http.Client) func(ctx context.Context, endpoint strin
 		}
 		defer answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {
-			return score.State{}, s.refused(answer)
+			return score.State{}, s.explainStatus(answer)
 		}
-		return s.reader.read(io.LimitReader(answer.Body, largestPage))
+		return s.reader.readPage(io.LimitReader(answer.Body, maxPageBytes))
 	}
 }
 
-// refused says why an answer has no metrics. A server that answers serves, unless it says that it can't: it may have no
-// metrics, or none for this client.
-func (s *Scraper) refused(answer *http.Response) error {
+// explainStatus says why an answer has no metrics. A server that answers serves, unless it says that it can't: it may
+// have no metrics, or none for this client.
+func (s *Scraper) explainStatus(answer *http.Response) error {
 	why := fmt.Sprintf("GET %s: %s", answer.Request.URL, answer.Status)
 	switch status := answer.StatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		if err := s.token.read(); err != nil { // it may have been changed
+		if err := s.token.readFile(); err != nil { // it may have been changed
 			why += "; " + err.Error()
 		}
-		return silence(why + "; give the servers' token: --metrics-token-file, or the annotation " +
+		return noMetricsError(why + "; give the servers' token: --metrics-token-file, or the annotation " +
 			"inference.cardea.dev/metrics-token of the pool")
 	case status < 300:
-		return silence(why + "; it has no page of metrics there")
+		return noMetricsError(why + "; it has no page of metrics there")
 	case status < 400:
-		return silence(why + s.cfg.ledAway(answer))
+		return noMetricsError(why + s.cfg.explainRedirect(answer))
 	case status < 500, status == http.StatusNotImplemented:
-		return silence(why)
+		return noMetricsError(why)
 	}
 	return errors.New(why)
 }
 
-// ledAway says why a redirect was not followed.
-func (c Config) ledAway(answer *http.Response) string {
+// explainRedirect says why a redirect was not followed.
+func (c Config) explainRedirect(answer *http.Response) string {
 	asked := answer.Request.URL
 	if to, err := answer.Location(); err == nil {
 		if to.Scheme != asked.Scheme || to.Host != asked.Host {
-			return fmt.Sprintf("; it redirects to %s, and only redirects on its own host are followed: its metrics have to be "+
-				"at %s, or where --metrics-path of a picker says", to.Redacted(), c.Path)
+			return fmt.Sprintf("; it redirects to %s, and only redirects to the same host are followed: serve the metrics at "+
+				"%s, or at the path of the picker's flag --metrics-path", to.Redacted(), c.Path)
 		}
-		return fmt.Sprintf("; it redirects more than %d times: its metrics have to be at %s, or where --metrics-path of a "+
-			"picker says", mostRedirects, c.Path)
+		return fmt.Sprintf("; it redirects more than %d times: serve the metrics at %s, or at the path of the picker's "+
+			"flag --metrics-path", maxRedirects, c.Path)
 	}
 	return ""
 }

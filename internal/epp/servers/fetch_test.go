@@ -13,10 +13,10 @@ func TestWhyThereAreNoMetrics(t *testing.T) {
 		status int
 		to     string
 	}{
-		"204 No Content; it has no page":                   {http.StatusNoContent, ""},
-		"redirects to http://elsewhere.example/metrics":    {http.StatusFound, "http://elsewhere.example/metrics"},
-		"redirects to https://127.0.0.1":                   {http.StatusMovedPermanently, "https://127.0.0.1/metrics"},
-		"redirects more than 3 times: its metrics have to": {http.StatusFound, "/metrics"},
+		"204 No Content; it has no page":                    {http.StatusNoContent, ""},
+		"redirects to http://elsewhere.example/metrics":     {http.StatusFound, "http://elsewhere.example/metrics"},
+		"redirects to https://127.0.0.1":                    {http.StatusMovedPermanently, "https://127.0.0.1/metrics"},
+		"redirects more than 3 times: serve the metrics at": {http.StatusFound, "/metrics"},
 		"404 Not Found": {http.StatusNotFound, ""},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -29,7 +29,7 @@ func TestWhyThereAreNoMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.ask(t.Context(), server.Listener.Addr().String())
+		_, err = s.fetchState(t.Context(), server.Listener.Addr().String())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -30,10 +30,10 @@ type Metric struct {
 // Names says in which metrics a field may be. The first one that a server has counts.
 type Names map[Field][]Metric
 
-// Defaults are the metrics of known servers, as the Gateway API Inference Extension lists them in its model server
+// DefaultNames are the metrics of known servers, as the Gateway API Inference Extension lists them in its model server
 // protocol (proposal 003-model-server-protocol of https://github.com/kubernetes-sigs/gateway-api-inference-extension),
 // and those of llama.cpp (tools/server of https://github.com/ggml-org/llama.cpp).
-func Defaults() Names {
+func DefaultNames() Names {
 	with := func(name, label, value string) Metric {
 		return Metric{Name: name, Labels: map[string]string{label: value}}
 	}
@@ -67,7 +67,7 @@ func (n Names) Set(text string) error {
 	field, metric, found := strings.Cut(text, "=")
 	if _, known := n[Field(field)]; !found || !known || metric == "" {
 		return fmt.Errorf(`%q: want FIELD=NAME or FIELD=NAME{label="value"}; fields are %s`, text,
-			strings.Join(fields(n), ", "))
+			strings.Join(fieldNames(n), ", "))
 	}
 	name, labels, braces := strings.Cut(metric, "{")
 	m := Metric{Name: name}
@@ -89,7 +89,7 @@ func (n Names) Set(text string) error {
 	return nil
 }
 
-func fields(n Names) (names []string) {
+func fieldNames(n Names) (names []string) {
 	for _, f := range slices.Sorted(maps.Keys(n)) {
 		names = append(names, string(f))
 	}

@@ -20,60 +20,60 @@ import (
 // bytesPerToken is what a token of a text is taken to have, to compare blocks of a cache with blocks of a prompt.
 const bytesPerToken = 4
 
-// silence is why a server that answers tells nothing of its load. It serves, as far as is known.
-type silence string
+// noMetricsError is why a server that answers tells nothing of its load. It serves, as far as is known.
+type noMetricsError string
 
-func (s silence) Error() string { return string(s) }
+func (s noMetricsError) Error() string { return string(s) }
 
-// reader reads pages of metrics.
-type reader struct {
-	names  Names
-	wanted map[string]bool
+// pageReader reads pages of metrics.
+type pageReader struct {
+	names       Names
+	metricNames map[string]bool
 }
 
-func newReader(names Names) *reader {
-	r := &reader{names: names, wanted: map[string]bool{}}
+func newPageReader(names Names) *pageReader {
+	r := &pageReader{names: names, metricNames: map[string]bool{}}
 	for _, list := range names {
 		for _, m := range list {
-			r.wanted[m.Name] = true
+			r.metricNames[m.Name] = true
 		}
 	}
 	return r
 }
 
-// read returns what a page says. Values that make no sense (NaN, below 0) do not count.
-func (r *reader) read(page io.Reader) (score.State, error) {
-	families, err := r.families(page)
+// readPage returns what a page says. Values that make no sense (NaN, below 0) do not count.
+func (r *pageReader) readPage(page io.Reader) (score.State, error) {
+	families, err := r.parseFamilies(page)
 	if err != nil {
 		return score.State{}, err
 	}
 	s := score.State{}
 	var queue, running, cache, size float64
 	for field, to := range map[Field]*float64{Queue: &queue, Running: &running, KVCache: &cache, BlockSize: &size} {
-		if v, found := r.value(families, field); found {
+		if v, found := r.fieldValue(families, field); found {
 			*to = v
 			s.Known = s.Known || field != BlockSize
 		}
 	}
 	if !s.Known {
-		return s, silence("it has no metric of a known model server; name its metrics with --metric")
+		return s, noMetricsError("it has no metric of a known model server; name its metrics with --metric")
 	}
-	s.Waiting, s.Running, s.KVCache = whole(queue), whole(running), min(1, cache)
-	s.BlockBytes = min(whole(size), 1<<20) * bytesPerToken
-	r.adapters(families, &s)
+	s.Waiting, s.Running, s.KVCache = clampInt(queue), clampInt(running), min(1, cache)
+	s.BlockBytes = min(clampInt(size), 1<<20) * bytesPerToken
+	r.readAdapters(families, &s)
 	return s, nil
 }
 
-// families parses the lines of the metrics that are wanted. A page of vLLM has hundreds of others, which would take
-// most of the time.
-func (r *reader) families(page io.Reader) (map[string]*dto.MetricFamily, error) {
+// parseFamilies parses the lines of the metrics that are wanted. A page of vLLM has hundreds of others, which would
+// take most of the time.
+func (r *pageReader) parseFamilies(page io.Reader) (map[string]*dto.MetricFamily, error) {
 	var kept bytes.Buffer
 	lines := bufio.NewScanner(page)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		line := lines.Bytes()
 		end := bytes.IndexAny(line, "{ \t")
-		if len(line) == 0 || line[0] == '#' || end < 0 || !r.wanted[string(line[:end])] {
+		if len(line) == 0 || line[0] == '#' || end < 0 || !r.metricNames[string(line[:end])] {
 			continue
 		}
 		kept.Write(line)
@@ -81,24 +81,24 @@ func (r *reader) families(page io.Reader) (map[string]*dto.MetricFamily, error) 
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, silence("read its metrics: " + err.Error())
+		return nil, noMetricsError("read its metrics: " + err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("read its metrics: %w", err)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(&kept)
 	if err != nil {
-		return nil, silence("read its metrics: " + err.Error())
+		return nil, noMetricsError("read its metrics: " + err.Error())
 	}
 	return families, nil
 }
 
-// value is the value of a field. A server with several engines has a series for each: they are added up, but of
+// fieldValue is the value of a field. A server with several engines has a series for each: they are added up, but of
 // fractions and sizes the largest one counts.
-func (r *reader) value(families map[string]*dto.MetricFamily, field Field) (value float64, found bool) {
+func (r *pageReader) fieldValue(families map[string]*dto.MetricFamily, field Field) (value float64, found bool) {
 	for _, m := range r.names[field] {
 		for _, series := range families[m.Name].GetMetric() {
-			v, ok := m.of(series)
+			v, ok := m.seriesValue(series)
 			if !ok || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
 				continue
 			}
@@ -116,8 +116,8 @@ func (r *reader) value(families map[string]*dto.MetricFamily, field Field) (valu
 	return 0, false
 }
 
-// of is the value of one series; ok is false if it is not the one that is meant.
-func (m Metric) of(series *dto.Metric) (value float64, ok bool) {
+// seriesValue is the value of one series; ok is false if it is not the one that is meant.
+func (m Metric) seriesValue(series *dto.Metric) (value float64, ok bool) {
 	labels := labelsOf(series)
 	for name, want := range m.Labels {
 		if labels[name] != want {
@@ -139,12 +139,12 @@ func labelsOf(series *dto.Metric) map[string]string {
 	return labels
 }
 
-// adapters reads the labels of the newest series: the value of a series is the time when it was written.
-func (r *reader) adapters(families map[string]*dto.MetricFamily, s *score.State) {
+// readAdapters reads the labels of the newest series: the value of a series is the time when it was written.
+func (r *pageReader) readAdapters(families map[string]*dto.MetricFamily, s *score.State) {
 	for _, m := range r.names[Adapters] {
 		newest := math.Inf(-1)
 		for _, series := range families[m.Name].GetMetric() {
-			at, ok := m.of(series)
+			at, ok := m.seriesValue(series)
 			if !ok || !(at > newest) {
 				continue
 			}
@@ -155,12 +155,12 @@ func (r *reader) adapters(families map[string]*dto.MetricFamily, s *score.State)
 				n = 0
 			}
 			s.Adapters = n
-			s.Loaded, s.Loading = words(labels["running_lora_adapters"]), words(labels["waiting_lora_adapters"])
+			s.Loaded, s.Loading = splitList(labels["running_lora_adapters"]), splitList(labels["waiting_lora_adapters"])
 		}
 	}
 }
 
-func words(list string) (names []string) {
+func splitList(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
@@ -169,4 +169,4 @@ func words(list string) (names []string) {
 	return names
 }
 
-func whole(v float64) int { return int(min(v, 1e9)) }
+func clampInt(v float64) int { return int(min(v, 1e9)) }

@@ -27,7 +27,7 @@ vllm:lora_requests_info{max_lora="4",running_lora_adapters="a",waiting_lora_adap
 `
 
 func TestRead(t *testing.T) {
-	custom := Defaults()
+	custom := DefaultNames()
 	for _, flag := range []string{`queue=my_requests{state="waiting", kind="chat"}`, "kv-cache=my_cache"} {
 		if err := custom.Set(flag); err != nil {
 			t.Fatal(err)
@@ -97,9 +97,9 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="t",ver
 		t.Run(name, func(t *testing.T) {
 			names := c.names
 			if names == nil {
-				names = Defaults()
+				names = DefaultNames()
 			}
-			got, err := newReader(names).read(strings.NewReader(c.page))
+			got, err := newPageReader(names).readPage(strings.NewReader(c.page))
 			if c.mistake != "" {
 				if err == nil || !strings.Contains(err.Error(), c.mistake) {
 					t.Errorf("error %v, want %q", err, c.mistake)
@@ -122,7 +122,7 @@ func TestSet(t *testing.T) {
 		{"queue=x{a=1", `"queue=x{a=1": the labels don't end with "}"`},
 		{"queue=x{a}", `"queue=x{a}": "a" is no label with a value`},
 	} {
-		if err := Defaults().Set(c.text); err == nil || !strings.HasPrefix(err.Error(), c.mistake) {
+		if err := DefaultNames().Set(c.text); err == nil || !strings.HasPrefix(err.Error(), c.mistake) {
 			t.Errorf("%s: %v, want %s", c.text, err, c.mistake)
 		}
 	}
@@ -132,9 +132,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(vllmPage)
 	f.Add("vllm:num_requests_waiting{a=\"\\\"}\"} 3 17\n")
 	f.Add("vllm:lora_requests_info{max_lora=\"-4\"} NaN\nvllm:num_requests_waiting +Inf\n")
-	r := newReader(Defaults())
+	r := newPageReader(DefaultNames())
 	f.Fuzz(func(t *testing.T, page string) {
-		s, err := r.read(strings.NewReader(page))
+		s, err := r.readPage(strings.NewReader(page))
 		sane := s.Known && s.Waiting >= 0 && s.KVCache >= 0 && s.KVCache <= 1 && s.Adapters >= 0 && s.BlockBytes >= 0
 		if err == nil && !sane {
 			t.Errorf("%+v", s)
@@ -146,10 +146,10 @@ func FuzzRead(f *testing.F) {
 func BenchmarkRead(b *testing.B) {
 	const line = "vllm:time_to_first_token_seconds_bucket{le=\"0.001\",model_name=\"m\"} 0.0\n"
 	page := vllmPage + strings.Repeat(line, 800)
-	r := newReader(Defaults())
+	r := newPageReader(DefaultNames())
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
-		if _, err := r.read(strings.NewReader(page)); err != nil {
+		if _, err := r.readPage(strings.NewReader(page)); err != nil {
 			b.Fatal(err)
 		}
 	}

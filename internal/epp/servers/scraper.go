@@ -33,28 +33,28 @@ type Config struct {
 	Log        *slog.Logger // nil discards
 }
 
-// workers bounds how many servers are asked at a time. If all of them wait for hanging servers, others are asked late,
-// for Timeout at most; those that hang are asked more rarely.
-const workers = 64
+// maxWorkers bounds how many servers are asked at a time. If all of them wait for hanging servers, others are asked
+// late, for Timeout at most; those that hang are asked more rarely.
+const maxWorkers = 64
 
-// patience is how often a server is asked that is gone.
-const patience = time.Second
+// goneInterval is how often a server is asked that is gone.
+const goneInterval = time.Second
 
 // DefaultConfig asks ten times a second.
 func DefaultConfig() Config {
 	return Config{
 		Interval: 100 * time.Millisecond, Timeout: 500 * time.Millisecond, Stale: 2 * time.Second, Failures: 5,
-		Path: "/metrics", Scheme: "http", Names: Defaults(),
+		Path: "/metrics", Scheme: "http", Names: DefaultNames(),
 	}
 }
 
 // Scraper knows how busy servers are.
 type Scraper struct {
 	// Set by New.
-	cfg    Config
-	reader *reader
-	token  token
-	ask    func(ctx context.Context, endpoint string) (score.State, error)
+	cfg        Config
+	reader     *pageReader
+	token      bearerToken
+	fetchState func(ctx context.Context, endpoint string) (score.State, error)
 
 	mu      sync.RWMutex
 	servers map[string]*server
@@ -62,13 +62,13 @@ type Scraper struct {
 
 // server is what is known of one. The fields are guarded by Scraper.mu.
 type server struct {
-	state    score.State // of the last answer
-	at       time.Time   // when it came; zero: never
-	failures int         // in a row, since one was answered
-	asked    bool        // and not answered yet
-	next     time.Time   // when it is asked again
-	silent   bool        // it was logged that it tells nothing
-	why      string      // it did not answer, when it went
+	state         score.State // of the last answer
+	answeredAt    time.Time   // when it came; zero: never
+	failures      int         // in a row, since one was answered
+	inProgress    bool        // and not answered yet
+	nextScrape    time.Time   // when it is asked again
+	silenceLogged bool        // it was logged that it tells nothing
+	failure       string      // it did not answer, when it went
 }
 
 // New makes a Scraper; Run does the work.
@@ -85,16 +85,17 @@ func New(cfg Config) (*Scraper, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Scraper{cfg: cfg, reader: newReader(cfg.Names), token: token{file: cfg.TokenFile}, servers: map[string]*server{}}
-	if err := s.token.read(); err != nil && !cfg.TokenLater {
+	s := &Scraper{cfg: cfg, reader: newPageReader(cfg.Names), token: bearerToken{file: cfg.TokenFile},
+		servers: map[string]*server{}}
+	if err := s.token.readFile(); err != nil && !cfg.TokenLater {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
-	s.ask = s.fetch(client(cfg))
+	s.fetchState = s.newFetcher(newClient(cfg))
 	return s, nil
 }
 
-// Follow replaces the list of servers. The state of servers that stay is kept.
-func (s *Scraper) Follow(endpoints []string) {
+// SetEndpoints replaces the list of servers. The state of servers that stay is kept.
+func (s *Scraper) SetEndpoints(endpoints []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := make(map[string]*server, len(endpoints))
@@ -106,8 +107,8 @@ func (s *Scraper) Follow(endpoints []string) {
 	s.servers = next
 }
 
-// State is what is known of a server now.
-func (s *Scraper) State(endpoint string) score.State {
+// StateOf is what is known of a server now.
+func (s *Scraper) StateOf(endpoint string) score.State {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	k := s.servers[endpoint]
@@ -116,29 +117,29 @@ func (s *Scraper) State(endpoint string) score.State {
 		return score.State{}
 	case k.failures >= s.cfg.Failures:
 		return score.State{Gone: true}
-	case k.at.IsZero() || time.Since(k.at) > s.cfg.Stale:
+	case k.answeredAt.IsZero() || time.Since(k.answeredAt) > s.cfg.Stale:
 		return score.State{}
 	}
 	return k.state
 }
 
-// Gone are the servers that don't answer, each with what went wrong when it stopped to.
-func (s *Scraper) Gone() map[string]string {
+// FailedEndpoints are the servers that don't answer, each with what went wrong when it stopped to.
+func (s *Scraper) FailedEndpoints() map[string]string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	gone := map[string]string{}
 	for endpoint, k := range s.servers {
 		if k.failures >= s.cfg.Failures {
-			gone[endpoint] = k.why
+			gone[endpoint] = k.failure
 		}
 	}
 	return gone
 }
 
-// NoToken reads TokenFile again, and says why it has no token, and with what servers are asked; "": it has one, or none
-// is wanted.
-func (s *Scraper) NoToken() string {
-	err := s.token.read()
+// DescribeTokenError reads TokenFile again, and says why it has no token, and with what servers are asked; "": it has
+// one, or none is wanted.
+func (s *Scraper) DescribeTokenError() string {
+	err := s.token.readFile()
 	switch {
 	case err == nil:
 		return ""
@@ -154,17 +155,17 @@ func (s *Scraper) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(due)
-	for range workers {
+	for range maxWorkers {
 		group.Go(func() {
 			for endpoint := range due {
-				s.scrape(ctx, endpoint)
+				s.scrapeServer(ctx, endpoint)
 			}
 		})
 	}
 	tick := time.NewTicker(max(time.Millisecond, s.cfg.Interval/4))
 	defer tick.Stop()
 	for {
-		for _, endpoint := range s.dueNow() {
+		for _, endpoint := range s.takeDue() {
 			select {
 			case due <- endpoint:
 			case <-ctx.Done():
@@ -179,25 +180,25 @@ func (s *Scraper) Run(ctx context.Context) error {
 	}
 }
 
-// dueNow are the servers to ask now; each is asked once at a time.
-func (s *Scraper) dueNow() (endpoints []string) {
+// takeDue are the servers to ask now; each is asked once at a time.
+func (s *Scraper) takeDue() (endpoints []string) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for e, k := range s.servers {
-		if !k.asked && !now.Before(k.next) {
-			k.asked = true
+		if !k.inProgress && !now.Before(k.nextScrape) {
+			k.inProgress = true
 			endpoints = append(endpoints, e)
 		}
 	}
 	return endpoints
 }
 
-// scrape asks one server.
-func (s *Scraper) scrape(ctx context.Context, endpoint string) {
+// scrapeServer asks one server.
+func (s *Scraper) scrapeServer(ctx context.Context, endpoint string) {
 	began := time.Now()
 	asked, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	state, err := s.ask(asked, endpoint)
+	state, err := s.fetchState(asked, endpoint)
 	cancel()
 	if ctx.Err() != nil {
 		return
@@ -208,9 +209,9 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 	if k == nil {
 		return // it is no member any more
 	}
-	k.asked = false
-	k.next = began.Add(s.cfg.Interval)
-	silent := errors.As(err, new(silence))
+	k.inProgress = false
+	k.nextScrape = began.Add(s.cfg.Interval)
+	silent := errors.As(err, new(noMetricsError))
 	if err == nil || silent { // a server that answers serves
 		if k.failures >= s.cfg.Failures {
 			s.cfg.Log.Info("model server answers again", "endpoint", endpoint)
@@ -219,11 +220,11 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 	}
 	switch {
 	case err == nil:
-		k.state, k.at = state, time.Now()
+		k.state, k.answeredAt = state, time.Now()
 		return
-	case silent && !k.silent:
-		k.silent = true
-		s.cfg.Log.Warn("model server tells nothing of its load", "endpoint", endpoint, "error", err)
+	case silent && !k.silenceLogged:
+		k.silenceLogged = true
+		s.cfg.Log.Warn("model server does not report its load", "endpoint", endpoint, "error", err)
 		return
 	case silent:
 		return
@@ -231,16 +232,17 @@ func (s *Scraper) scrape(ctx context.Context, endpoint string) {
 	k.failures++
 	switch {
 	case k.failures == s.cfg.Failures:
-		k.why = s.cfg.shorten(err)
+		k.failure = s.cfg.shortenError(err)
 		s.cfg.Log.Warn("model server does not answer", "endpoint", endpoint, "error", err)
 		fallthrough
 	case k.failures > s.cfg.Failures:
-		k.next = began.Add(max(s.cfg.Interval, patience))
+		k.nextScrape = began.Add(max(s.cfg.Interval, goneInterval))
 	}
 }
 
-// shorten is an error of a question without what all of them have in common, and without numbers that differ each time.
-func (c Config) shorten(err error) string {
+// shortenError is an error of a question without what all of them have in common, and without numbers that differ each
+// time.
+func (c Config) shortenError(err error) string {
 	var failed *url.Error
 	var broken *net.OpError
 	switch {
@@ -254,8 +256,8 @@ func (c Config) shorten(err error) string {
 	return err.Error()
 }
 
-// at is the address of a server's metrics.
-func (c Config) at(endpoint string) string {
+// metricsAddress is the address of a server's metrics.
+func (c Config) metricsAddress(endpoint string) string {
 	if c.Port == 0 {
 		return endpoint
 	}

@@ -86,22 +86,22 @@ func (s *scripted) count(endpoint string) int {
 func TestStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, script := newScraper(t, func(c *Config) { c.Stale = 300 * time.Millisecond }), &scripted{}
-		s.ask = script.ask
-		s.Follow([]string{"a", "b"})
+		s.fetchState = script.ask
+		s.SetEndpoints([]string{"a", "b"})
 		want := func(what string, known, gone bool) {
 			t.Helper()
-			if got := s.State("a"); got.Known != known || got.Gone != gone {
+			if got := s.StateOf("a"); got.Known != known || got.Gone != gone {
 				t.Errorf("%s: %+v", what, got)
 			}
-			if !known && s.State("a").Waiting != 0 {
-				t.Errorf("%s: an old queue: %+v", what, s.State("a"))
+			if !known && s.StateOf("a").Waiting != 0 {
+				t.Errorf("%s: an old queue: %+v", what, s.StateOf("a"))
 			}
 		}
 		want("not asked yet", false, false)
 		run(t, s)
 		time.Sleep(10 * time.Millisecond)
 		want("it answered", true, false)
-		if got := s.State("nobody"); got.Known || got.Gone {
+		if got := s.StateOf("nobody"); got.Known || got.Gone {
 			t.Errorf("nobody: %+v", got)
 		}
 		time.Sleep(10 * time.Second)
@@ -115,7 +115,7 @@ func TestStates(t *testing.T) {
 		want("its answer is old", false, false)
 		time.Sleep(300 * time.Millisecond)
 		want("it failed five times", false, true)
-		if got := s.State("b"); !got.Known {
+		if got := s.StateOf("b"); !got.Known {
 			t.Errorf("the other one: %+v", got)
 		}
 		before := script.count("a")
@@ -129,18 +129,18 @@ func TestStates(t *testing.T) {
 		script.set("a", nil, true)
 		time.Sleep(5 * time.Second)
 		want("it hangs", false, true)
-		if got := s.State("b"); !got.Known {
+		if got := s.StateOf("b"); !got.Known {
 			t.Errorf("the other one: %+v", got)
 		}
-		script.set("a", silence("nothing"), false)
+		script.set("a", noMetricsError("nothing"), false)
 		time.Sleep(5 * time.Second)
-		s.Follow([]string{"a"})
+		s.SetEndpoints([]string{"a"})
 		want("it answers, but tells nothing", false, false)
-		s.Follow([]string{"b"})
-		s.Follow([]string{"a"})
+		s.SetEndpoints([]string{"b"})
+		s.SetEndpoints([]string{"a"})
 		time.Sleep(5 * time.Second)
 		want("a new one that tells nothing", false, false)
-		if got := s.State("b"); got.Known {
+		if got := s.StateOf("b"); got.Known {
 			t.Errorf("one that is no member: %+v", got)
 		}
 	})
@@ -162,10 +162,10 @@ func TestScrape(t *testing.T) {
 		if edit != nil {
 			asked = "127.0.0.1:1"
 		}
-		s.Follow([]string{asked})
+		s.SetEndpoints([]string{asked})
 		run(t, s)
 		eventually(t, name, func() bool {
-			got := s.State(asked)
+			got := s.StateOf(asked)
 			return got.Known && got.Adapters == 2 && got.BlockBytes == 64
 		})
 	}
@@ -237,8 +237,8 @@ func TestAnswers(t *testing.T) {
 			s := newScraper(t, func(cfg *Config) {
 				cfg.Interval, cfg.Stale, cfg.Failures, cfg.TokenFile = time.Millisecond, time.Minute, 3, c.token
 			})
-			ask := s.ask
-			s.ask = func(ctx context.Context, e string) (score.State, error) {
+			ask := s.fetchState
+			s.fetchState = func(ctx context.Context, e string) (score.State, error) {
 				state, err := ask(ctx, e)
 				asked <- struct{}{}
 				return state, err
@@ -246,17 +246,17 @@ func TestAnswers(t *testing.T) {
 			if c.token == token+".new" {
 				write(t, c.token, "new")
 			}
-			s.Follow([]string{endpoint})
+			s.SetEndpoints([]string{endpoint})
 			run(t, s)
 			if c.want == gone {
-				eventually(t, "it is gone", func() bool { return s.State(endpoint).Gone })
+				eventually(t, "it is gone", func() bool { return s.StateOf(endpoint).Gone })
 				return
 			}
 			for range 6 {
 				<-asked
 			}
 			got := unknown
-			switch is := s.State(endpoint); {
+			switch is := s.StateOf(endpoint); {
 			case is.Gone:
 				got = gone
 			case is.Known:
@@ -270,14 +270,14 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 	s := newScraper(t, func(c *Config) { c.Interval, c.Failures = time.Millisecond, 2 })
-	s.Follow([]string{"127.0.0.1:1"})
+	s.SetEndpoints([]string{"127.0.0.1:1"})
 	run(t, s)
-	eventually(t, "a port that refuses is gone", func() bool { return s.State("127.0.0.1:1").Gone })
+	eventually(t, "a port that refuses is gone", func() bool { return s.StateOf("127.0.0.1:1").Gone })
 }
 
 // TestGoneAfterFailures: failures count in a row; each answer ends the row, also one that tells nothing.
 func TestGoneAfterFailures(t *testing.T) {
-	quiet, failed := error(silence("nothing")), errors.New("refused")
+	quiet, failed := error(noMetricsError("nothing")), errors.New("refused")
 	quiets, failures := slices.Repeat([]error{quiet}, 5), slices.Repeat([]error{failed}, 5)
 	for name, c := range map[string]struct {
 		answers []error
@@ -292,12 +292,12 @@ func TestGoneAfterFailures(t *testing.T) {
 		"five failures, a silence and a failure": {slices.Concat(failures, []error{quiet, failed}), false},
 	} {
 		s := newScraper(t, nil)
-		s.Follow([]string{"a"})
+		s.SetEndpoints([]string{"a"})
 		for _, answer := range c.answers {
-			s.ask = func(context.Context, string) (score.State, error) { return score.State{}, answer }
-			s.scrape(t.Context(), "a")
+			s.fetchState = func(context.Context, string) (score.State, error) { return score.State{}, answer }
+			s.scrapeServer(t.Context(), "a")
 		}
-		if got := s.State("a").Gone; got != c.gone {
+		if got := s.StateOf("a").Gone; got != c.gone {
 			t.Errorf("%s: gone: %v, want %v", name, got, c.gone)
 		}
 	}
@@ -345,19 +345,23 @@ func TestTokenLater(t *testing.T) {
 	defer server.Close()
 	s := newScraper(t, func(c *Config) { c.Interval, c.TokenFile, c.TokenLater = time.Millisecond, file, true })
 	endpoint := server.Listener.Addr().String()
-	s.Follow([]string{endpoint})
+	s.SetEndpoints([]string{endpoint})
 	run(t, s)
-	if why := s.NoToken(); !strings.Contains(why, file) || s.State(endpoint).Known || s.State(endpoint).Gone {
-		t.Errorf("%q, %+v", why, s.State(endpoint))
+	if why := s.DescribeTokenError(); !strings.Contains(why, file) || s.StateOf(endpoint).Known ||
+		s.StateOf(endpoint).Gone {
+		t.Errorf("%q, %+v", why, s.StateOf(endpoint))
 	}
 	write(t, file, "two words")
-	if why := s.NoToken(); !strings.Contains(why, "one word") || strings.Contains(why, "two") {
+	if why := s.DescribeTokenError(); !strings.Contains(why, "one word") || strings.Contains(why, "two") {
 		t.Errorf("%q", why)
 	}
 	write(t, file, "new")
-	eventually(t, "the server gets the token", func() bool { return s.State(endpoint).Known && s.NoToken() == "" })
-	if none := newScraper(t, func(*Config) {}); none.NoToken() != "" {
-		t.Errorf("no token is wanted, and it says %q", none.NoToken())
+	eventually(t, "the server gets the token", func() bool {
+		return s.StateOf(endpoint).Known &&
+			s.DescribeTokenError() == ""
+	})
+	if none := newScraper(t, func(*Config) {}); none.DescribeTokenError() != "" {
+		t.Errorf("no token is wanted, and it says %q", none.DescribeTokenError())
 	}
 }
 
@@ -389,10 +393,10 @@ func TestTokenWithdrawn(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
 		}
-		if says := s.NoToken(); !strings.Contains(says, step.says) || (says == "") != (step.says == "") {
+		if says := s.DescribeTokenError(); !strings.Contains(says, step.says) || (says == "") != (step.says == "") {
 			t.Errorf("%s: it says %q, want %q", step.what, says, step.says)
 		}
-		_, _ = s.ask(t.Context(), endpoint) // it has no metrics
+		_, _ = s.fetchState(t.Context(), endpoint) // it has no metrics
 		if got := sent.Load(); got != step.sends {
 			t.Errorf("%s: %q is sent, want %q", step.what, got, step.sends)
 		}
@@ -431,13 +435,13 @@ func TestBounds(t *testing.T) {
 	}
 	s := newScraper(t, func(c *Config) { c.Port, c.Interval, c.Timeout = 0, 200*time.Millisecond, 10*time.Second })
 	// The loopback's addresses all lead to one server.
-	s.ask = s.fetch(&http.Client{Transport: &http.Transport{
+	s.fetchState = s.newFetcher(&http.Client{Transport: &http.Transport{
 		MaxConnsPerHost: 1,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 		},
 	}})
-	s.Follow(endpoints)
+	s.SetEndpoints(endpoints)
 	goroutines := 0
 	run(t, s)
 	eventually(t, "all are asked", func() bool {
@@ -445,13 +449,13 @@ func TestBounds(t *testing.T) {
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		goroutines = max(goroutines, strings.Count(string(stacks), "servers.(*Scraper).scrape"))
 		for _, e := range endpoints {
-			if !s.State(e).Known {
+			if !s.StateOf(e).Known {
 				return false
 			}
 		}
 		return true
 	})
-	if goroutines > workers || most.Load() > 1000 {
+	if goroutines > maxWorkers || most.Load() > 1000 {
 		t.Errorf("%d goroutines asked, %d connections", goroutines, most.Load())
 	}
 }

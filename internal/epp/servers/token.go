@@ -9,15 +9,16 @@ import (
 	"sync/atomic"
 )
 
-// token is the bearer token for servers that authenticate requests for metrics.
-type token struct {
+// bearerToken is the bearer token for servers that authenticate requests for metrics.
+type bearerToken struct {
 	file string // "": none
 
 	value atomic.Pointer[string] // nil: none is known
 }
 
-// read reads the file. Without one there is no token; if it can't be read, or has none, the token from before stays.
-func (t *token) read() error {
+// readFile reads the file. Without one there is no token; if it can't be read, or has none, the token from before
+// stays.
+func (t *bearerToken) readFile() error {
 	if t.file == "" {
 		return nil
 	}
@@ -37,7 +38,7 @@ func (t *token) read() error {
 }
 
 // get is the token; "" if there is none.
-func (t *token) get() string {
+func (t *bearerToken) get() string {
 	if value := t.value.Load(); value != nil {
 		return *value
 	}

@@ -20,12 +20,12 @@ var schema []byte
 // XBackend) a request must be allowed: by one rule of one of them at least, if they have rules with action Allow; and
 // it must be of no rule with action Deny. A policy without rules allows nothing.
 type Spec struct {
-	// Mode DryRun refuses nothing: what would be refused is counted, and stands in the access log. Nothing stated:
+	// Mode DryRun refuses nothing: what would be refused is counted, and stands in the access log. Default:
 	// Enforce.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 	// ToolsList says whether the tools that servers list (tools/list) are only those that the caller may call. Conditions
-	// on arguments and CEL hide no tool. A policy that runs dry hides none. Nothing stated: Filter.
+	// on arguments and CEL hide no tool. A policy that runs dry hides none. Default: Filter.
 	// +optional
 	ToolsList ToolsList `json:"toolsList,omitempty"`
 	// Rules say which requests are allowed or denied.
@@ -67,7 +67,7 @@ type Rule struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// Action is what becomes of the rule's requests. Deny counts before Allow. Nothing stated: Allow.
+	// Action is what becomes of the rule's requests. Deny counts before Allow. Default: Allow.
 	// +optional
 	Action Action `json:"action,omitempty"`
 	// Sources are the callers: any of these. None: everybody.
@@ -129,7 +129,7 @@ type ServiceAccount struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Namespace of the ServiceAccount. Nothing stated: the policy's.
+	// Namespace of the ServiceAccount. Default: the policy's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
@@ -148,7 +148,7 @@ const (
 
 // TextMatch compares a text. In one of type Wildcard, * is any run of characters, / among them.
 type TextMatch struct {
-	// Type says how. Nothing stated: Exact.
+	// Type says how. Default: Exact.
 	// +optional
 	Type TextType `json:"type,omitempty"`
 	// Value is the text, its beginning, or the text with wildcards.
@@ -246,7 +246,7 @@ type Authorization struct {
 
 // Path compares the path of a request.
 type Path struct {
-	// Type says how: PathPrefix compares whole elements; an expression (RE2) must match all of the path. Nothing stated:
+	// Type says how: PathPrefix compares whole elements; an expression (RE2) must match all of the path. Default:
 	// PathPrefix.
 	// +optional
 	// +kubebuilder:validation:Enum=Exact;PathPrefix;RegularExpression
@@ -259,7 +259,7 @@ type Path struct {
 
 // Header compares a header.
 type Header struct {
-	// Type says how; an expression (RE2) must match all of the value. Nothing stated: Exact.
+	// Type says how; an expression (RE2) must match all of the value. Default: Exact.
 	// +optional
 	// +kubebuilder:validation:Enum=Exact;RegularExpression
 	Type string `json:"type,omitempty"`
@@ -287,7 +287,7 @@ const (
 type MCP struct {
 	// MCPBaseProtocolMethodsOption MATCH_BASE_PROTOCOL_METHODS takes what sessions need, too: initialize, server/discover,
 	// ping, tools/list, subscriptions/listen, methods of completion, logging and notifications, answers to the server's
-	// own requests, the stream that a GET opens, and the DELETE that ends a session. Nothing stated:
+	// own requests, the stream that a GET opens, and the DELETE that ends a session. Default:
 	// SKIP_BASE_PROTOCOL_METHODS.
 	// +optional
 	MCPBaseProtocolMethodsOption BaseProtocol `json:"mcpBaseProtocolMethodsOption,omitempty"`

@@ -45,19 +45,19 @@ type Decision struct {
 	Asked []string
 }
 
-// Decide reads what the policies of a level say of a call, by what they state and not by what is rendered of them.
+// DecideCall reads what the policies of a level say of a call, by what they state and not by what is rendered of them.
 // Policies in mode DryRun do not count.
-func (l Level) Decide(c Call) Decision {
-	if l.closed() {
+func (l Level) DecideCall(c Call) Decision {
+	if l.isClosed() {
 		return Decision{}
 	}
-	d := Decision{Asked: l.asks(c)}
+	d := Decision{Asked: l.askingPolicies(c)}
 	var denies, allows []string // rules that may or may not take the call
-	l.each(false, Deny, func(p Policy, r Rule) {
-		if d.Rule != "" || !r.takes(c, true) {
+	l.eachRule(false, Deny, func(p Policy, r Rule) {
+		if d.Rule != "" || !r.matchesCall(c, true) {
 			return
 		}
-		switch is, known := r.expressed(c, true); {
+		switch is, known := r.evaluateCEL(c, true); {
 		case !known:
 			denies = append(denies, ruleName(p, r))
 		case is:
@@ -67,15 +67,15 @@ func (l Level) Decide(c Call) Decision {
 	if d.Rule != "" {
 		return d
 	}
-	if !l.allows(false) || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
+	if !l.hasAllowList(false) || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
 		d.Allowed, d.Unknown = true, denies
 		return d
 	}
-	l.each(false, Allow, func(p Policy, r Rule) {
-		if d.Allowed || !r.takes(c, false) {
+	l.eachRule(false, Allow, func(p Policy, r Rule) {
+		if d.Allowed || !r.matchesCall(c, false) {
 			return
 		}
-		switch is, known := r.expressed(c, false); {
+		switch is, known := r.evaluateCEL(c, false); {
 		case !known:
 			allows = append(allows, ruleName(p, r))
 		case is:
@@ -91,21 +91,21 @@ func (l Level) Decide(c Call) Decision {
 	return d
 }
 
-// expressed tells whether the expression of a rule takes a call; doubt: one that can't be evaluated does. known is
+// evaluateCEL tells whether the expression of a rule takes a call; doubt: one that can't be evaluated does. known is
 // false if that depends on more than what is known of the call.
-func (r Rule) expressed(c Call, doubt bool) (takes, known bool) {
-	expression := r.Authorization.expression()
+func (r Rule) evaluateCEL(c Call, doubt bool) (takes, known bool) {
+	expression := r.Authorization.celExpression()
 	if expression == "" {
 		return true, true
 	}
 	asked := strings.Count(expression, "filter_metadata")
 	for _, path := range []string{"['method']", "['params']['name']", "['params']['uri']"} {
-		asked -= strings.Count(expression, "metadata.filter_metadata['"+parsed+"']"+path)
+		asked -= strings.Count(expression, "metadata.filter_metadata['"+mcpNamespace+"']"+path)
 	}
 	if asked != 0 { // for more of messages than is known here
 		return false, false
 	}
-	switch is, err := extend.EvaluateCEL(expression, c.attributes()); {
+	switch is, err := extend.EvaluateCEL(expression, c.celAttributes()); {
 	case err != nil:
 		return doubt, true
 	case is == extend.Unknown:
@@ -115,8 +115,8 @@ func (r Rule) expressed(c Call, doubt bool) (takes, known bool) {
 	}
 }
 
-// attributes are those that expressions can ask for and that are known of a call.
-func (c Call) attributes() map[string]any {
+// celAttributes are those that expressions can ask for and that are known of a call.
+func (c Call) celAttributes() map[string]any {
 	urlPath, query, _ := strings.Cut(c.Path, "?")
 	metadata := map[string]any{}
 	if m := c.Message; c.Server && m != nil {
@@ -135,7 +135,7 @@ func (c Call) attributes() map[string]any {
 		if len(params) > 0 {
 			message["params"] = params
 		}
-		metadata[parsed] = message
+		metadata[mcpNamespace] = message
 	}
 	known := map[string]any{"metadata.filter_metadata": metadata}
 	if c.Path != "" {
@@ -150,15 +150,15 @@ func (c Call) attributes() map[string]any {
 	return known
 }
 
-// asks are the policies that ask their server about a call.
-func (l Level) asks(c Call) (list []string) {
+// askingPolicies are the policies that ask their server about a call.
+func (l Level) askingPolicies(c Call) (list []string) {
 	for _, p := range l.Policies {
 		if p.Asked == nil || p.DryRun {
 			continue
 		}
 		meant := func(r Rule) bool {
-			is, known := r.expressed(c, true)
-			return r.Action != Deny && r.takes(c, true) && (is || !known)
+			is, known := r.evaluateCEL(c, true)
+			return r.Action != Deny && r.matchesCall(c, true) && (is || !known)
 		}
 		if len(p.Rules) == 0 || slices.ContainsFunc(p.Rules, meant) {
 			list = append(list, p.Name)
@@ -167,20 +167,20 @@ func (l Level) asks(c Call) (list []string) {
 	return list
 }
 
-// takes tells whether a call is one of the rule, but for its expression; doubt: what can't be told is taken.
-func (r Rule) takes(c Call, doubt bool) bool { return len(r.misses(c, doubt)) == 0 }
+// matchesCall tells whether a call is one of the rule, but for its expression; doubt: what can't be told is taken.
+func (r Rule) matchesCall(c Call, doubt bool) bool { return len(r.listMismatches(c, doubt)) == 0 }
 
-// miss is why a rule does not take a call.
-type miss struct {
-	caller bool // others call
-	other  bool // it is about other messages
-	why    string
+// mismatch is why a rule does not take a call.
+type mismatch struct {
+	byCaller     bool // others call
+	otherMessage bool // it is about other messages
+	why          string
 }
 
-// misses are all of them.
-func (r Rule) misses(c Call, doubt bool) (list []miss) {
-	if len(r.Sources) > 0 && !slices.ContainsFunc(r.Sources, func(s Source) bool { return s.takes(c) }) {
-		list = append(list, miss{caller: true, why: "it is for " + r.callers()})
+// listMismatches are all of them.
+func (r Rule) listMismatches(c Call, doubt bool) (list []mismatch) {
+	if len(r.Sources) > 0 && !slices.ContainsFunc(r.Sources, func(s Source) bool { return s.matchesCall(c) }) {
+		list = append(list, mismatch{byCaller: true, why: "it is for " + r.describeCallers()})
 	}
 	a := r.Authorization
 	if a == nil {
@@ -195,35 +195,35 @@ func (r Rule) misses(c Call, doubt bool) (list []miss) {
 			all = append(all, words(i))
 		}
 		if n > 0 {
-			list = append(list, miss{why: what + " " + strings.Join(all, " or ")})
+			list = append(list, mismatch{why: what + " " + strings.Join(all, " or ")})
 		}
 	}
 	of("the method is not", len(a.Methods), func(i int) bool { return a.Methods[i] == c.Method },
 		func(i int) string { return a.Methods[i] })
-	of("the host is not", len(a.Hosts), func(i int) bool { return hostTakes(a.Hosts[i], c.Host) },
+	of("the host is not", len(a.Hosts), func(i int) bool { return hostMatches(a.Hosts[i], c.Host) },
 		func(i int) string { return a.Hosts[i] })
 	of("the port is not", len(a.Ports), func(i int) bool { return a.Ports[i] == c.Port },
 		func(i int) string { return strconv.Itoa(int(a.Ports[i])) })
-	of("the path is not", len(a.Paths), func(i int) bool { return a.Paths[i].takes(c.Path) },
+	of("the path is not", len(a.Paths), func(i int) bool { return a.Paths[i].matchesPath(c.Path) },
 		func(i int) string { return a.Paths[i].Value })
 	for _, h := range a.Headers {
-		if !h.takes(c.Header) {
-			list = append(list, miss{why: fmt.Sprintf("the header %s is not %s", h.Name, h.Value)})
+		if !h.matchesRequest(c.Header) {
+			list = append(list, mismatch{why: fmt.Sprintf("the header %s is not %s", h.Name, h.Value)})
 		}
 	}
-	if a.MCP != nil && !a.MCP.takes(c, doubt) {
-		list = append(list, a.MCP.miss(c, doubt))
+	if a.MCP != nil && !a.MCP.matchesCall(c, doubt) {
+		list = append(list, a.MCP.findMismatch(c, doubt))
 	}
 	return list
 }
 
-func (s Source) takes(c Call) bool {
+func (s Source) matchesCall(c Call) bool {
 	if s.JWT != nil {
-		return c.Claims != nil && !slices.ContainsFunc(s.JWT.match(), func(m extend.ClaimMatch) bool {
+		return c.Claims != nil && !slices.ContainsFunc(s.JWT.claimMatches(), func(m extend.ClaimMatch) bool {
 			return !hasClaim(c.Claims, m)
 		})
 	}
-	return s.SPIFFE != nil && c.Caller != "" && s.SPIFFE.takes(c.Caller)
+	return s.SPIFFE != nil && c.Caller != "" && s.SPIFFE.matchesString(c.Caller)
 }
 
 // hasClaim tells whether a claim is one of some values, or has one of them.
@@ -254,22 +254,22 @@ func hasClaim(claims map[string]any, m extend.ClaimMatch) bool {
 	return is(value)
 }
 
-func (m TextMatch) takes(text string) bool {
+func (m TextMatch) matchesString(text string) bool {
 	switch m.Type {
 	case Prefix:
 		return strings.HasPrefix(text, m.Value)
 	case Wildcard:
-		return wholly(m.expression(), text)
+		return matchesWhole(m.toRegex(), text)
 	}
 	return text == m.Value
 }
 
-func wholly(expr, text string) bool {
+func matchesWhole(expr, text string) bool {
 	re, err := regexp.Compile("^(?:" + expr + ")$")
 	return err == nil && re.MatchString(text)
 }
 
-func hostTakes(pattern, host string) bool {
+func hostMatches(pattern, host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -280,40 +280,40 @@ func hostTakes(pattern, host string) bool {
 	return host == pattern
 }
 
-func (p Path) takes(of string) bool {
+func (p Path) matchesPath(of string) bool {
 	of, _, _ = strings.Cut(of, "?")
 	switch extend.PathMatchType(p.Type) {
 	case extend.PathExact:
 		return of == p.Value
 	case extend.PathRegularExpression:
-		return wholly(p.Value, of)
+		return matchesWhole(p.Value, of)
 	}
 	prefix := strings.TrimRight(p.Value, "/")
 	return prefix == "" || of == prefix || strings.HasPrefix(of, prefix+"/")
 }
 
-func (h Header) takes(of http.Header) bool {
+func (h Header) matchesRequest(of http.Header) bool {
 	return slices.ContainsFunc(of.Values(h.Name), func(v string) bool {
 		if h.Type == extend.RegularExpression {
-			return wholly(h.Value, v)
+			return matchesWhole(h.Value, v)
 		}
 		return v == h.Value
 	})
 }
 
-func (m MCP) takes(c Call, doubt bool) bool {
+func (m MCP) matchesCall(c Call, doubt bool) bool {
 	if !c.Server {
 		return false
 	}
-	if m.MCPBaseProtocolMethodsOption == MatchBase && baseTakes(c) {
+	if m.MCPBaseProtocolMethodsOption == MatchBase && matchesBaseProtocol(c) {
 		return true
 	}
 	return c.Message != nil && slices.ContainsFunc(m.Methods, func(method Method) bool {
-		return method.takes(*c.Message, doubt)
+		return method.matchesMessage(*c.Message, doubt)
 	})
 }
 
-func baseTakes(c Call) bool {
+func matchesBaseProtocol(c Call) bool {
 	m := c.Message
 	switch {
 	case c.Method == http.MethodGet, c.Method == http.MethodDelete && c.Header.Get("mcp-session-id") != "":
@@ -327,7 +327,7 @@ func baseTakes(c Call) bool {
 	return slices.Contains(baseMethods, m.Method) || slices.Contains(baseFamilies, family)
 }
 
-func (m Method) takes(message Message, doubt bool) bool {
+func (m Method) matchesMessage(message Message, doubt bool) bool {
 	if !strings.Contains(m.Name, "/") {
 		return strings.HasPrefix(message.Method, m.Name+"/")
 	}
@@ -338,16 +338,19 @@ func (m Method) takes(message Message, doubt bool) bool {
 	if strings.HasPrefix(m.Name, "resources/") {
 		text = message.URI
 	}
-	named := func(p TextMatch) bool { return text != "" && p.takes(text) }
+	named := func(p TextMatch) bool { return text != "" && p.matchesString(text) }
 	if len(m.Params) > 0 && !slices.ContainsFunc(m.Params, named) {
 		return false
 	}
-	return !slices.ContainsFunc(m.Arguments, func(a Argument) bool { return !a.takes(message.Arguments, doubt) })
+	return !slices.ContainsFunc(m.Arguments, func(a Argument) bool {
+		return !a.matchesArguments(message.Arguments,
+			doubt)
+	})
 }
 
-// takes tells whether an argument is one that is asked for. In doubt are those of other types, and what the proxy does
-// not see.
-func (a Argument) takes(arguments map[string]any, doubt bool) bool {
+// matchesArguments tells whether an argument is one that is asked for. In doubt are those of other types, and what the
+// proxy does not see.
+func (a Argument) matchesArguments(arguments map[string]any, doubt bool) bool {
 	names, _ := extend.ClaimPath(a.Path)
 	var value any = arguments
 	for _, name := range names {
@@ -368,7 +371,7 @@ func (a Argument) takes(arguments map[string]any, doubt bool) bool {
 		comparable = comparable || sameType
 		return equal
 	}
-	matches := slices.ContainsFunc(a.values(), func(s Scalar) bool {
+	matches := slices.ContainsFunc(a.exactValues(), func(s Scalar) bool {
 		switch of := value.(type) {
 		case string:
 			_, is := s.Value.(string)
@@ -389,7 +392,7 @@ func (a Argument) takes(arguments map[string]any, doubt bool) bool {
 		}
 	case float64:
 		if a.Range != nil {
-			least, beyond := a.Range.bounds()
+			least, beyond := a.Range.floatBounds()
 			matches, comparable = of >= least && of < beyond, true
 		}
 	}

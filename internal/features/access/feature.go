@@ -50,14 +50,14 @@ type Policy struct {
 // Feature is who may call what. It is all that an AccessPolicy states.
 var Feature = extend.Feature[extend.Each, Value]{
 	Kind: extend.AccessPolicy, Name: extend.Whole, Schema: schema, Levels: extend.AtRule | extend.AtRuleBackend,
-	EachLevel: true, OnInvalid: extend.Keep, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render, Agents: parse}, Judge: judge, JudgeAgents: judgeMessage,
-	Certificates: certificates, Harmless: harmless, Decide: decide, Grants: grants, Tools: tools,
-	Refers: refers, Sets: sets,
+	OnInvalid: extend.Keep, SkipHTTPSRedirect: true,
+	Unmerged: &extend.Unmerged{Certificates: listCertificateFields, Harmless: statesDryRun, Refers: listReferences},
+	Read:     readLevels, Renders: renders, Judge: judgeRequest, Sets: listIdentityHeaders,
+	Agents: extend.Agents[Value]{Judge: judgeMessage, Decide: decideLevels, Grants: listGrants, Tools: listTools},
 }
 
-// sets are the headers of the answers of the servers that policies ask.
-func sets(v Value) (h extend.IdentityHeaders) {
+// listIdentityHeaders are the headers of the answers of the servers that policies ask.
+func listIdentityHeaders(v Value) (h extend.IdentityHeaders) {
 	for _, l := range v.Levels {
 		for _, p := range l.Policies {
 			if p.Asked != nil {
@@ -69,47 +69,47 @@ func sets(v Value) (h extend.IdentityHeaders) {
 	return h
 }
 
-// read takes what each policy states. A policy that can't be served closes its level.
-func read(r extend.Reader, s extend.Each) (v Value) {
-	domain := r.Where().TrustDomain
-	v.PortOffset = r.Where().PortOffset
+// readLevels takes what each policy states. A policy that can't be served closes its level.
+func readLevels(r extend.Reader, s extend.Each) (v Value) {
+	domain := r.Location().TrustDomain
+	v.PortOffset = r.Location().PortOffset
 	for _, l := range s.Levels {
-		level, upstream := Level{Name: l.Level}, new(limits)
-		var readings []*reading
+		level, upstream := Level{Name: l.Level}, new(upstreamLimits)
+		var readings []*specReader
 		for _, stated := range l.Policies {
 			p := Policy{Name: stated.Name}
-			in := &reading{
-				r: r.Of(stated), namespace: stated.Namespace, domain: domain, upstream: stated.Kind == XAccessPolicy.Name,
+			in := &specReader{
+				r: r.Of(stated), namespace: stated.Namespace, trustDomain: domain, upstream: stated.Kind == XAccessPolicy.Name,
 				dry: runsDry(stated),
 			}
 			spec, err := specOf(stated)
 			if in.upstream {
-				if why := upstream.beyond(spec.ExternalAuth != nil); why != "" {
+				if why := upstream.checkPolicy(spec.ExternalAuth != nil); why != "" {
 					in.r.RefuseAs("LimitPerTargetExceeded", why)
 					continue
 				}
 			}
 			if stated.Invalid {
-				err = errors.New("it is not valid, as other findings of it tell")
+				err = errors.New("it is not valid; see its other findings")
 			}
 			if err != nil {
-				in.refuse("", "%v", err)
+				in.refuseField("", "%v", err)
 			} else {
 				p.AsksOnly = in.upstream && spec.ExternalAuth != nil
 				p.DryRun, p.Open = spec.Mode == DryRun, in.upstream && len(spec.Rules) == 0 && !p.AsksOnly
 				p.Filters = spec.ToolsList != Pass && !in.upstream
-				if p.Asked = in.spec(&spec); p.Asked != nil {
-					p.AskedName = p.Asked.Backend.Words()
+				if p.Asked = in.readSpec(&spec); p.Asked != nil {
+					p.AskedName = p.Asked.Backend.Describe()
 				}
 			}
 			switch p.Rules = spec.Rules; {
-			case in.wrong && in.dry:
+			case in.invalid && in.dry:
 				continue
-			case in.wrong:
+			case in.invalid:
 				p = Policy{Name: p.Name, Closed: true}
 			}
-			if in.tokens {
-				v.Providers = in.providers()
+			if in.asksTokens {
+				v.Providers = in.tokenProviders()
 			}
 			level.Policies, readings = append(level.Policies, p), append(readings, in)
 		}
@@ -119,8 +119,8 @@ func read(r extend.Reader, s extend.Each) (v Value) {
 	return v
 }
 
-// certificates are the sources of a policy that are known by certificates.
-func certificates(stated extend.EachPolicy) (fields []string) {
+// listCertificateFields are the sources of a policy that are known by certificates.
+func listCertificateFields(stated extend.EachPolicy) (fields []string) {
 	spec, err := specOf(stated)
 	if err != nil {
 		return nil // which is told where it is read
@@ -141,26 +141,26 @@ func certificates(stated extend.EachPolicy) (fields []string) {
 
 // The limits of XAccessPolicies on one target, by their API. Those beyond have no effect, and are told so.
 const (
-	mostOfUpstream = 5
-	mostAsking     = 1
+	maxUpstreamPolicies = 5
+	maxAskingPolicies   = 1
 )
 
-// limits counts the XAccessPolicies of a level.
-type limits struct{ policies, asking int }
+// upstreamLimits counts the XAccessPolicies of a level.
+type upstreamLimits struct{ policies, asking int }
 
-// beyond tells whether a policy is one too many; "" if it is not.
-func (l *limits) beyond(asks bool) string {
-	if l.policies++; l.policies > mostOfUpstream {
-		return fmt.Sprintf("%d older XAccessPolicies are for this target, which is the most that their API allows, so it "+
-			"has no effect; join some, or make it an AccessPolicy", mostOfUpstream)
+// checkPolicy tells whether a policy is one too many; "" if it is not.
+func (l *upstreamLimits) checkPolicy(asks bool) string {
+	if l.policies++; l.policies > maxUpstreamPolicies {
+		return fmt.Sprintf("%d older XAccessPolicies have this target, and their API allows no more, so this policy is "+
+			"ignored; merge some of them, or make this one an AccessPolicy", maxUpstreamPolicies)
 	}
 	if asks {
 		l.asking++
 	}
-	if asks && l.asking > mostAsking {
+	if asks && l.asking > maxAskingPolicies {
 		l.policies--
-		return "an older XAccessPolicy of this target has action ExternalAuth, and their API allows one, so it has no " +
-			"effect; make it an AccessPolicy with externalAuth"
+		return "an older XAccessPolicy of this target has action ExternalAuth, and their API allows one per target, so " +
+			"this policy is ignored; make it an AccessPolicy with externalAuth"
 	}
 	return ""
 }
@@ -168,46 +168,46 @@ func (l *limits) beyond(asks bool) string {
 // specOf is what a policy states, of either kind.
 func specOf(stated extend.EachPolicy) (s Spec, err error) {
 	if stated.Kind == XAccessPolicy.Name {
-		return convert(stated.Spec)
+		return convertSpec(stated.Spec)
 	}
-	return s, extend.Strict(stated.Spec, &s)
+	return s, extend.UnmarshalStrict(stated.Spec, &s)
 }
 
-// harmless tells whether a policy states that it runs dry, whatever else it states.
-func harmless(spec map[string]any) bool { return spec["mode"] == string(DryRun) }
+// statesDryRun tells whether a policy states that it runs dry, whatever else it states.
+func statesDryRun(spec map[string]any) bool { return spec["mode"] == string(DryRun) }
 
 // runsDry tells whether a policy is harmless.
 func runsDry(stated extend.EachPolicy) bool {
 	var spec map[string]any
-	return stated.Kind != XAccessPolicy.Name && json.Unmarshal(stated.Spec, &spec) == nil && harmless(spec)
+	return stated.Kind != XAccessPolicy.Name && json.Unmarshal(stated.Spec, &spec) == nil && statesDryRun(spec)
 }
 
-// reading checks what one policy states, and makes IDs of its ServiceAccounts.
-type reading struct {
-	r         extend.Reader
-	namespace string
-	domain    string
-	upstream  bool // it is an XAccessPolicy, which the upstream's schema has let pass
-	dry       bool // it refuses nothing, even if it is wrong
-	wrong     bool
-	reason    string // of what is refused; "": Invalid
-	tokens    bool   // it asks for tokens
+// specReader checks what one policy states, and makes IDs of its ServiceAccounts.
+type specReader struct {
+	r           extend.Reader
+	namespace   string
+	trustDomain string
+	upstream    bool // it is an XAccessPolicy, which the upstream's schema has let pass
+	dry         bool // it refuses nothing, even if it is wrong
+	invalid     bool
+	reason      string // of what is refused; "": Invalid
+	asksTokens  bool   // it asks for tokens
 }
 
-func (in *reading) refuse(field, format string, args ...any) {
-	in.wrong = true
+func (in *specReader) refuseField(field, format string, args ...any) {
+	in.invalid = true
 	at := in.r
 	if field != "" {
 		at = at.Field(field)
 	}
-	until := "what the policy is for is denied until this is mended"
+	until := "requests to the policy's targets are denied until this is fixed"
 	if in.dry {
-		until = "the policy has no effect until this is mended"
+		until = "the policy has no effect until this is fixed"
 	}
 	at.RefuseAs(cmp.Or(in.reason, "Invalid"), fmt.Sprintf(format, args...)+"; "+until)
 }
 
-func (in *reading) spec(s *Spec) *Server {
+func (in *specReader) readSpec(s *Spec) *Server {
 	oneOf(in, "mode", s.Mode, Enforce, DryRun)
 	oneOf(in, "toolsList", s.ToolsList, Filter, Pass)
 	seen := map[string]bool{}
@@ -215,31 +215,31 @@ func (in *reading) spec(s *Spec) *Server {
 		rule := &s.Rules[i]
 		at := fmt.Sprintf("rules[%s]", rule.Name)
 		if rule.Name == "" || seen[rule.Name] {
-			in.refuse(at, "each rule has a name of its own")
+			in.refuseField(at, "the name is missing, or another rule has it; give each rule its own name")
 		}
 		seen[rule.Name] = true
 		oneOf(in, at+".action", rule.Action, Allow, Deny)
 		for j := range rule.Sources {
-			in.source(fmt.Sprintf("%s.sources[%d]", at, j), &rule.Sources[j])
+			in.readSource(fmt.Sprintf("%s.sources[%d]", at, j), &rule.Sources[j])
 		}
 		if rule.Authorization != nil {
-			in.authorization(at+".authorization", rule.Authorization)
+			in.checkAuthorization(at+".authorization", rule.Authorization)
 		}
 	}
-	return in.server(s)
+	return in.readServer(s)
 }
 
 // oneOf checks a field that has one of some values, or is not stated.
-func oneOf[T ~string](in *reading, field string, value T, values ...T) {
+func oneOf[T ~string](in *specReader, field string, value T, values ...T) {
 	for _, v := range append(values, "") {
 		if v == value {
 			return
 		}
 	}
-	in.refuse(field, "%q is none of %s", value, listed(values))
+	in.refuseField(field, "%q is none of %s", value, joinValues(values))
 }
 
-func listed[T ~string](values []T) string {
+func joinValues[T ~string](values []T) string {
 	var all []string
 	for _, v := range values {
 		all = append(all, string(v))
@@ -247,10 +247,10 @@ func listed[T ~string](values []T) string {
 	return strings.Join(all, ", ")
 }
 
-const scheme = "spiffe://"
+const spiffeScheme = "spiffe://"
 
-// source checks a source. It makes SPIFFE IDs of a ServiceAccount or a trust domain.
-func (in *reading) source(at string, s *Source) {
+// readSource checks a source. It makes SPIFFE IDs of a ServiceAccount or a trust domain.
+func (in *specReader) readSource(at string, s *Source) {
 	stated := map[SourceType]bool{
 		ByServiceAccount: s.ServiceAccount != nil, BySPIFFE: s.SPIFFE != nil, ByTrustDomain: s.TrustDomain != "",
 		ByJWT: s.JWT != nil,
@@ -258,7 +258,7 @@ func (in *reading) source(at string, s *Source) {
 	oneOf(in, at+".type", s.Type, ByServiceAccount, BySPIFFE, ByTrustDomain, ByJWT)
 	for _, t := range []SourceType{ByServiceAccount, BySPIFFE, ByTrustDomain, ByJWT} {
 		if stated[t] != (t == s.Type) {
-			in.refuse(at, "its type is %s: state the member of that name, and no other", s.Type)
+			in.refuseField(at, "its type is %s: state the field of that type, and no other one", s.Type)
 			return
 		}
 	}
@@ -268,78 +268,82 @@ func (in *reading) source(at string, s *Source) {
 		if namespace == "" {
 			namespace = in.namespace
 		}
-		if in.domain == "" {
-			in.refuse(at+".serviceAccount", "no trust domain is known; state --trust-domain")
+		if in.trustDomain == "" {
+			in.refuseField(at+".serviceAccount", "no trust domain is known; state --trust-domain")
 		}
-		s.SPIFFE = &TextMatch{Exact, fmt.Sprintf("%s%s/ns/%s/sa/%s", scheme, in.domain, namespace, s.ServiceAccount.Name)}
+		s.SPIFFE = &TextMatch{Exact, fmt.Sprintf("%s%s/ns/%s/sa/%s", spiffeScheme, in.trustDomain, namespace,
+			s.ServiceAccount.Name)}
 	case ByTrustDomain:
-		s.SPIFFE = &TextMatch{Prefix, scheme + s.TrustDomain + "/"}
+		s.SPIFFE = &TextMatch{Prefix, spiffeScheme + s.TrustDomain + "/"}
 	case BySPIFFE:
-		if !strings.HasPrefix(s.SPIFFE.Value, scheme) || strings.ContainsAny(s.SPIFFE.Value, ", ") {
-			in.refuse(at+".spiffe.value", "%q is no SPIFFE ID, which begins with %s", s.SPIFFE.Value, scheme)
+		if !strings.HasPrefix(s.SPIFFE.Value, spiffeScheme) || strings.ContainsAny(s.SPIFFE.Value, ", ") {
+			in.refuseField(at+".spiffe.value", "%q is not a SPIFFE ID; write one that begins with %s",
+				s.SPIFFE.Value, spiffeScheme)
 		}
-		in.text(at+".spiffe", *s.SPIFFE)
+		in.checkText(at+".spiffe", *s.SPIFFE)
 	case ByJWT:
-		in.jwt(at+".jwt", *s.JWT)
+		in.checkJWT(at+".jwt", *s.JWT)
 	}
 }
 
-func (in *reading) jwt(at string, j JWT) {
-	if len(j.match()) == 0 {
-		in.refuse(at, "state issuer, audience, subject or claims")
+func (in *specReader) checkJWT(at string, j JWT) {
+	if len(j.claimMatches()) == 0 {
+		in.refuseField(at, "state issuer, audience, subject or claims")
 	}
 	for _, c := range j.Claims {
-		in.problems(fmt.Sprintf("%s.claims[%s]", at, c.Name), extend.RequestMatch{RequestParts: extend.RequestParts{
+		in.refuseProblems(fmt.Sprintf("%s.claims[%s]", at, c.Name), extend.RequestMatch{RequestParts: extend.RequestParts{
 			Claims: []extend.ClaimMatch{{Claim: c.Name, Type: extend.Exact, Values: c.Values}},
 		}})
 	}
-	if in.tokens = true; len(in.providers()) == 0 {
-		in.r.Field(at).Warn("no caller can have it: no SecurityPolicy states jwt.providers, so no tokens are accepted")
+	if in.asksTokens = true; len(in.tokenProviders()) == 0 {
+		in.r.Field(at).Warn("no caller can match it: no SecurityPolicy states jwt.providers, so no token is accepted")
 	}
 }
 
-// providers are those of tokens.
-func (in *reading) providers() []string { return in.r.Names(extend.SecurityPolicy, "jwt", "providers") }
+// tokenProviders are those of tokens.
+func (in *specReader) tokenProviders() []string {
+	return in.r.Names(extend.SecurityPolicy, "jwt", "providers")
+}
 
-func (in *reading) text(at string, m TextMatch) {
+func (in *specReader) checkText(at string, m TextMatch) {
 	oneOf(in, at+".type", m.Type, Exact, Prefix, Wildcard)
 	if m.Type == Wildcard {
-		in.problems(at+".value", extend.RequestMatch{RequestParts: extend.RequestParts{Headers: []extend.NamedMatch{{
-			Name: "x", Type: extend.RegularExpression, Values: []string{m.expression()},
+		in.refuseProblems(at+".value", extend.RequestMatch{RequestParts: extend.RequestParts{Headers: []extend.NamedMatch{{
+			Name: "x", Type: extend.RegularExpression, Values: []string{m.toRegex()},
 		}}}})
 	}
 }
 
-// problems refuses what is wrong with a match; field is where it stands.
-func (in *reading) problems(field string, m extend.RequestMatch) {
-	for _, p := range extend.Validate(m) {
-		in.refuse(field, "%s", p.Message)
+// refuseProblems refuses what is wrong with a match; field is where it stands.
+func (in *specReader) refuseProblems(field string, m extend.RequestMatch) {
+	for _, p := range extend.ValidateMatch(m) {
+		in.refuseField(field, "%s", p.Message)
 	}
 }
 
-func (in *reading) authorization(at string, a *Authorization) {
+func (in *specReader) checkAuthorization(at string, a *Authorization) {
 	oneOf(in, at+".type", a.Type, Inline, CEL)
 	inline := len(a.Methods)+len(a.Paths)+len(a.Headers)+len(a.Hosts)+len(a.Ports) > 0 || a.MCP != nil
 	switch {
 	case a.Type == CEL && (a.CEL == nil || inline && !in.upstream):
-		in.refuse(at, "its type is CEL: state cel, and nothing else")
+		in.refuseField(at, "its type is CEL: state cel, and nothing else")
 		return
 	case a.Type == CEL:
 		in.reason = "InvalidCEL"
-		parts := extend.RequestParts{CEL: a.typed()}
-		if len(extend.Validate(extend.RequestMatch{RequestParts: parts})) == 0 {
-			parts.CEL = a.expression()
+		parts := extend.RequestParts{CEL: a.checkableCEL()}
+		if len(extend.ValidateMatch(extend.RequestMatch{RequestParts: parts})) == 0 {
+			parts.CEL = a.celExpression()
 		}
-		in.problems(at+".cel.expression", extend.RequestMatch{RequestParts: parts})
+		in.refuseProblems(at+".cel.expression", extend.RequestMatch{RequestParts: parts})
 		in.reason = ""
 		return
 	case a.Type != Inline || a.CEL != nil:
-		in.refuse(at, "state type Inline, or type CEL with cel")
+		in.refuseField(at, "state type Inline, or type CEL with cel")
 		return
 	}
-	if m := a.match(); m != nil {
-		for _, p := range extend.Validate(*m) {
-			in.refuse(at+"."+p.Field, "%s", p.Message)
+	if m := a.httpMatch(); m != nil {
+		for _, p := range extend.ValidateMatch(*m) {
+			in.refuseField(at+"."+p.Field, "%s", p.Message)
 		}
 	}
 	if a.MCP == nil {
@@ -347,39 +351,41 @@ func (in *reading) authorization(at string, a *Authorization) {
 	}
 	oneOf(in, at+".mcp.mcpBaseProtocolMethodsOption", a.MCP.MCPBaseProtocolMethodsOption, SkipBase, MatchBase)
 	for _, m := range a.MCP.Methods {
-		in.method(fmt.Sprintf("%s.mcp.methods[%s]", at, m.Name), m)
+		in.checkMethod(fmt.Sprintf("%s.mcp.methods[%s]", at, m.Name), m)
 	}
 }
 
 var (
-	families    = []string{"tools", "prompts", "resources"}
-	withParams  = []string{"prompts/get", "tools/call", "resources/subscribe", "resources/unsubscribe", "resources/read"}
-	withNothing = []string{"prompts/list", "tools/list", "resources/list", "resources/templates/list",
+	methodFamilies    = []string{"tools", "prompts", "resources"}
+	methodsWithParams = []string{"prompts/get", "tools/call", "resources/subscribe", "resources/unsubscribe",
+		"resources/read"}
+	methodsWithoutParams = []string{"prompts/list", "tools/list", "resources/list", "resources/templates/list",
 		"server/discover", "subscriptions/listen", "completion/complete"}
 )
 
-func (in *reading) method(at string, m Method) {
-	oneOf(in, at, m.Name, append(append(append([]string{}, families...), withParams...), withNothing...)...)
-	if len(m.Params) > 0 && !slices.Contains(withParams, m.Name) {
-		in.refuse(at+".params", "only %s have params", listed(withParams))
+func (in *specReader) checkMethod(at string, m Method) {
+	oneOf(in, at, m.Name, append(append(append([]string{}, methodFamilies...), methodsWithParams...),
+		methodsWithoutParams...)...)
+	if len(m.Params) > 0 && !slices.Contains(methodsWithParams, m.Name) {
+		in.refuseField(at+".params", "only %s have params", joinValues(methodsWithParams))
 	}
 	for i, p := range m.Params {
-		in.text(fmt.Sprintf("%s.params[%d]", at, i), p)
+		in.checkText(fmt.Sprintf("%s.params[%d]", at, i), p)
 	}
 	if len(m.Arguments) > 0 && m.Name != "tools/call" {
-		in.refuse(at+".arguments", "only tools/call has arguments")
+		in.refuseField(at+".arguments", "only tools/call has arguments")
 	}
 	for _, a := range m.Arguments {
-		in.argument(fmt.Sprintf("%s.arguments[%s]", at, a.Path), a)
+		in.checkArgument(fmt.Sprintf("%s.arguments[%s]", at, a.Path), a)
 	}
 }
 
-// mostValues is how many of an argument are compared.
-const mostValues = 64
+// maxArgumentValues is how many of an argument are compared.
+const maxArgumentValues = 64
 
-func (in *reading) argument(at string, a Argument) {
+func (in *specReader) checkArgument(at string, a Argument) {
 	if _, err := extend.ClaimPath(a.Path); err != nil {
-		in.refuse(at+".path", "%v", err)
+		in.refuseField(at+".path", "%v", err)
 	}
 	n := 0
 	for _, stated := range []bool{a.Exact != nil, len(a.OneOf) > 0, a.Prefix != "", a.Range != nil, a.Present} {
@@ -388,28 +394,28 @@ func (in *reading) argument(at string, a Argument) {
 		}
 	}
 	if n != 1 {
-		in.refuse(at, "state one of exact, oneOf, prefix, range and present")
+		in.refuseField(at, "state one of exact, oneOf, prefix, range and present")
 	}
-	if len(a.OneOf) > mostValues {
-		in.refuse(at+".oneOf", "it has %d values, at most %d", len(a.OneOf), mostValues)
+	if len(a.OneOf) > maxArgumentValues {
+		in.refuseField(at+".oneOf", "it has %d values, at most %d", len(a.OneOf), maxArgumentValues)
 	}
 	if a.Range == nil {
 		return
 	}
 	if a.Range.Min == nil && a.Range.Max == nil {
-		in.refuse(at+".range", "state min or max")
+		in.refuseField(at+".range", "state min or max")
 	}
 	for _, bound := range []*Scalar{a.Range.Min, a.Range.Max} {
 		if bound == nil {
 			continue
 		}
 		if _, is := bound.Value.(float64); !is {
-			in.refuse(at+".range", "%s is no number", bound)
+			in.refuseField(at+".range", "%s is no number", bound)
 			return
 		}
 	}
-	if least, beyond := a.Range.bounds(); least >= beyond {
-		in.refuse(at+".range", "no number is at least %s and at most %s", a.Range.Min, a.Range.Max)
+	if least, beyond := a.Range.floatBounds(); least >= beyond {
+		in.refuseField(at+".range", "no number is at least %s and at most %s", a.Range.Min, a.Range.Max)
 	}
 }
 
@@ -430,32 +436,32 @@ func judgeMessage(q extend.Request) []extend.Verdict {
 	return []extend.Verdict{refused}
 }
 
-// judge tells what is certain without what the request says inside.
-func judge(q extend.Request, v Value) (list []extend.Verdict) {
+// judgeRequest tells what is certain without what the request says inside.
+func judgeRequest(q extend.Request, v Value) (list []extend.Verdict) {
 	c, known := callOf(q, v)
 	for _, l := range v.Levels {
-		if known && !l.closed() && !l.undecided(c) {
-			if d := l.Decide(c); len(d.Unknown) == 0 {
+		if known && !l.isClosed() && !l.dependsOnToken(c) {
+			if d := l.DecideCall(c); len(d.Unknown) == 0 {
 				if !d.Allowed {
-					return append(list, extend.Verdict{Status: forbidden, At: string(extend.SlotAuthz)})
+					return append(list, extend.Verdict{Status: forbiddenStatus, At: string(extend.SlotAuthz)})
 				}
-				list = append(list, l.asking(func(name string) bool { return slices.Contains(d.Asked, name) })...)
+				list = append(list, l.serverVerdicts(func(name string) bool { return slices.Contains(d.Asked, name) })...)
 				continue
 			}
 		}
-		list = append(list, l.verdicts()...)
+		list = append(list, l.possibleVerdicts()...)
 	}
 	return list
 }
 
-func (l Level) verdicts() (list []extend.Verdict) {
-	refused := extend.Verdict{Status: forbidden, At: string(extend.SlotAuthz)}
-	if l.closed() {
+func (l Level) possibleVerdicts() (list []extend.Verdict) {
+	refused := extend.Verdict{Status: forbiddenStatus, At: string(extend.SlotAuthz)}
+	if l.isClosed() {
 		return []extend.Verdict{refused}
 	}
 	names := func(action Action) string {
 		var all []string
-		l.each(false, action, func(p Policy, r Rule) { all = append(all, ruleName(p, r)) })
+		l.eachRule(false, action, func(p Policy, r Rule) { all = append(all, ruleName(p, r)) })
 		return strings.Join(all, ", ")
 	}
 	if denied := names(Deny); denied != "" {
@@ -463,18 +469,18 @@ func (l Level) verdicts() (list []extend.Verdict) {
 		v.RefusedIf = fmt.Sprintf("a rule denies it (on the %s: %s)", l.Name, denied)
 		list = append(list, v)
 	}
-	if allowed := names(Allow); l.allows(false) {
+	if allowed := names(Allow); l.hasAllowList(false) {
 		v := refused
 		if allowed != "" {
 			v.If = fmt.Sprintf("a rule allows it (on the %s: %s)", l.Name, allowed)
 		}
 		list = append(list, v)
 	}
-	return append(list, l.asking(func(string) bool { return true })...)
+	return append(list, l.serverVerdicts(func(string) bool { return true })...)
 }
 
-// asking are the verdicts of the servers of some policies.
-func (l Level) asking(of func(policy string) bool) (list []extend.Verdict) {
+// serverVerdicts are the verdicts of the servers of some policies.
+func (l Level) serverVerdicts(of func(policy string) bool) (list []extend.Verdict) {
 	for _, p := range l.Policies {
 		if p.Asked != nil && !p.DryRun && of(p.Name) {
 			list = append(list, extend.Verdict{

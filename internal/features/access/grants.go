@@ -10,9 +10,9 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// grants are who may ask for what, where all of some values hold: for each caller that a rule names, of these values or
-// of others, and for everybody else, what rules name.
-func grants(all, others []Value) (list []extend.Grant) {
+// listGrants are who may ask for what, where all of some values hold: for each caller that a rule names, of these
+// values or of others, and for everybody else, what rules name.
+func listGrants(all, others []Value) (list []extend.Grant) {
 	var levels, naming []Level
 	for _, v := range all {
 		levels = append(levels, v.Levels...)
@@ -21,43 +21,43 @@ func grants(all, others []Value) (list []extend.Grant) {
 	for _, v := range others {
 		naming = append(naming, v.Levels...)
 	}
-	messages := messagesIn(naming)
-	for _, caller := range callersIn(naming) {
+	messages := findMessages(naming)
+	for _, caller := range findCallers(naming) {
 		found, refused := false, []string(nil) // tools
 		for _, message := range messages {
-			if _, some := granted(levels, caller, message); !some && message.tool != nil {
-				refused = append(refused, message.tool.words())
+			if _, some := findGrant(levels, caller, message); !some && message.tool != nil {
+				refused = append(refused, message.tool.describeText())
 			}
 		}
 		for _, message := range messages {
-			g, some := granted(levels, caller, message)
+			g, some := findGrant(levels, caller, message)
 			if !some {
 				continue
 			}
-			if but := message.but(refused); len(but) > 0 { // which rules deny
+			if but := message.excludedTools(refused); len(but) > 0 { // which rules deny
 				g.May += ", but not " + strings.Join(but, " or ")
 			}
 			list, found = append(list, g), true
 		}
 		if !found {
-			list = append(list, extend.Grant{Caller: caller.words})
+			list = append(list, extend.Grant{Caller: caller.description})
 		}
 	}
 	return list
 }
 
-// named is something that rules name, and a call of it.
-type named struct {
-	words string
-	call  Call
-	exact bool // the call is the only one that is named so
-	tool  *TextMatch
+// namedCall is something that rules name, and a call of it.
+type namedCall struct {
+	description string
+	call        Call
+	exact       bool // the call is the only one that is named so
+	tool        *TextMatch
 }
 
-// but are those of some tools that are meant, too, if several are.
-func (n named) but(tools []string) (list []string) {
+// excludedTools are those of some tools that are meant, too, if several are.
+func (n namedCall) excludedTools(tools []string) (list []string) {
 	for _, name := range tools {
-		if n.words == anyOther || n.tool != nil && !n.exact && n.tool.takes(name) {
+		if n.description == anyOther || n.tool != nil && !n.exact && n.tool.matchesString(name) {
 			list = append(list, name)
 		}
 	}
@@ -71,25 +71,25 @@ const (
 	unnamed = "\x00"
 )
 
-func callersIn(levels []Level) (list []named) {
+func findCallers(levels []Level) (list []namedCall) {
 	found := map[string]Call{}
-	everyRule(levels, func(r Rule) {
+	eachEnforcedRule(levels, func(r Rule) {
 		for _, s := range r.Sources {
 			call := Call{Claims: map[string]any{}}
 			if s.JWT != nil {
-				for _, m := range s.JWT.match() {
+				for _, m := range s.JWT.claimMatches() {
 					setClaim(call.Claims, m)
 				}
 			} else {
 				call.Caller = strings.ReplaceAll(s.SPIFFE.Value, "*", "any")
 			}
-			found[s.words()] = call
+			found[s.describeSource()] = call
 		}
 	})
 	for _, words := range slices.Sorted(maps.Keys(found)) {
-		list = append(list, named{words: words, call: found[words]})
+		list = append(list, namedCall{description: words, call: found[words]})
 	}
-	return append(list, named{words: everybodyElse, call: Call{Claims: map[string]any{}}})
+	return append(list, namedCall{description: everybodyElse, call: Call{Claims: map[string]any{}}})
 }
 
 func setClaim(claims map[string]any, m extend.ClaimMatch) {
@@ -108,23 +108,23 @@ func setClaim(claims map[string]any, m extend.ClaimMatch) {
 	}
 }
 
-func messagesIn(levels []Level) (list []named) {
-	found := map[string]named{}
+func findMessages(levels []Level) (list []namedCall) {
+	found := map[string]namedCall{}
 	add := func(words string, m Message, name *TextMatch) {
-		n := named{words: words, call: Call{Method: http.MethodPost, Server: true, Message: &m}}
-		if n.exact = name != nil && name.exact(); m.Method == "tools/call" {
+		n := namedCall{description: words, call: Call{Method: http.MethodPost, Server: true, Message: &m}}
+		if n.exact = name != nil && name.isExact(); m.Method == "tools/call" {
 			n.tool = name
 		}
 		found[words] = n
 	}
-	everyRule(levels, func(r Rule) {
+	eachEnforcedRule(levels, func(r Rule) {
 		if r.Authorization == nil || r.Authorization.MCP == nil {
 			return
 		}
 		for _, m := range r.Authorization.MCP.Methods {
 			for _, p := range m.Params {
 				value := strings.ReplaceAll(p.Value, "*", "any")
-				add(m.Name+" "+p.words(), Message{Method: m.Name, Name: value, URI: value}, &p)
+				add(m.Name+" "+p.describeText(), Message{Method: m.Name, Name: value, URI: value}, &p)
 			}
 			if family := !strings.Contains(m.Name, "/"); family && m.Name != "tools" {
 				add("all of "+m.Name, Message{Method: m.Name + "/any"}, nil)
@@ -138,11 +138,12 @@ func messagesIn(levels []Level) (list []named) {
 	}
 	other := Message{Method: "tools/call", Name: unnamed}
 	session := Message{Method: "initialize"}
-	return append(list, named{words: anyOther, call: Call{Method: http.MethodPost, Server: true, Message: &other}},
-		named{words: "what sessions need", call: Call{Method: http.MethodPost, Server: true, Message: &session}})
+	return append(list, namedCall{description: anyOther, call: Call{Method: http.MethodPost, Server: true,
+		Message: &other}},
+		namedCall{description: "what sessions need", call: Call{Method: http.MethodPost, Server: true, Message: &session}})
 }
 
-func everyRule(levels []Level, do func(Rule)) {
+func eachEnforcedRule(levels []Level, do func(Rule)) {
 	for _, l := range levels {
 		for _, p := range l.Policies {
 			for _, r := range p.Rules {
@@ -154,22 +155,22 @@ func everyRule(levels []Level, do func(Rule)) {
 	}
 }
 
-// granted tells whether each level allows a message of a caller, on which conditions, by which rules.
-func granted(levels []Level, caller, message named) (g extend.Grant, some bool) {
+// findGrant tells whether each level allows a message of a caller, on which conditions, by which rules.
+func findGrant(levels []Level, caller, message namedCall) (g extend.Grant, some bool) {
 	call := message.call
 	call.Caller, call.Claims = caller.call.Caller, caller.call.Claims
-	g = extend.Grant{Caller: caller.words, May: message.words}
+	g = extend.Grant{Caller: caller.description, May: message.description}
 	var ifs, by []string
 	for _, l := range levels {
-		if l.closed() {
+		if l.isClosed() {
 			return g, false
 		}
-		if !l.grants(named{call: call, exact: message.exact}, &ifs, &by) {
+		if !l.grantsCall(namedCall{call: call, exact: message.exact}, &ifs, &by) {
 			return g, false
 		}
 		for _, p := range l.Policies {
 			if p.Asked != nil && !p.DryRun {
-				ifs = append(ifs, "the server of "+p.Name+" agrees, if it is asked")
+				ifs = append(ifs, "the authorization server of "+p.Name+" allows it, if it is asked")
 			}
 		}
 	}
@@ -177,13 +178,13 @@ func granted(levels []Level, caller, message named) (g extend.Grant, some bool) 
 	return g, true
 }
 
-// grants tells whether one level allows a call.
-func (l Level) grants(asked named, ifs, by *[]string) bool {
+// grantsCall tells whether one level allows a call.
+func (l Level) grantsCall(asked namedCall, ifs, by *[]string) bool {
 	denied := false
-	l.each(false, Deny, func(p Policy, r Rule) {
-		plain, conditions, never := r.unconditional(asked, true)
+	l.eachRule(false, Deny, func(p Policy, r Rule) {
+		plain, conditions, never := r.splitConditions(asked, true)
 		switch {
-		case never, !plain.takes(asked.call, true):
+		case never, !plain.matchesCall(asked.call, true):
 		case conditions == "":
 			denied = true
 		default:
@@ -193,14 +194,14 @@ func (l Level) grants(asked named, ifs, by *[]string) bool {
 	if denied {
 		return false
 	}
-	if !l.allows(false) || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
+	if !l.hasAllowList(false) || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
 		return true
 	}
 	var always, sometimes, conditions []string
-	l.each(false, Allow, func(p Policy, r Rule) {
-		plain, condition, never := r.unconditional(asked, false)
+	l.eachRule(false, Allow, func(p Policy, r Rule) {
+		plain, condition, never := r.splitConditions(asked, false)
 		switch {
-		case never, !plain.takes(asked.call, false):
+		case never, !plain.matchesCall(asked.call, false):
 		case condition == "":
 			always = append(always, ruleName(p, r))
 		default:
@@ -217,9 +218,9 @@ func (l Level) grants(asked named, ifs, by *[]string) bool {
 	return len(sometimes) > 0
 }
 
-// unconditional is the rule with nothing but its callers and the names of tools, and what it asks for besides, in
+// splitConditions is the rule with nothing but its callers and the names of tools, and what it asks for besides, in
 // words; never: its expression is for other calls. doubt: what can't be evaluated is taken.
-func (r Rule) unconditional(asked named, doubt bool) (plain Rule, conditions string, never bool) {
+func (r Rule) splitConditions(asked namedCall, doubt bool) (plain Rule, conditions string, never bool) {
 	a := r.Authorization
 	if a == nil {
 		return r, "", false
@@ -242,7 +243,7 @@ func (r Rule) unconditional(asked named, doubt bool) (plain Rule, conditions str
 		all = append(all, fmt.Sprintf("the port is %d", port))
 	}
 	if a.CEL != nil {
-		is, known := r.expressed(asked.call, doubt)
+		is, known := r.evaluateCEL(asked.call, doubt)
 		known = known && asked.exact && !strings.Contains(a.CEL.Expression, "connection.") // of callers that may be many
 		if !known {
 			all = append(all, a.CEL.Expression)
@@ -254,7 +255,7 @@ func (r Rule) unconditional(asked named, doubt bool) (plain Rule, conditions str
 		mcp := MCP{MCPBaseProtocolMethodsOption: a.MCP.MCPBaseProtocolMethodsOption}
 		for _, m := range a.MCP.Methods {
 			for _, argument := range m.Arguments {
-				all = append(all, argument.Path+" is "+argument.words())
+				all = append(all, argument.Path+" is "+argument.describeValues())
 			}
 			m.Arguments = nil
 			mcp.Methods = append(mcp.Methods, m)

@@ -30,7 +30,7 @@ func TestGrantsOfDenyAndExpressions(t *testing.T) {
 		{Name: "echo", Sources: from("spiffe://td/z"), Authorization: tool("echo")},
 	}}}}
 	var got strings.Builder
-	for _, g := range grants([]Value{{Levels: []Level{level}}}, nil) {
+	for _, g := range listGrants([]Value{{Levels: []Level{level}}}, nil) {
 		fmt.Fprintf(&got, "%s|%s|%s|%s\n", g.Caller, g.May, g.If, g.By)
 	}
 	const not = "not if request.headers['x'] == '1'"

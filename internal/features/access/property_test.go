@@ -26,6 +26,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // TestRenderedAsStated: what is rendered decides of each call as what is stated does. `make fuzz` makes a million
@@ -81,10 +82,10 @@ func renderedAsStated(seed uint64) (allowed int, err error) {
 		return 0, fmt.Errorf("seed %d: %w", seed, err)
 	}
 	p := new(proxy)
-	level.render(p, Value{PortOffset: offset, Providers: []string{"a", "b"}})
+	level.renderFilters(p, Value{PortOffset: offset, Providers: []string{"a", "b"}})
 	for range 4 {
 		call := g.call()
-		decided := level.Decide(call)
+		decided := level.DecideCall(call)
 		want, got := decided.Allowed, p.allows(call)
 		var asked []string
 		for _, name := range decided.Asked {
@@ -207,7 +208,7 @@ func (g generator) rule(name string) Rule {
 	r.Sources = some(g, 2, func() Source {
 		if g.IntN(4) == 0 {
 			j := &JWT{Audience: pick(g, "", "tools"), Subject: pick(g, "", "bob")}
-			if g.IntN(2) == 0 || len(j.match()) == 0 {
+			if g.IntN(2) == 0 || len(j.claimMatches()) == 0 {
 				j.Claims = []Claim{{pick(g, "team", "realm.n"), []string{pick(g, "red", "7", "true"), "blue"}}}
 			}
 			return Source{JWT: j}
@@ -324,7 +325,7 @@ func (g generator) call() Call {
 
 // proxy does with a call what Envoy's filters do that are rendered for a level.
 type proxy struct {
-	extend.EnvoyRule
+	envoy.Rule
 	filters []filter
 	asked   []string // the numbers of policies whose servers were asked about the last call
 }
@@ -363,10 +364,10 @@ func (p *proxy) allows(c Call) bool {
 // passes does what a filter does: it refuses a call, or says what its shadow rules would do.
 func (at metadata) passes(f *filterv3.RBAC, c Call) bool {
 	say := func(key, value string) {
-		if at[rbacSays] == nil {
-			at[rbacSays] = map[string]any{}
+		if at[rbacNamespace] == nil {
+			at[rbacNamespace] = map[string]any{}
 		}
-		at[rbacSays][f.GetShadowRulesStatPrefix()+key] = value
+		at[rbacNamespace][f.GetShadowRulesStatPrefix()+key] = value
 	}
 	if tree := f.GetShadowMatcher(); tree != nil {
 		if on := tree.GetMatcherTree().GetExactMatchMap().GetMap()[c.Caller]; on != nil {
@@ -374,7 +375,7 @@ func (at metadata) passes(f *filterv3.RBAC, c Call) bool {
 			must(on.GetAction().GetTypedConfig().UnmarshalTo(action))
 			say("shadow_effective_policy_id", action.GetName())
 		} else if c.Caller != "" {
-			say("shadow_effective_policy_id", single)
+			say("shadow_effective_policy_id", singleClass)
 		}
 	}
 	if rules := f.GetShadowRules(); rules != nil {
@@ -403,12 +404,12 @@ type metadata map[string]map[string]any
 func metadataOf(c Call) metadata {
 	at := metadata{}
 	if c.Claims != nil {
-		at[extend.ClaimsMetadata] = map[string]any{"b": c.Claims}
+		at[envoy.ClaimsMetadata] = map[string]any{"b": c.Claims}
 	}
 	if !c.Server {
 		return at
 	}
-	at[served] = map[string]any{servedKey: true}
+	at[serverNamespace] = map[string]any{serverKey: true}
 	if m := c.Message; m != nil {
 		method := m.Method
 		params := map[string]any{}
@@ -419,14 +420,14 @@ func metadataOf(c Call) metadata {
 			params["uri"] = m.URI
 		}
 		if m.Reply {
-			method = reply
+			method = replyMethod
 		}
 		if m.Arguments != nil {
 			params["arguments"] = withoutLists(m.Arguments)
 		}
-		at[parsed] = map[string]any{"method": method, "is_mcp_request": true}
+		at[mcpNamespace] = map[string]any{"method": method, "is_mcp_request": true}
 		if len(params) > 0 {
-			at[parsed]["params"] = params
+			at[mcpNamespace]["params"] = params
 		}
 	}
 	return at

@@ -21,7 +21,7 @@ func (s *Scalar) UnmarshalJSON(text []byte) error {
 		s.Value = v
 		return nil
 	}
-	return fmt.Errorf("%s is no text, number, true or false", text)
+	return fmt.Errorf("%s is not a string, a number, true or false", text)
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -13,8 +13,8 @@ const sessionRule = "{name: sessions, authorization: {type: Inline, mcp: {mcpBas
 
 // warnOfSessions warns of rules that allow calls to callers who can't begin a session: each level has to allow both.
 // read has a reading for each policy of the level.
-func (l Level) warnOfSessions(read []*reading) {
-	if l.closed() || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
+func (l Level) warnOfSessions(read []*specReader) {
+	if l.isClosed() || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
 		return
 	}
 	for i, p := range l.Policies {
@@ -22,41 +22,42 @@ func (l Level) warnOfSessions(read []*reading) {
 			continue
 		}
 		for _, r := range p.Rules {
-			if r.Action != Deny && r.ofMessages() && !l.beginSessions(p.DryRun, r) {
-				read[i].r.Field(fmt.Sprintf("rules[%s].authorization", r.Name)).Warn("clients of MCP begin with initialize, " +
-					"which no rule allows to these callers, so they get as far as no call; add the rule " + sessionRule)
+			if r.Action != Deny && r.asksMessages() && !l.allowsSessions(p.DryRun, r) {
+				read[i].r.Field(fmt.Sprintf("rules[%s].authorization", r.Name)).Warn("MCP clients start with the method " +
+					"initialize, and no rule allows these callers to call it, so they can't start a session; " +
+					"add the rule " + sessionRule)
 				break
 			}
 		}
 	}
 }
 
-// ofMessages tells whether a rule is about some messages to MCP servers.
-func (r Rule) ofMessages() bool {
+// asksMessages tells whether a rule is about some messages to MCP servers.
+func (r Rule) asksMessages() bool {
 	a := r.Authorization
 	return a != nil && (a.MCP != nil && len(a.MCP.Methods) > 0 ||
 		a.CEL != nil && strings.Contains(a.CEL.Expression, toolName))
 }
 
-// beginSessions tells whether rules of the level let all callers of a rule begin sessions, in either version of the
+// allowsSessions tells whether rules of the level let all callers of a rule begin sessions, in either version of the
 // protocol. If it is not certain, the answer is yes.
-func (l Level) beginSessions(dry bool, of Rule) bool {
+func (l Level) allowsSessions(dry bool, of Rule) bool {
 	var begin []Rule
 	collect := func(_ Policy, r Rule) {
 		if r.beginsSessions() {
 			begin = append(begin, r)
 		}
 	}
-	l.each(false, Allow, collect)
+	l.eachRule(false, Allow, collect)
 	if dry {
-		l.each(true, Allow, collect)
+		l.eachRule(true, Allow, collect)
 	}
 	everybody := func(r Rule) bool { return len(r.Sources) == 0 }
 	if len(of.Sources) == 0 || slices.ContainsFunc(begin, everybody) {
 		return len(begin) > 0
 	}
 	return !slices.ContainsFunc(of.Sources, func(s Source) bool {
-		return !slices.ContainsFunc(begin, func(r Rule) bool { return slices.ContainsFunc(r.Sources, s.isOf) })
+		return !slices.ContainsFunc(begin, func(r Rule) bool { return slices.ContainsFunc(r.Sources, s.mayOverlap) })
 	})
 }
 
@@ -64,16 +65,17 @@ func (l Level) beginSessions(dry bool, of Rule) bool {
 func (r Rule) beginsSessions() bool {
 	return slices.ContainsFunc([]string{"initialize", "server/discover"}, func(method string) bool {
 		c := Call{Method: http.MethodPost, Server: true, Message: &Message{Method: method}}
-		if a := r.Authorization; a != nil && a.MCP != nil && !a.MCP.takes(c, false) {
+		if a := r.Authorization; a != nil && a.MCP != nil && !a.MCP.matchesCall(c, false) {
 			return false
 		}
-		is, known := r.expressed(c, false)
+		is, known := r.evaluateCEL(c, false)
 		return is || !known
 	})
 }
 
-// isOf tells whether callers of a source may be those of another one. This is always so for two sources of tokens.
-func (s Source) isOf(other Source) bool {
+// mayOverlap tells whether callers of a source may be those of another one. This is always so for two sources of
+// tokens.
+func (s Source) mayOverlap(other Source) bool {
 	if s.JWT != nil || other.JWT != nil || s.SPIFFE == nil || other.SPIFFE == nil {
 		return s.JWT != nil && other.JWT != nil
 	}
@@ -84,5 +86,5 @@ func (s Source) isOf(other Source) bool {
 	case Wildcard:
 		id = strings.ReplaceAll(id, "*", "x")
 	}
-	return other.SPIFFE.takes(id)
+	return other.SPIFFE.matchesString(id)
 }

@@ -28,7 +28,7 @@ func TestSourcesThatMeet(t *testing.T) {
 		{token, id(Prefix, ""), false},
 		{id(Exact, "a"), token, false},
 	} {
-		if got := c.of.isOf(c.by); got != c.want {
+		if got := c.of.mayOverlap(c.by); got != c.want {
 			t.Errorf("%+v of %+v: %v, want %v", c.of, c.by, got, c.want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestSourcesThatMeet(t *testing.T) {
 // the protocol of 2026-07-28 and of older ones; what begins and keeps sessions is of the base protocol.
 func TestMethodsOfBothVersions(t *testing.T) {
 	t.Parallel()
-	known := slices.Concat(families, withParams, withNothing)
+	known := slices.Concat(methodFamilies, methodsWithParams, methodsWithoutParams)
 	for _, method := range []string{
 		"server/discover", "subscriptions/listen", "tools/list", "tools/call", "prompts/list", "prompts/get",
 		"resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe",
@@ -53,7 +53,7 @@ func TestMethodsOfBothVersions(t *testing.T) {
 		"completion/complete", "logging/setLevel",
 	} {
 		c := Call{Server: true, Method: "POST", Message: &Message{Method: method}}
-		if !(MCP{MCPBaseProtocolMethodsOption: MatchBase}).takes(c, false) {
+		if !(MCP{MCPBaseProtocolMethodsOption: MatchBase}).matchesCall(c, false) {
 			t.Errorf("%s is not of the base protocol", method)
 		}
 	}

@@ -2,13 +2,13 @@ package access
 
 import "cardea.dev/cardea/extend"
 
-// tools are those that rules name.
-func tools(all []Value) (list []extend.NamedTool) {
+// listTools are those that rules name.
+func listTools(all []Value) (list []extend.NamedTool) {
 	for _, v := range all {
 		for _, l := range v.Levels {
 			for _, p := range l.Policies {
 				for _, r := range p.Rules {
-					list = append(list, r.tools(p)...)
+					list = append(list, r.namedTools(p)...)
 				}
 			}
 		}
@@ -16,7 +16,7 @@ func tools(all []Value) (list []extend.NamedTool) {
 	return list
 }
 
-func (r Rule) tools(p Policy) (list []extend.NamedTool) {
+func (r Rule) namedTools(p Policy) (list []extend.NamedTool) {
 	if r.Authorization == nil || r.Authorization.MCP == nil {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (r Rule) tools(p Policy) (list []extend.NamedTool) {
 			continue
 		}
 		for _, t := range m.Params {
-			list = append(list, extend.NamedTool{Rule: ruleName(p, r), Words: t.words(), Expression: t.expression()})
+			list = append(list, extend.NamedTool{Rule: ruleName(p, r), Words: t.describeText(), Expression: t.toRegex()})
 		}
 	}
 	return list

@@ -10,18 +10,18 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// oldSpec is the spec of an XAccessPolicy of v0alpha0. Each rule has an authorization of its own, and what sessions
-// need is allowed with any tool.
-type oldSpec struct {
+// specV0Alpha0 is the spec of an XAccessPolicy of v0alpha0. Each rule has an authorization of its own, and what
+// sessions need is allowed with any tool.
+type specV0Alpha0 struct {
 	TargetRefs []map[string]any `json:"targetRefs"`
 	Rules      []struct {
-		Name          string          `json:"name"`
-		Source        map[string]any  `json:"source"`
-		Authorization *oldRequirement `json:"authorization,omitempty"`
+		Name          string               `json:"name"`
+		Source        map[string]any       `json:"source"`
+		Authorization *requirementV0Alpha0 `json:"authorization,omitempty"`
 	} `json:"rules"`
 }
 
-type oldRequirement struct {
+type requirementV0Alpha0 struct {
 	Type         string                            `json:"type"`
 	Tools        []string                          `json:"tools,omitempty"`
 	ExternalAuth *gatewayv1.HTTPExternalAuthFilter `json:"externalAuth,omitempty"`
@@ -34,16 +34,16 @@ type oldRequirement struct {
 // fromV0Alpha0 makes a spec of v1alpha1. There a policy either allows or asks a server, so one that does both can't be
 // converted.
 func fromV0Alpha0(spec map[string]any) (map[string]any, error) {
-	var from oldSpec
+	var from specV0Alpha0
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := extend.Strict(text, &from); err != nil {
+	if err := extend.UnmarshalStrict(text, &from); err != nil {
 		return nil, err
 	}
 	if len(from.Rules) == 0 {
-		return nil, errors.New("it has no rules, and needs one at least")
+		return nil, errors.New("it has no rules; state at least one")
 	}
 	to := map[string]any{"targetRefs": from.TargetRefs, "action": "Allow"}
 	var rules []any
@@ -54,22 +54,22 @@ func fromV0Alpha0(spec map[string]any) (map[string]any, error) {
 		}
 		if a := r.Authorization; a != nil && a.Type == "ExternalAuth" {
 			if len(from.Rules) > 1 {
-				return nil, fmt.Errorf("rules[%d]: a policy of v1alpha1 that asks a server allows nothing; make it a policy of "+
-					"its own, with action ExternalAuth", i)
+				return nil, fmt.Errorf("rules[%d]: a policy can't both allow requests and ask a server; move this rule into its "+
+					"own policy with action ExternalAuth", i)
 			}
 			to["action"], to["externalAuth"] = "ExternalAuth", a.ExternalAuth
 		} else if a != nil {
-			if rule["authorization"], err = a.convert(); err != nil {
+			if rule["authorization"], err = a.convertRequirement(); err != nil {
 				return nil, fmt.Errorf("rules[%d].authorization: %w", i, err)
 			}
 		}
 		rules = append(rules, rule)
 	}
 	to["rules"] = rules
-	return plain(to)
+	return normalizeSpec(to)
 }
 
-func (a oldRequirement) convert() (map[string]any, error) {
+func (a requirementV0Alpha0) convertRequirement() (map[string]any, error) {
 	switch a.Type {
 	case "InlineTools":
 		return map[string]any{"type": Inline, "mcp": map[string]any{
@@ -82,11 +82,11 @@ func (a oldRequirement) convert() (map[string]any, error) {
 		}
 		return map[string]any{"type": CEL, "cel": map[string]any{"expression": a.CEL.Expression}}, nil
 	}
-	return nil, fmt.Errorf("type %q is none of InlineTools, ExternalAuth, CEL", a.Type)
+	return nil, fmt.Errorf("type %q is unknown; write InlineTools, ExternalAuth or CEL", a.Type)
 }
 
-// plain is a spec as a document has it.
-func plain(spec map[string]any) (out map[string]any, err error) {
+// normalizeSpec is a spec as a document has it.
+func normalizeSpec(spec map[string]any) (out map[string]any, err error) {
 	text, err := json.Marshal(spec)
 	if err == nil {
 		err = json.Unmarshal(text, &out)

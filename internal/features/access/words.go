@@ -9,39 +9,39 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// callers are those of a rule, in words.
-func (r Rule) callers() string {
+// describeCallers are those of a rule, in words.
+func (r Rule) describeCallers() string {
 	if len(r.Sources) == 0 {
 		return "everybody"
 	}
 	var all []string
 	for _, s := range r.Sources {
-		all = append(all, s.words())
+		all = append(all, s.describeSource())
 	}
 	return strings.Join(all, " or ")
 }
 
-func (s Source) words() string {
+func (s Source) describeSource() string {
 	if s.JWT == nil {
-		return s.SPIFFE.words()
+		return s.SPIFFE.describeText()
 	}
 	var all []string
-	for _, m := range s.JWT.match() {
+	for _, m := range s.JWT.claimMatches() {
 		all = append(all, fmt.Sprintf("%s %s", m.Claim, strings.Join(m.Values, " or ")))
 	}
 	return "tokens with " + strings.Join(all, " and ")
 }
 
-func (m TextMatch) words() string {
+func (m TextMatch) describeText() string {
 	if m.Type == Prefix {
 		return m.Value + "*"
 	}
 	return m.Value
 }
 
-// miss is why messages of others are meant.
-func (m MCP) miss(c Call, doubt bool) miss {
-	other := miss{other: true, why: "it is for " + m.words()}
+// findMismatch is why messages of others are meant.
+func (m MCP) findMismatch(c Call, doubt bool) mismatch {
+	other := mismatch{otherMessage: true, why: "it is for " + m.describeMessages()}
 	if !c.Server || c.Message == nil {
 		return other
 	}
@@ -50,45 +50,45 @@ func (m MCP) miss(c Call, doubt bool) miss {
 			continue
 		}
 		plain := method
-		if plain.Arguments = nil; !plain.takes(*c.Message, doubt) {
+		if plain.Arguments = nil; !plain.matchesMessage(*c.Message, doubt) {
 			continue
 		}
 		for _, a := range method.Arguments {
-			if !a.takes(c.Message.Arguments, doubt) {
-				return miss{why: fmt.Sprintf("the argument %s is not %s", a.Path, a.words())}
+			if !a.matchesArguments(c.Message.Arguments, doubt) {
+				return mismatch{why: fmt.Sprintf("the argument %s is not %s", a.Path, a.describeValues())}
 			}
 		}
 	}
 	return other
 }
 
-// words are the messages that are meant.
-func (m MCP) words() string {
+// describeMessages are the messages that are meant.
+func (m MCP) describeMessages() string {
 	var all []string
 	if m.MCPBaseProtocolMethodsOption == MatchBase {
 		all = append(all, "what sessions need")
 	}
 	for _, method := range m.Methods {
-		all = append(all, method.words())
+		all = append(all, method.describeMethod())
 	}
 	return cmp.Or(strings.Join(all, ", "), "nothing")
 }
 
-func (m Method) words() string {
+func (m Method) describeMethod() string {
 	text := m.Name
 	for i, p := range m.Params {
-		text += []string{" ", " or "}[min(i, 1)] + p.words()
+		text += []string{" ", " or "}[min(i, 1)] + p.describeText()
 	}
 	for i, a := range m.Arguments {
-		text += []string{" if ", " and "}[min(i, 1)] + a.Path + " is " + a.words()
+		text += []string{" if ", " and "}[min(i, 1)] + a.Path + " is " + a.describeValues()
 	}
 	return text
 }
 
-// words are the values that an argument may have.
-func (a Argument) words() string {
+// describeValues are the values that an argument may have.
+func (a Argument) describeValues() string {
 	var all []string
-	for _, v := range a.values() {
+	for _, v := range a.exactValues() {
 		all = append(all, v.String())
 	}
 	switch {
@@ -125,8 +125,8 @@ func callOf(q extend.Request, v Value) (c Call, known bool) {
 	return c, true
 }
 
-// undecided tells whether a level asks for more than is known of a call: for a token that it may have.
-func (l Level) undecided(c Call) bool {
+// dependsOnToken tells whether a level asks for more than is known of a call: for a token that it may have.
+func (l Level) dependsOnToken(c Call) bool {
 	return c.Claims == nil && slices.ContainsFunc(l.Policies, func(p Policy) bool {
 		return slices.ContainsFunc(p.Rules, func(r Rule) bool {
 			return slices.ContainsFunc(r.Sources, func(s Source) bool { return s.JWT != nil })
@@ -134,28 +134,28 @@ func (l Level) undecided(c Call) bool {
 	})
 }
 
-// decide tells what each level says of a call.
-func decide(q extend.Request, v Value) (list []extend.Decision) {
+// decideLevels tells what each level says of a call.
+func decideLevels(q extend.Request, v Value) (list []extend.Decision) {
 	c, known := callOf(q, v)
 	if !known {
 		return nil
 	}
 	for _, l := range v.Levels {
-		list = append(list, l.told(c))
+		list = append(list, l.describeDecision(c))
 	}
 	return list
 }
 
-// told is a decision in words.
-func (l Level) told(c Call) extend.Decision {
-	d := l.Decide(c)
+// describeDecision is a decision in words.
+func (l Level) describeDecision(c Call) extend.Decision {
+	d := l.DecideCall(c)
 	out := extend.Decision{Level: l.Name, Allowed: d.Allowed, Undecided: len(d.Unknown) > 0}
 	switch {
-	case l.closed():
-		out.Words = "a policy can't be served: " + strings.Join(l.names(func(p Policy) bool { return p.Closed }), ", ")
+	case l.isClosed():
+		out.Words = "a policy can't be served: " + strings.Join(l.policyNames(func(p Policy) bool { return p.Closed }), ", ")
 	case d.Allowed && d.Rule != "":
 		out.Words = d.Rule + " allows it"
-	case d.Allowed && l.allows(false):
+	case d.Allowed && l.hasAllowList(false):
 		out.Words = "everything is allowed"
 	case d.Allowed:
 		out.Words = "no rule denies it"
@@ -165,10 +165,10 @@ func (l Level) told(c Call) extend.Decision {
 		out.Words = "no rule allows it"
 	}
 	if out.Undecided {
-		out.Words += ", unless the expression says so of " + strings.Join(d.Unknown, ", ")
+		out.Words += ", unless the expression decides otherwise of " + strings.Join(d.Unknown, ", ")
 	}
 	if out.Allowed && len(d.Asked) > 0 {
-		out.Words += ", and the server of " + strings.Join(d.Asked, ", ") + " is asked, too"
+		out.Words += ", and the authorization server of " + strings.Join(d.Asked, ", ") + " is asked, too"
 	}
 	everybody := func(p Policy, r Rule) bool {
 		return ruleName(p, r) == d.Rule && r.Action == Deny && len(r.Sources) == 0
@@ -178,29 +178,29 @@ func (l Level) told(c Call) extend.Decision {
 			return out // nobody else may, either
 		}
 	}
-	l.each(false, Allow, func(p Policy, r Rule) {
-		misses := r.misses(c, false)
-		is, known := r.expressed(c, false)
+	l.eachRule(false, Allow, func(p Policy, r Rule) {
+		misses := r.listMismatches(c, false)
+		is, known := r.evaluateCEL(c, false)
 		switch {
 		case !known || !is:
-		case slices.ContainsFunc(misses, func(m miss) bool { return m.other }):
-		case len(misses) == 1 && misses[0].caller, len(misses) == 0 && len(r.Sources) > 0 && !out.Allowed:
-			out.Others = append(out.Others, fmt.Sprintf("%s (%s)", r.callers(), ruleName(p, r)))
+		case slices.ContainsFunc(misses, func(m mismatch) bool { return m.otherMessage }):
+		case len(misses) == 1 && misses[0].byCaller, len(misses) == 0 && len(r.Sources) > 0 && !out.Allowed:
+			out.Others = append(out.Others, fmt.Sprintf("%s (%s)", r.describeCallers(), ruleName(p, r)))
 		case len(misses) == 1 && !out.Allowed:
 			out.Near = append(out.Near, fmt.Sprintf("%s: %s", ruleName(p, r), misses[0].why))
-		case len(misses) == 2 && !out.Allowed && misses[0].caller:
+		case len(misses) == 2 && !out.Allowed && misses[0].byCaller:
 			out.Near = append(out.Near, fmt.Sprintf("%s: %s; %s", ruleName(p, r), misses[0].why, misses[1].why))
 		}
 	})
-	out.Near = out.Near[:min(len(out.Near), mostNear)]
-	out.Others = out.Others[:min(len(out.Others), mostNear)]
+	out.Near = out.Near[:min(len(out.Near), maxNearRules)]
+	out.Others = out.Others[:min(len(out.Others), maxNearRules)]
 	return out
 }
 
-// mostNear is how many rules are told of.
-const mostNear = 5
+// maxNearRules is how many rules are told of.
+const maxNearRules = 5
 
-func (l Level) names(of func(Policy) bool) (names []string) {
+func (l Level) policyNames(of func(Policy) bool) (names []string) {
 	for _, p := range l.Policies {
 		if of(p) {
 			names = append(names, p.Name)

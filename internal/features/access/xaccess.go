@@ -17,9 +17,9 @@ var xDefinition []byte
 // XAccessPolicy is the kind of agentic.networking.x-k8s.io. Its spec is converted to that of an AccessPolicy.
 var XAccessPolicy = extend.Kind{
 	Group: "agentic.networking.x-k8s.io", Version: "v1alpha1", Name: "XAccessPolicy", Plural: "xaccesspolicies",
-	As: &extend.As{
+	CountsAs: &extend.KindAlias{
 		Kind: extend.AccessPolicy, Definition: xDefinition,
-		Older: map[string]func(map[string]any) (map[string]any, error){"v0alpha0": fromV0Alpha0},
+		OlderVersions: map[string]func(map[string]any) (map[string]any, error){"v0alpha0": fromV0Alpha0},
 	},
 }
 
@@ -42,11 +42,11 @@ type xSource struct {
 	ServiceAccount *ServiceAccount `json:"serviceAccount,omitempty"`
 }
 
-// convert turns the spec of an XAccessPolicy into that of an AccessPolicy: one source a rule becomes a list, and params
-// are whole names.
-func convert(text []byte) (to Spec, err error) {
+// convertSpec turns the spec of an XAccessPolicy into that of an AccessPolicy: one source a rule becomes a list, and
+// params are whole names.
+func convertSpec(text []byte) (to Spec, err error) {
 	var from xSpec
-	if err := extend.Strict(text, &from); err != nil {
+	if err := extend.UnmarshalStrict(text, &from); err != nil {
 		return to, err
 	}
 	switch from.Action {
@@ -56,10 +56,10 @@ func convert(text []byte) (to Spec, err error) {
 			return to, errors.New("its action is ExternalAuth: state externalAuth")
 		}
 	case "":
-		return to, errors.New("it has no action: it was made as v0alpha0, of which the API server keeps no more; delete " +
-			"it, and apply it again as v1alpha1")
+		return to, errors.New("it has no action: it was created as v0alpha0, and the API server dropped the other fields; " +
+			"delete it, and apply it again as v1alpha1")
 	default:
-		return to, fmt.Errorf("action %q is none of Allow, ExternalAuth", from.Action)
+		return to, fmt.Errorf("action %q is unknown; write Allow or ExternalAuth", from.Action)
 	}
 	for _, r := range from.Rules {
 		rule := Rule{Name: r.Name}
@@ -94,7 +94,7 @@ func convertAuthorization(text []byte) (*Authorization, error) {
 			} `json:"methods,omitempty"`
 		} `json:"mcp,omitempty"`
 	}
-	if err := extend.Strict(text, &from); err != nil {
+	if err := extend.UnmarshalStrict(text, &from); err != nil {
 		return nil, err
 	}
 	to := from.Authorization

@@ -12,9 +12,6 @@ import (
 	"slices"
 	"unicode"
 
-	setmetadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"google.golang.org/protobuf/types/known/structpb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -24,7 +21,7 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec says which requests are logged, and what is added to their lines. Nothing stated: all requests are.
+// Spec says which requests are logged, and what is added to their lines. Default: all requests are.
 type Spec struct {
 	// Disable leaves all requests out of every access log.
 	// +optional
@@ -53,16 +50,16 @@ const million = 1_000_000
 // Feature is which requests are logged.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "accessLog", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+	Read: readSpec, Renders: renders, Judge: extend.PassAll[Value], Describe: describeValue,
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	if s.Sampling != nil {
 		share, err := extend.Percent(*s.Sampling)
 		if err != nil {
 			r.Field("sampling").Refuse(err.Error())
 		}
-		n := int64(share.GetNumerator())
+		n := int64(share)
 		v.Share = &n
 	}
 	if s.Disable != nil && *s.Disable {
@@ -81,24 +78,7 @@ func read(r extend.Reader, s Spec) (v Value) {
 	return v
 }
 
-func render(e extend.EnvoyRule, v Value) {
-	if v.Share != nil {
-		e.Filter(extend.SlotObserve, "access-log", extend.AccessLogSample(&typev3.FractionalPercent{
-			Numerator: uint32(*v.Share), Denominator: typev3.FractionalPercent_MILLION,
-		}))
-	}
-	if len(v.Attributes) > 0 {
-		texts := &structpb.Struct{Fields: map[string]*structpb.Value{}}
-		for name, text := range v.Attributes {
-			texts.Fields[name] = structpb.NewStringValue(text)
-		}
-		e.Filter(extend.SlotObserve, "access-log-attributes", &setmetadatav3.Config{
-			Metadata: []*setmetadatav3.Metadata{{MetadataNamespace: extend.AccessLogMetadata, Value: texts}},
-		})
-	}
-}
-
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	switch {
 	case v.Share == nil, *v.Share == million:
 		return nil

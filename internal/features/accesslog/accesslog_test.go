@@ -13,11 +13,11 @@ func TestWords(t *testing.T) {
 		0: "requests are not logged", 1: "0.0001% of the requests are logged",
 		250_000: "25% of the requests are logged", million: "",
 	} {
-		if got := strings.Join(Feature.Words(Value{Share: &share}), "; "); got != want {
+		if got := strings.Join(Feature.Describe(Value{Share: &share}), "; "); got != want {
 			t.Errorf("%d: %q, want %q", share, got, want)
 		}
 	}
-	if Feature.OnInvalid != extend.Skip || Feature.Words(Value{}) != nil {
+	if Feature.OnInvalid != extend.Skip || Feature.Describe(Value{}) != nil {
 		t.Error("nothing is stated")
 	}
 }

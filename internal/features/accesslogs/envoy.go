@@ -23,25 +23,25 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
-func render(e extend.EnvoyListener, v Value) {
+func renderListener(e envoy.Listener, v Value) {
 	var logs []*accesslogv3.AccessLog
 	for _, l := range v {
 		logs = append(logs, &accesslogv3.AccessLog{
-			Name: l.Name, Filter: l.filter(),
-			ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: packed(l.logger(e))},
+			Name: l.Name, Filter: l.logFilter(),
+			ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: packAny(l.loggerConfig(e))},
 		})
 		if l.When.Request != nil {
-			e.HTTPFilter("log-"+l.Name, l.matched())
+			e.HTTPFilter("log-"+l.Name, l.matchFilter())
 		}
 	}
 	e.Connections(&hcmv3.HttpConnectionManager{AccessLog: logs})
 }
 
-// packed has the fields of a map in one order, so that equal settings are equal bytes.
-func packed(m proto.Message) *anypb.Any {
+// packAny has the fields of a map in one order, so that equal settings are equal bytes.
+func packAny(m proto.Message) *anypb.Any {
 	a := new(anypb.Any)
 	if err := anypb.MarshalFrom(a, m, proto.MarshalOptions{Deterministic: true}); err != nil {
 		panic(err) // a message of ours that can't be encoded
@@ -49,127 +49,127 @@ func packed(m proto.Message) *anypb.Any {
 	return a
 }
 
-// off leaves out Cardea's own log, too.
-func off(e extend.EnvoyListener) { e.Connections(new(hcmv3.HttpConnectionManager), "access_log") }
+// disableLogs leaves out Cardea's own log, too.
+func disableLogs(e envoy.Listener) { e.Connections(new(hcmv3.HttpConnectionManager), "access_log") }
 
-func (l Read) logger(e extend.EnvoyListener) proto.Message {
+func (l ResolvedLog) loggerConfig(e envoy.Listener) proto.Message {
 	switch {
 	case l.OTLP:
-		return l.otlp(e)
+		return l.otlpConfig(e)
 	case l.Server != nil:
 		return &grpcv3.HttpGrpcAccessLogConfig{CommonConfig: &grpcv3.CommonGrpcAccessLogConfig{
-			LogName: cmp.Or(l.LogName, l.Name), GrpcService: l.service(e), TransportApiVersion: corev3.ApiVersion_V3,
+			LogName: cmp.Or(l.LogName, l.Name), GrpcService: l.grpcService(e), TransportApiVersion: corev3.ApiVersion_V3,
 		}}
 	case l.Path == stdout:
-		return &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: l.lines()}}
+		return &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: l.lineFormat()}}
 	case l.Path == stderr:
-		return &streamv3.StderrAccessLog{AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: l.lines()}}
+		return &streamv3.StderrAccessLog{AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: l.lineFormat()}}
 	}
 	return &filev3.FileAccessLog{
-		Path: l.Path, AccessLogFormat: &filev3.FileAccessLog_LogFormat{LogFormat: l.lines()},
+		Path: l.Path, AccessLogFormat: &filev3.FileAccessLog_LogFormat{LogFormat: l.lineFormat()},
 	}
 }
 
-func (l Read) service(e extend.EnvoyListener) *corev3.GrpcService {
+func (l ResolvedLog) grpcService(e envoy.Listener) *corev3.GrpcService {
 	return &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
 		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: e.Cluster(*l.Server)},
 	}}
 }
 
-func (l Read) lines() *corev3.SubstitutionFormatString {
+func (l ResolvedLog) lineFormat() *corev3.SubstitutionFormatString {
 	if l.Text == "" {
-		return extend.AccessLogFormat(l.fields())
+		return envoy.AccessLogFormat(l.fieldFormats())
 	}
 	return &corev3.SubstitutionFormatString{
-		Formatters: extend.AccessLogFormatters(),
+		Formatters: envoy.AccessLogFormatters(),
 		Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
-			Specifier: &corev3.DataSource_InlineString{InlineString: detailed(l.Text) + "\n"},
+			Specifier: &corev3.DataSource_InlineString{InlineString: addPageDetails(l.Text) + "\n"},
 		}},
 	}
 }
 
-// fields are formats by name.
-func (l Read) fields() *structpb.Struct {
+// fieldFormats are formats by name.
+func (l ResolvedLog) fieldFormats() *structpb.Struct {
 	if l.JSON == nil {
-		return extend.AccessLogJSON(map[string]string{"gateway": l.gateway()})
+		return envoy.AccessLogJSON(map[string]string{"gateway": l.gatewayName()})
 	}
 	fields := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	for name, format := range l.JSON {
-		fields.Fields[name] = structpb.NewStringValue(detailed(format))
+		fields.Fields[name] = structpb.NewStringValue(addPageDetails(format))
 	}
 	return fields
 }
 
-// detailed is a format that tells of a page of errorResponses why what it replaces was made.
-func detailed(format string) string {
-	return strings.ReplaceAll(format, "%RESPONSE_CODE_DETAILS%", extend.AccessLogDetails)
+// addPageDetails is a format that tells of a page of errorResponses why what it replaces was made.
+func addPageDetails(format string) string {
+	return strings.ReplaceAll(format, "%RESPONSE_CODE_DETAILS%", envoy.AccessLogDetails)
 }
 
-// gateway is its namespace and name.
-func (l Read) gateway() string { return l.Gateway[strings.LastIndex(l.Gateway, " ")+1:] }
+// gatewayName is its namespace and name.
+func (l ResolvedLog) gatewayName() string { return l.Gateway[strings.LastIndex(l.Gateway, " ")+1:] }
 
-// otlp sends each request as a log record.
-func (l Read) otlp(e extend.EnvoyListener) proto.Message {
+// otlpConfig sends each request as a log record.
+func (l ResolvedLog) otlpConfig(e envoy.Listener) proto.Message {
 	fields := map[string]string{}
 	if l.Text == "" {
-		for name, format := range l.fields().GetFields() {
+		for name, format := range l.fieldFormats().GetFields() {
 			if name != "attributes" { // a map, which no attribute can be
 				fields[name] = format.GetStringValue()
 			}
 		}
 	}
-	resource := map[string]string{"service.name": "cardea/" + l.gateway()}
+	resource := map[string]string{"service.name": "cardea/" + l.gatewayName()}
 	maps.Copy(resource, l.Resource)
 	return &otelv3.OpenTelemetryAccessLogConfig{
-		GrpcService: l.service(e), LogName: l.Name, DisableBuiltinLabels: true, StatPrefix: l.Name,
-		Body:       text(cmp.Or(detailed(l.Text), "%REQ(:METHOD)% %PATH(NQ:ORIG_OR_PATH)% %RESPONSE_CODE%")),
+		GrpcService: l.grpcService(e), LogName: l.Name, DisableBuiltinLabels: true, StatPrefix: l.Name,
+		Body:       anyValue(cmp.Or(addPageDetails(l.Text), "%REQ(:METHOD)% %PATH(NQ:ORIG_OR_PATH)% %RESPONSE_CODE%")),
 		Attributes: keyValues(fields), ResourceAttributes: keyValues(resource),
-		Formatters: extend.AccessLogFormatters(),
+		Formatters: envoy.AccessLogFormatters(),
 	}
 }
 
 func keyValues(of map[string]string) *commonv1.KeyValueList {
 	list := new(commonv1.KeyValueList)
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		list.Values = append(list.Values, &commonv1.KeyValue{Key: name, Value: text(of[name])})
+		list.Values = append(list.Values, &commonv1.KeyValue{Key: name, Value: anyValue(of[name])})
 	}
 	return list
 }
 
-func text(s string) *commonv1.AnyValue {
+func anyValue(s string) *commonv1.AnyValue {
 	return &commonv1.AnyValue{Value: &commonv1.AnyValue_StringValue{StringValue: s}}
 }
 
-// matched leaves in the request's metadata whether the log's match takes it, and stops none.
-func (l Read) matched() proto.Message {
+// matchFilter leaves in the request's metadata whether the log's match takes it, and stops none.
+func (l ResolvedLog) matchFilter() proto.Message {
 	return &rbacfilterv3.RBAC{ShadowRulesStatPrefix: l.statPrefix(), ShadowRules: &rbacv3.RBAC{
-		Policies: map[string]*rbacv3.Policy{"match": extend.Policy(*l.When.Request)},
+		Policies: map[string]*rbacv3.Policy{"match": envoy.MatchPolicy(*l.When.Request)},
 	}}
 }
 
-func (l Read) statPrefix() string { return "log_" + l.Name + "_" }
+func (l ResolvedLog) statPrefix() string { return "log_" + l.Name + "_" }
 
-// filter takes the requests that the log has.
-func (l Read) filter() *accesslogv3.AccessLogFilter {
-	all := []*accesslogv3.AccessLogFilter{extend.AccessLogFilter()}
+// logFilter takes the requests that the log has.
+func (l ResolvedLog) logFilter() *accesslogv3.AccessLogFilter {
+	all := []*accesslogv3.AccessLogFilter{envoy.AccessLogFilter()}
 	if l.When.Request != nil {
-		all = append(all, decided(l.statPrefix()+"shadow_engine_result"))
+		all = append(all, shadowAllowedFilter(l.statPrefix()+"shadow_engine_result"))
 	}
 	if len(l.When.Status) > 0 {
 		var some []*accesslogv3.AccessLogFilter
 		for _, s := range l.When.Status {
 			low, _ := strconv.Atoi(strings.ReplaceAll(s, "x", "0"))
 			high, _ := strconv.Atoi(strings.ReplaceAll(s, "x", "9"))
-			some = append(some, both([]*accesslogv3.AccessLogFilter{
-				status(accesslogv3.ComparisonFilter_GE, low), status(accesslogv3.ComparisonFilter_LE, high),
+			some = append(some, allOf([]*accesslogv3.AccessLogFilter{
+				statusFilter(accesslogv3.ComparisonFilter_GE, low), statusFilter(accesslogv3.ComparisonFilter_LE, high),
 			}))
 		}
-		all = append(all, either(some))
+		all = append(all, anyOf(some))
 	}
 	if l.When.Least > 0 {
 		all = append(all, &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_DurationFilter{
 			DurationFilter: &accesslogv3.DurationFilter{
-				Comparison: comparison(accesslogv3.ComparisonFilter_GE, int(l.When.Least.Milliseconds())),
+				Comparison: compareWith(accesslogv3.ComparisonFilter_GE, int(l.When.Least.Milliseconds())),
 			},
 		}})
 	}
@@ -178,10 +178,10 @@ func (l Read) filter() *accesslogv3.AccessLogFilter {
 			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: l.When.Flags},
 		}})
 	}
-	return both(all)
+	return allOf(all)
 }
 
-func both(all []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+func allOf(all []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 	if len(all) == 1 {
 		return all[0]
 	}
@@ -190,7 +190,7 @@ func both(all []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 	}}
 }
 
-func either(some []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+func anyOf(some []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 	if len(some) == 1 {
 		return some[0]
 	}
@@ -199,20 +199,20 @@ func either(some []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 	}}
 }
 
-func status(op accesslogv3.ComparisonFilter_Op, code int) *accesslogv3.AccessLogFilter {
+func statusFilter(op accesslogv3.ComparisonFilter_Op, code int) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
-		StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: comparison(op, code)},
+		StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: compareWith(op, code)},
 	}}
 }
 
-func comparison(op accesslogv3.ComparisonFilter_Op, value int) *accesslogv3.ComparisonFilter {
+func compareWith(op accesslogv3.ComparisonFilter_Op, value int) *accesslogv3.ComparisonFilter {
 	return &accesslogv3.ComparisonFilter{
 		Op: op, Value: &corev3.RuntimeUInt32{DefaultValue: uint32(value), RuntimeKey: "cardea.none"},
 	}
 }
 
-// decided takes requests that an RBAC filter allows in shadow.
-func decided(key string) *accesslogv3.AccessLogFilter {
+// shadowAllowedFilter takes requests that an RBAC filter allows in shadow.
+func shadowAllowedFilter(key string) *accesslogv3.AccessLogFilter {
 	allowed := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "allowed"}}
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_MetadataFilter{
 		MetadataFilter: &accesslogv3.MetadataFilter{
@@ -226,3 +226,16 @@ func decided(key string) *accesslogv3.AccessLogFilter {
 		},
 	}}
 }
+
+// checkFlags tells the first that is no flag of Envoy; "": all are.
+func checkFlags(flags []string) string {
+	for _, flag := range flags {
+		if (&accesslogv3.ResponseFlagFilter{Flags: []string{flag}}).ValidateAll() != nil {
+			return flag
+		}
+	}
+	return ""
+}
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Listener: renderListener, Off: disableLogs})

@@ -40,11 +40,11 @@ type Log struct {
 	// OpenTelemetry is a server that takes logs over OTLP (gRPC).
 	// +optional
 	OpenTelemetry *OpenTelemetry `json:"openTelemetry,omitempty"`
-	// Format is what is said of a request: of OpenTelemetry text is the body, json are the attributes. Nothing stated:
+	// Format is what is said of a request: of OpenTelemetry text is the body, json are the attributes. Default:
 	// JSON with the names of objects.
 	// +optional
 	Format *Format `json:"format,omitempty"`
-	// When says which requests are logged. Nothing stated: all.
+	// When says which requests are logged. Default: all.
 	// +optional
 	When *When `json:"when,omitempty"`
 }
@@ -65,7 +65,7 @@ type File struct {
 type GRPC struct {
 	// BackendRef is the server. It speaks HTTP/2.
 	BackendRef gatewayv1.BackendObjectReference `json:"backendRef"`
-	// LogName tells the server which log it is. Nothing stated: the log's name.
+	// LogName tells the server which log it is. Default: the log's name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	LogName string `json:"logName,omitempty"`

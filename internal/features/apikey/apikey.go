@@ -6,12 +6,10 @@ package apikey
 
 import (
 	_ "embed"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 
-	apikeyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/api_key_auth/v3"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -29,7 +27,7 @@ type Spec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	KeysRefs []gatewayv1.SecretObjectReference `json:"keysRefs,omitempty"`
-	// From says where the key stands; the first place that has one counts. Nothing stated: the header Authorization, with
+	// From says where the key stands; the first place that has one counts. Default: the header Authorization, with
 	// "Bearer " before the key.
 	// +optional
 	// +listType=atomic
@@ -42,10 +40,10 @@ type Spec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ClientHeader string `json:"clientHeader,omitempty"`
-	// Forward leaves the key in the request. Nothing stated: the backend does not get it.
+	// Forward leaves the key in the request. Default: the backend does not get it.
 	// +optional
 	Forward *bool `json:"forward,omitempty"`
-	// Clients are those of the keys' clients that may pass; others get 403. Nothing stated: all.
+	// Clients are those of the keys' clients that may pass; others get 403. Default: all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -99,48 +97,13 @@ type Source struct{ Header, Query, Cookie string }
 // Feature is authentication by key.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "apiKey", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
+	Group: "authentication", DisabledWith: extend.Authentication, SkipHTTPSRedirect: true,
+	Read: readSpec, Renders: renders, Judge: judgeRequest, Describe: describeValue, Sets: listIdentityHeaders,
 }
 
-// sets is the header of the client's name.
-func sets(v Value) extend.IdentityHeaders {
-	return extend.IdentityHeaders{Only: []string{extend.UserHeader(v.ClientHeader)}}
-}
-
-func render(e extend.EnvoyRule, v Value) {
-	if v.Missing {
-		v.renderOptional(e)
-		return
-	}
-	e.Filter(extend.SlotAuthn, "apiKey", v.filter(extend.UserHeader(v.ClientHeader)))
-	e.Filter(extend.SlotAuthn, "apiKey.client", extend.UserFilter(v.ClientHeader))
-	if len(v.Clients) > 0 {
-		e.Filter(extend.SlotAuthn, "apiKey.clients", onlyClients(v.Clients))
-	}
-}
-
-// filter asks for a key, and puts the name of its client into a header.
-func (v Value) filter(header string) *apikeyv3.ApiKeyAuth {
-	config := &apikeyv3.ApiKeyAuth{Forwarding: &apikeyv3.Forwarding{Header: header, HideCredentials: !v.Forward}}
-	var keys []Credential
-	if err := json.Unmarshal(v.Keys, &keys); err != nil {
-		panic(err) // read wrote it
-	}
-	for _, k := range keys {
-		config.Credentials = append(config.Credentials, &apikeyv3.Credential{Key: k.Key, Client: k.Client})
-	}
-	for _, s := range v.From {
-		config.KeySources = append(config.KeySources, &apikeyv3.KeySource{
-			Header: s.Header, Query: s.Query, Cookie: s.Cookie,
-		})
-	}
-	return config
-}
-
-func judge(q extend.Request, v Value) []extend.Verdict {
+func judgeRequest(q extend.Request, v Value) []extend.Verdict {
 	key := extend.Verdict{Status: http.StatusUnauthorized}
-	if slices.ContainsFunc(v.From, func(s Source) bool { return s.in(q) }) {
+	if slices.ContainsFunc(v.From, func(s Source) bool { return s.presentIn(q) }) {
 		key.If = "the key is one of Secrets " + strings.Join(v.Secrets, ", ")
 	} else if v.Missing {
 		return nil
@@ -156,17 +119,19 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	}}
 }
 
-// in tells whether a request has a key at a place.
-func (s Source) in(q extend.Request) bool {
+// presentIn tells whether a request has a key at a place.
+func (s Source) presentIn(q extend.Request) bool {
 	r := http.Request{Header: q.Header}
 	if s.Cookie != "" {
 		c, err := r.Cookie(s.Cookie)
 		return err == nil && c.Value != ""
 	}
 	if s.Query != "" {
-		return parameter(q.Path, s.Query)
+		return hasParameter(q.Path, s.Query)
 	}
 	return q.Header.Get(s.Header) != ""
 }
 
-func words(v Value) []string { return []string{"a key of Secrets " + strings.Join(v.Secrets, ", ")} }
+func describeValue(v Value) []string {
+	return []string{"a key of Secrets " + strings.Join(v.Secrets, ", ")}
+}

@@ -19,13 +19,13 @@ func TestJudge(t *testing.T) {
 		{extend.Request{Path: "/?a=b&k=1", Header: http.Header{}}, false},
 		{extend.Request{Path: "/", Header: http.Header{"Cookie": {"a=b; c=1"}}}, false},
 	} {
-		got := judge(of.q, v)
+		got := judgeRequest(of.q, v)
 		if len(got) != 1 || got[0].Status != 401 || (got[0].If == "") != of.certain {
 			t.Errorf("%+v: %+v", of.q, got)
 		}
 	}
 	v.Clients = []string{"a"}
-	if got := judge(extend.Request{Path: "/?k=1"}, v); len(got) != 2 || got[1].Status != 403 {
+	if got := judgeRequest(extend.Request{Path: "/?k=1"}, v); len(got) != 2 || got[1].Status != 403 {
 		t.Errorf("of clients: %+v", got)
 	}
 }

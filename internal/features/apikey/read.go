@@ -8,13 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
-	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
-
 	"cardea.dev/cardea/extend"
 )
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{
 		ClientHeader: strings.ToLower(s.ClientHeader), Forward: s.Forward != nil && *s.Forward,
 		Clients: slices.Sorted(slices.Values(s.Clients)), Missing: extend.AnyMethod(r),
@@ -22,7 +19,7 @@ func read(r extend.Reader, s Spec) Value {
 	if why := extend.CheckIdentityHeader(v.ClientHeader); v.ClientHeader != "" && why != "" {
 		r.Field("clientHeader").Refuse(why)
 	}
-	v.From = sources(r, s.From)
+	v.From = readSources(r, s.From)
 	if len(s.KeysRefs) == 0 {
 		r.Refuse("name the Secrets of the keys in keysRefs")
 	}
@@ -31,7 +28,7 @@ func read(r extend.Reader, s Spec) Value {
 		at, name := r.Field(fmt.Sprintf("keysRefs[%d]", i)), extend.SecretName(ref)
 		v.Secrets = append(v.Secrets, name)
 		if data, found := at.Secret(ref); found {
-			keys.add(at, name, data)
+			keys.addSecret(at, name, data)
 		}
 	}
 	for _, c := range v.Clients {
@@ -55,7 +52,7 @@ type keyring struct {
 	keys    map[string]string // where each was found
 }
 
-func (k *keyring) add(r extend.Reader, secret string, data map[string]extend.Bytes) {
+func (k *keyring) addSecret(r extend.Reader, secret string, data map[string]extend.Bytes) {
 	if len(data) == 0 {
 		r.Refuse(fmt.Sprintf("Secret %s has no entry; add one for each client, with the key as its content", secret))
 	}
@@ -74,7 +71,7 @@ func (k *keyring) add(r extend.Reader, secret string, data map[string]extend.Byt
 	}
 }
 
-func sources(r extend.Reader, stated []KeySource) (list []Source) {
+func readSources(r extend.Reader, stated []KeySource) (list []Source) {
 	if len(stated) == 0 {
 		return []Source{{Header: "authorization"}}
 	}
@@ -97,7 +94,8 @@ func sources(r extend.Reader, stated []KeySource) (list []Source) {
 			at.Refuse("state one of header, query and cookie")
 			continue
 		case name != nil && extend.CheckSetHeader(*name) != "":
-			at.Refuse(fmt.Sprintf("%q can't have a key: it is no name of a header or cookie, or serves the connection", *name))
+			at.Refuse(fmt.Sprintf("%q can't contain a key: it is not a valid name, or the header controls the connection; "+
+				"name another header or cookie", *name))
 		}
 		one.Header = strings.ToLower(one.Header)
 		list = append(list, one)
@@ -105,16 +103,8 @@ func sources(r extend.Reader, stated []KeySource) (list []Source) {
 	return list
 }
 
-// onlyClients refuses clients that are not on a list.
-func onlyClients(clients []string) *rbacv3.RBAC {
-	m := extend.RequestMatch{RequestParts: extend.RequestParts{Users: clients}}
-	return &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
-		Action: rbacconfigv3.RBAC_ALLOW, Policies: map[string]*rbacconfigv3.Policy{"clients": extend.Policy(m)},
-	}}
-}
-
-// parameter tells whether a path with a query has a parameter.
-func parameter(path, name string) bool {
+// hasParameter tells whether a path with a query has a parameter.
+func hasParameter(path, name string) bool {
 	_, query, _ := strings.Cut(path, "?")
 	values, err := url.ParseQuery(query)
 	return err == nil && values.Get(name) != ""

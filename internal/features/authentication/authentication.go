@@ -18,7 +18,7 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec is what holds for all methods: jwt, oidc, basicAuth, apiKey.
+// Spec has the settings that apply to all methods: jwt, oidc, basicAuth, apiKey.
 //
 // +kubebuilder:validation:MinProperties=1
 type Spec struct {
@@ -29,11 +29,11 @@ type Spec struct {
 	Required *bool `json:"required,omitempty"`
 	// Combine says what several methods mean. All: a request must pass each. Any: a request must bring credentials of one
 	// method at least, and all that it brings must be accepted. Methods must look for credentials in different places.
-	// Nothing stated: All.
+	// Default: All.
 	// +optional
 	Combine Combine `json:"combine,omitempty"`
 	// WWWAuthenticate is the header WWW-Authenticate of 401 answers, which tells clients what credentials are asked for.
-	// Nothing stated: what fits the method.
+	// Default: what fits the method.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -62,32 +62,32 @@ type Value struct {
 	Nobody bool
 }
 
-// Anew has each rule look for its methods where a broader level has none.
-func (v Value) Anew() extend.Anew {
+// RereadPerRule has each rule look for its methods where a broader level has none.
+func (v Value) RereadPerRule() extend.Reread {
 	if v.Nobody {
-		return extend.AnewAll
+		return extend.RereadAll
 	}
-	return extend.AnewNever
+	return extend.RereadNever
 }
 
 // Feature is what holds for all methods.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: extend.Authentication, Schema: schema, Levels: extend.AtRule,
-	OnInvalid: extend.Deny, Group: extend.AuthenticationGroup, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	OnInvalid: extend.Deny, Group: extend.AuthenticationGroup, SkipHTTPSRedirect: true,
+	Read: readSpec, Renders: renders, Judge: judgeRequest, Describe: describeValue,
 }
 
-func judge(q extend.Request, v Value) []extend.Verdict {
+func judgeRequest(q extend.Request, v Value) []extend.Verdict {
 	switch {
 	case !v.Any:
 		return nil
-	case slices.ContainsFunc(v.Places, func(p Place) bool { return p.in(q) }):
-		return []extend.Verdict{{Status: http.StatusUnauthorized, If: "credentials that it brings are accepted"}}
+	case slices.ContainsFunc(v.Places, func(p Place) bool { return p.presentIn(q) }):
+		return []extend.Verdict{{Status: http.StatusUnauthorized, If: "its credentials are valid"}}
 	}
-	return []extend.Verdict{{Status: http.StatusUnauthorized, Why: "it has none of the credentials"}}
+	return []extend.Verdict{{Status: http.StatusUnauthorized, Why: "it has no credentials for any of the methods"}}
 }
 
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	if !v.Any {
 		return nil
 	}

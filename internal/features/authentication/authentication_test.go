@@ -19,7 +19,7 @@ func TestPlacesThatMeet(t *testing.T) {
 		{Place{Header: "x-key"}, bearer, false}, {Place{Query: "key"}, Place{Query: "key"}, true},
 		{Place{Query: "key"}, Place{Cookie: "key"}, false}, {Place{Cookie: "key"}, Place{Cookie: "key"}, true},
 	} {
-		if got := c.a.meets(c.b); got != c.want {
+		if got := c.a.mayOverlap(c.b); got != c.want {
 			t.Errorf("%+v and %+v meet: %v", c.a, c.b, got)
 		}
 	}
@@ -42,15 +42,15 @@ func TestJudge(t *testing.T) {
 		}
 		want := extend.Verdict{Status: http.StatusUnauthorized}
 		if c.brought {
-			want.If = "credentials that it brings are accepted"
+			want.If = "its credentials are valid"
 		} else {
-			want.Why = "it has none of the credentials"
+			want.Why = "it has no credentials for any of the methods"
 		}
-		if got := judge(q, v); !slices.Equal(got, []extend.Verdict{want}) {
+		if got := judgeRequest(q, v); !slices.Equal(got, []extend.Verdict{want}) {
 			t.Errorf("%+v: %v, want %v", c, got, want)
 		}
 	}
-	if got := judge(extend.Request{}, Value{Challenge: "a"}); got != nil {
+	if got := judgeRequest(extend.Request{}, Value{Challenge: "a"}); got != nil {
 		t.Errorf("of a challenge alone: %v", got)
 	}
 }

@@ -10,49 +10,50 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{Challenge: s.WWWAuthenticate, Methods: extend.MethodsStated(r)}
 	if strings.ContainsFunc(v.Challenge, func(c rune) bool { return c < ' ' || c >= 0x7f }) {
-		r.Field("wwwAuthenticate").Refuse("it has a line break or a character in it that no header can have")
+		r.Field("wwwAuthenticate").Refuse("it has a line break or another character that a header can't have")
 	}
-	if s.Required != nil && *s.Required && !protected(r, v.Methods) {
-		v.missing(r)
+	if s.Required != nil && *s.Required && !requiresCredentials(r, v.Methods) {
+		v.reportMissing(r)
 	}
 	if v.Any = extend.AnyMethod(r); !v.Any {
 		return v
 	}
 	v.Providers = extend.ReadIdentities(r).Providers
-	v.Places = places(r, v.Methods)
+	v.Places = credentialPlaces(r, v.Methods)
 	for i, p := range v.Places {
 		for _, other := range v.Places[:i] {
-			if p.of != other.of && p.meets(other) {
-				r.Field("combine").Refuse(fmt.Sprintf("%s and %s both take %s, so it can't be told whose credentials a request "+
-					"brings; state another place in %s.from", other.of, p.of, p.words(), movable(other.of, p.of)))
+			if p.method != other.method && p.mayOverlap(other) {
+				r.Field("combine").Refuse(fmt.Sprintf("%s and %s both read %s, so a request's credentials are ambiguous; state "+
+					"another place in %s.from", other.method, p.method, p.describePlace(), movableMethod(other.method,
+					p.method)))
 			}
 		}
 	}
 	if v.Challenge == "" {
-		v.Challenge = challenge(r, v.Methods)
+		v.Challenge = buildChallenge(r, v.Methods)
 	}
 	return v
 }
 
-// missing is said where authentication is required and there is no method.
-func (v *Value) missing(r extend.Reader) {
+// reportMissing is said where authentication is required and there is no method.
+func (v *Value) reportMissing(r extend.Reader) {
 	const mend = "state jwt, basicAuth or apiKey"
-	where := r.Where()
+	where := r.Location()
 	r = r.Field("required")
 	if where.Inherited {
 		v.Nobody = true
-		r.Warn("no method is stated here: rules that state none are not served, they answer 500; " + mend)
+		r.Warn("no authentication method is stated here: requests to rules without one get 500; " + mend)
 		return
 	}
-	r.Deny(fmt.Sprintf("rule %s of %s has no authentication, so it is not served; %s", where.Section, where.Object,
-		mend))
+	r.Deny(fmt.Sprintf("rule %s of %s has no authentication method, so its requests get 500; %s", where.Section,
+		where.Object, mend))
 }
 
-// protected tells whether no request passes all methods without credentials.
-func protected(r extend.Reader, methods []string) bool {
+// requiresCredentials tells whether no request passes all methods without credentials.
+func requiresCredentials(r extend.Reader, methods []string) bool {
 	var jwt struct {
 		Mode string `json:"mode"`
 	}
@@ -70,8 +71,8 @@ func protected(r extend.Reader, methods []string) bool {
 		len(methods) > 1 && extend.AnyMethod(r) // which wants some credentials
 }
 
-// challenge is what clients are told of several methods. For keys there is no scheme that clients know.
-func challenge(r extend.Reader, methods []string) string {
+// buildChallenge is what clients are told of several methods. For keys there is no scheme that clients know.
+func buildChallenge(r extend.Reader, methods []string) string {
 	var all []string
 	if slices.Contains(methods, "basicAuth") {
 		basic := struct {
@@ -89,19 +90,19 @@ func challenge(r extend.Reader, methods []string) string {
 // Place is where credentials of a method can stand. One of Header, Query and Cookie is stated.
 type Place struct {
 	Header, Prefix, Query, Cookie string
-	of                            string // the method
+	method                        string // the method
 }
 
-// places are those of all methods.
-func places(r extend.Reader, methods []string) (list []Place) {
+// credentialPlaces are those of all methods.
+func credentialPlaces(r extend.Reader, methods []string) (list []Place) {
 	for _, method := range methods {
 		switch method {
 		case "basicAuth":
-			list = append(list, Place{Header: "authorization", Prefix: "Basic ", of: method})
+			list = append(list, Place{Header: "authorization", Prefix: "Basic ", method: method})
 		case "jwt":
-			list = append(list, tokens(r)...)
+			list = append(list, tokenPlaces(r)...)
 		case "apiKey":
-			list = append(list, keys(r)...)
+			list = append(list, keyPlaces(r)...)
 		}
 	}
 	return list
@@ -112,7 +113,7 @@ type source struct {
 	Query, Cookie string
 }
 
-func tokens(r extend.Reader) (list []Place) {
+func tokenPlaces(r extend.Reader) (list []Place) {
 	var jwt struct {
 		Use       []string `json:"use"`
 		Providers []struct {
@@ -130,17 +131,17 @@ func tokens(r extend.Reader) (list []Place) {
 		}
 		for _, f := range p.From {
 			list = append(list, Place{
-				Header: strings.ToLower(f.Header.Name), Prefix: f.Header.Prefix, Query: f.Query, Cookie: f.Cookie, of: "jwt",
+				Header: strings.ToLower(f.Header.Name), Prefix: f.Header.Prefix, Query: f.Query, Cookie: f.Cookie, method: "jwt",
 			})
 		}
 		if len(p.From) == 0 {
-			list = append(list, Place{Header: "authorization", Prefix: "Bearer ", of: "jwt"})
+			list = append(list, Place{Header: "authorization", Prefix: "Bearer ", method: "jwt"})
 		}
 	}
 	return list
 }
 
-func keys(r extend.Reader) (list []Place) {
+func keyPlaces(r extend.Reader) (list []Place) {
 	var keys struct {
 		From []struct {
 			source
@@ -149,29 +150,29 @@ func keys(r extend.Reader) (list []Place) {
 	}
 	r.Effective("apiKey", &keys)
 	for _, f := range keys.From {
-		list = append(list, Place{Header: strings.ToLower(f.Header), Query: f.Query, Cookie: f.Cookie, of: "apiKey"})
+		list = append(list, Place{Header: strings.ToLower(f.Header), Query: f.Query, Cookie: f.Cookie, method: "apiKey"})
 	}
 	if len(keys.From) == 0 {
-		list = append(list, Place{Header: "authorization", of: "apiKey"})
+		list = append(list, Place{Header: "authorization", method: "apiKey"})
 	}
 	return list
 }
 
-// meets tells whether credentials at one place may be taken for those at another one.
-func (p Place) meets(other Place) bool {
+// mayOverlap tells whether credentials at one place may be taken for those at another one.
+func (p Place) mayOverlap(other Place) bool {
 	return p.Header == other.Header && p.Query == other.Query && p.Cookie == other.Cookie &&
 		(strings.HasPrefix(p.Prefix, other.Prefix) || strings.HasPrefix(other.Prefix, p.Prefix))
 }
 
-// movable is the method that can state another place for its credentials.
-func movable(one, other string) string {
+// movableMethod is the method that can state another place for its credentials.
+func movableMethod(one, other string) string {
 	if one == "apiKey" || other == "apiKey" {
 		return "apiKey"
 	}
 	return "jwt.providers[]"
 }
 
-func (p Place) words() string {
+func (p Place) describePlace() string {
 	switch {
 	case p.Header != "":
 		return "the header " + p.Header
@@ -181,8 +182,8 @@ func (p Place) words() string {
 	return "the cookie " + p.Cookie
 }
 
-// in tells whether a request has something at a place.
-func (p Place) in(q extend.Request) bool {
+// presentIn tells whether a request has something at a place.
+func (p Place) presentIn(q extend.Request) bool {
 	switch {
 	case p.Cookie != "":
 		_, err := (&http.Request{Header: q.Header}).Cookie(p.Cookie)

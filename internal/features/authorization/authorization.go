@@ -14,9 +14,9 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec says which requests may pass: those that no entry of deny takes, that every entry of require takes and, if there
-// is an entry of allow, that one of allow takes. Others get 403. The order of entries does not matter; those of several
-// policies add up by their names.
+// Spec says which requests may pass. A request passes if no entry of deny matches it, every entry of require matches it
+// and, if allow has entries, one of them matches it. Other requests get 403. The order of entries does not matter; the
+// entries of several policies are merged by name.
 //
 // +kubebuilder:validation:MinProperties=1
 type Spec struct {
@@ -34,7 +34,7 @@ type Spec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Require []Entry `json:"require,omitempty"`
-	// Allow refuses requests that are of none of the entries. Nothing stated: all pass.
+	// Allow refuses requests that are of none of the entries. Default: all pass.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -57,10 +57,10 @@ type Entry struct {
 	// +kubebuilder:validation:MaxItems=16
 	Matches []extend.RequestMatch `json:"matches,omitempty"`
 	// Mode Shadow refuses nothing: what would be refused is counted (envoy_shadow_denied) and logged (access). For allow,
-	// it is counted what would be refused if all entries were in force. Nothing stated: Enforce.
+	// it is counted what would be refused if all entries were in force. Default: Enforce.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
-	// Status of the answer to what is refused. Nothing stated: 403; Envoy has no other.
+	// Status of the answer to what is refused. Default: 403; Envoy has no other.
 	// +optional
 	// +kubebuilder:validation:Minimum=400
 	// +kubebuilder:validation:Maximum=599
@@ -89,6 +89,6 @@ type Value struct {
 // Feature is which requests may pass. Where nothing but a redirect to https is, who sent the request is not known yet.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "authorization", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "authentication", UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge,
+	Group: "authentication", SkipHTTPSRedirect: true,
+	Read: readSpec, Renders: renders, Judge: judgeRequest,
 }

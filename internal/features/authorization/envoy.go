@@ -8,34 +8,35 @@ import (
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
-// only is the one status that Envoy's filter answers with.
-const only = 403
+// deniedStatus is the one status that Envoy's filter answers with.
+const deniedStatus = 403
 
-func render(e extend.EnvoyRule, v Value) {
-	for _, l := range v.lists() {
+func renderRule(e envoy.Rule, v Value) {
+	for _, l := range v.entryLists() {
 		for _, entry := range l.entries {
-			if entry.Status != nil && *entry.Status != only {
+			if entry.Status != nil && *entry.Status != deniedStatus {
 				e.Unsupported(fmt.Sprintf("%s[%s].status", l.name, entry.Name),
-					fmt.Sprintf("Envoy answers %d to what is refused, always; leave it out, or state an error page", only))
+					fmt.Sprintf("Envoy always answers denied requests with %d; leave it out, or state an error page", deniedStatus))
 			}
 		}
 	}
-	v.deny(e, extend.SlotGuard, false)
-	v.deny(e, extend.SlotAuthz, true)
+	v.renderDeny(e, extend.SlotGuard, false)
+	v.renderDeny(e, extend.SlotAuthz, true)
 	for _, entry := range v.Require {
 		f := new(filterv3.RBAC)
-		v.add(f, "require."+entry.Name, entry.Mode, rbacv3.RBAC_ALLOW, v.policies(entry))
-		e.Filter(v.slot([]Entry{entry}), "require/"+entry.Name, f)
+		v.addPolicies(f, "require."+entry.Name, entry.Mode, rbacv3.RBAC_ALLOW, v.entryPolicies(entry))
+		e.Filter(v.filterSlot([]Entry{entry}), "require/"+entry.Name, f)
 	}
-	v.allow(e)
+	v.renderAllow(e)
 }
 
-// deny renders the entries that need an identity, or those that need none. An expression that can't be evaluated must
-// not let a request pass: a match with one has a filter of its own, which allows all others. So has an entry that is
-// only tried, and counts by itself.
-func (v Value) deny(e extend.EnvoyRule, at extend.Slot, identity bool) {
+// renderDeny renders the entries that need an identity, or those that need none. An expression that can't be evaluated
+// must not let a request pass: a match with one has a filter of its own, which allows all others. So has an entry that
+// is only tried, and counts by itself.
+func (v Value) renderDeny(e envoy.Rule, at extend.Slot, identity bool) {
 	joint := new(filterv3.RBAC)
 	for _, entry := range v.Deny {
 		if v.needsIdentity(entry) != identity {
@@ -48,16 +49,16 @@ func (v Value) deny(e extend.EnvoyRule, at extend.Slot, identity bool) {
 		for i, m := range entry.Matches {
 			name := fmt.Sprintf("%s/%d", entry.Name, i)
 			if m.CEL == "" {
-				v.add(f, "deny."+entry.Name, entry.Mode, rbacv3.RBAC_DENY,
-					map[string]*rbacv3.Policy{name: extend.Policy(m, v.Providers...)})
+				v.addPolicies(f, "deny."+entry.Name, entry.Mode, rbacv3.RBAC_DENY,
+					map[string]*rbacv3.Policy{name: envoy.MatchPolicy(m, v.Providers...)})
 				continue
 			}
 			others := map[string]*rbacv3.Policy{}
-			for j, p := range extend.Unless(m, v.Providers...) {
+			for j, p := range envoy.MismatchPolicies(m, v.Providers...) {
 				others[fmt.Sprintf("%s/%d", name, j)] = p
 			}
 			own := new(filterv3.RBAC)
-			v.add(own, "deny."+entry.Name, entry.Mode, rbacv3.RBAC_ALLOW, others)
+			v.addPolicies(own, "deny."+entry.Name, entry.Mode, rbacv3.RBAC_ALLOW, others)
 			if own.ShadowRulesStatPrefix != "" && len(entry.Matches) > 1 {
 				own.ShadowRulesStatPrefix += fmt.Sprint(i, "/")
 			}
@@ -72,9 +73,9 @@ func (v Value) deny(e extend.EnvoyRule, at extend.Slot, identity bool) {
 	}
 }
 
-// allow renders all entries as one filter: a request of any of them passes. If some are only tried, it is counted what
-// would pass, and what not, with all of them.
-func (v Value) allow(e extend.EnvoyRule) {
+// renderAllow renders all entries as one filter: a request of any of them passes. If some are only tried, it is counted
+// what would pass, and what not, with all of them.
+func (v Value) renderAllow(e envoy.Rule) {
 	if len(v.Allow) == 0 {
 		return
 	}
@@ -82,20 +83,20 @@ func (v Value) allow(e extend.EnvoyRule) {
 	shadow := slices.ContainsFunc(v.Allow, func(entry Entry) bool { return entry.Mode == Shadow })
 	for _, entry := range v.Allow {
 		if entry.Mode != Shadow {
-			v.add(f, allowList, Enforce, rbacv3.RBAC_ALLOW, v.policies(entry))
+			v.addPolicies(f, allowList, Enforce, rbacv3.RBAC_ALLOW, v.entryPolicies(entry))
 		}
 		if shadow {
-			v.add(f, allowList, Shadow, rbacv3.RBAC_ALLOW, v.policies(entry))
+			v.addPolicies(f, allowList, Shadow, rbacv3.RBAC_ALLOW, v.entryPolicies(entry))
 		}
 	}
-	e.Filter(v.slot(v.Allow), "allow", f)
+	e.Filter(v.filterSlot(v.Allow), "allow", f)
 }
 
 // allowList names the list that counts all of its entries together.
 const allowList = "allow"
 
-// add puts policies into a filter. Entries in mode Shadow count and log as a part of the policy.
-func (v Value) add(
+// addPolicies puts policies into a filter. Entries in mode Shadow count and log as a part of the policy.
+func (v Value) addPolicies(
 	f *filterv3.RBAC, part string, mode Mode, action rbacv3.RBAC_Action, policies map[string]*rbacv3.Policy,
 ) {
 	rules := &f.Rules
@@ -110,17 +111,17 @@ func (v Value) add(
 	}
 }
 
-// policies take the requests of an entry.
-func (v Value) policies(entry Entry) map[string]*rbacv3.Policy {
+// entryPolicies take the requests of an entry.
+func (v Value) entryPolicies(entry Entry) map[string]*rbacv3.Policy {
 	all := map[string]*rbacv3.Policy{}
 	for i, m := range entry.Matches {
-		all[fmt.Sprintf("%s/%d", entry.Name, i)] = extend.Policy(m, v.Providers...)
+		all[fmt.Sprintf("%s/%d", entry.Name, i)] = envoy.MatchPolicy(m, v.Providers...)
 	}
 	return all
 }
 
-// slot is where entries are told apart: after authentication, if one of them needs it.
-func (v Value) slot(entries []Entry) extend.Slot {
+// filterSlot is where entries are told apart: after authentication, if one of them needs it.
+func (v Value) filterSlot(entries []Entry) extend.Slot {
 	if slices.ContainsFunc(entries, v.needsIdentity) {
 		return extend.SlotAuthz
 	}
@@ -130,6 +131,9 @@ func (v Value) slot(entries []Entry) extend.Slot {
 // needsIdentity tells whether an entry depends on what authentication finds out, or on a header that it sets.
 func (v Value) needsIdentity(e Entry) bool {
 	return slices.ContainsFunc(e.Matches, func(m extend.RequestMatch) bool {
-		return m.NeedsIdentity() || m.Reads(v.Headers)
+		return m.NeedsIdentity() || m.ReadsHeaders(v.Headers)
 	})
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule})

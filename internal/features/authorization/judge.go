@@ -8,24 +8,26 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// judge tells which entries refuse a request. If the request alone decides, that is the verdict; else the verdict tells
-// what the entry depends on besides.
-func judge(q extend.Request, v Value) []extend.Verdict {
-	j := judged{request: q, of: v}
+// judgeRequest tells which entries refuse a request. If the request alone decides, that is the verdict; else the
+// verdict tells what the entry depends on besides.
+func judgeRequest(q extend.Request, v Value) []extend.Verdict {
+	j := requestJudge{request: q, value: v}
 	for _, e := range v.Deny {
-		d := j.entry(e, v.slot([]Entry{e}))
+		d := j.judgeEntry(e, v.filterSlot([]Entry{e}))
 		d.holds = -d.holds
-		j.add(d, extend.Verdict{RefusedIf: fmt.Sprintf("%s denies it (%s)", e.Name, d.words), Shadow: e.shadow("deny")})
+		j.addVerdict(d, extend.Verdict{RefusedIf: fmt.Sprintf("%s denies it (%s)", e.Name, d.condition),
+			Shadow: e.describeShadow("deny")})
 	}
 	for _, e := range v.Require {
-		d := j.entry(e, v.slot([]Entry{e}))
-		j.add(d, extend.Verdict{If: fmt.Sprintf("it is what %s requires (%s)", e.Name, d.words), Shadow: e.shadow("require")})
+		d := j.judgeEntry(e, v.filterSlot([]Entry{e}))
+		j.addVerdict(d, extend.Verdict{If: fmt.Sprintf("it matches what %s requires (%s)", e.Name, d.condition),
+			Shadow: e.describeShadow("require")})
 	}
-	j.allow(false)
-	j.allow(true)
+	j.judgeAllow(false)
+	j.judgeAllow(true)
 	var list []extend.Verdict
 	for _, verdict := range j.verdicts {
-		refused := extend.Verdict{Status: only, At: verdict.At}
+		refused := extend.Verdict{Status: deniedStatus, At: verdict.At}
 		if verdict == refused || verdict.Shadow != "" || !slices.Contains(j.verdicts, refused) {
 			list = append(list, verdict) // else it is refused anyway
 		}
@@ -33,10 +35,10 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	return list
 }
 
-// judged is what is told of a request.
-type judged struct {
+// requestJudge is what is told of a request.
+type requestJudge struct {
 	request  extend.Request
-	of       Value
+	value    Value
 	verdicts []extend.Verdict
 }
 
@@ -44,71 +46,71 @@ type judged struct {
 type decision struct {
 	holds     extend.Truth
 	at        extend.Slot
-	words     string // what it depends on
+	condition string // what it depends on
 	byAddress bool
 }
 
-// entry tells whether an entry takes the request; at is the slot of its filter. After authentication, values that it
-// may have changed are not known.
-func (j *judged) entry(e Entry, at extend.Slot) decision {
+// judgeEntry tells whether an entry takes the request; at is the slot of its filter. After authentication, values that
+// it may have changed are not known.
+func (j *requestJudge) judgeEntry(e Entry, at extend.Slot) decision {
 	d := decision{holds: extend.CertainlyNot, at: at}
 	var open []string
 	for _, m := range e.Matches {
-		t := m.Takes(j.request, at != extend.SlotGuard)
+		t := m.Matches(j.request, at != extend.SlotGuard)
 		if t == extend.Unknown {
-			open = append(open, extend.Words(m))
+			open = append(open, extend.DescribeMatch(m))
 			d.byAddress = d.byAddress || m.ByAddress()
 		}
 		d.holds = max(d.holds, t)
 	}
-	d.words = strings.Join(open, "; or ")
+	d.condition = strings.Join(open, "; or ")
 	return d
 }
 
-// add tells of a decision; open is the verdict if it can't be told.
-func (j *judged) add(d decision, open extend.Verdict) {
+// addVerdict tells of a decision; open is the verdict if it can't be told.
+func (j *requestJudge) addVerdict(d decision, open extend.Verdict) {
 	if d.holds == extend.Certainly {
 		return
 	}
-	v := extend.Verdict{Status: only, At: string(d.at), Shadow: open.Shadow}
+	v := extend.Verdict{Status: deniedStatus, At: string(d.at), Shadow: open.Shadow}
 	if d.holds == extend.Unknown {
 		v.If, v.RefusedIf, v.ByAddress = open.If, open.RefusedIf, d.byAddress
 	}
 	j.verdicts = append(j.verdicts, v)
 }
 
-// allow decides by the entries of allow: by those in force, or by all if some are only tried.
-func (j *judged) allow(shadow bool) {
+// judgeAllow decides by the entries of allow: by those in force, or by all if some are only tried.
+func (j *requestJudge) judgeAllow(shadow bool) {
 	tried := func(e Entry) bool { return e.Mode == Shadow }
-	if shadow && !slices.ContainsFunc(j.of.Allow, tried) {
+	if shadow && !slices.ContainsFunc(j.value.Allow, tried) {
 		return
 	}
-	all := decision{holds: extend.CertainlyNot, at: j.of.slot(j.of.Allow)}
+	all := decision{holds: extend.CertainlyNot, at: j.value.filterSlot(j.value.Allow)}
 	var open []string
 	some := false
-	for _, e := range j.of.Allow {
+	for _, e := range j.value.Allow {
 		if tried(e) && !shadow {
 			continue
 		}
 		some = true
-		d := j.entry(e, all.at)
+		d := j.judgeEntry(e, all.at)
 		if d.holds == extend.Unknown {
-			open = append(open, fmt.Sprintf("%s (%s)", e.Name, d.words))
+			open = append(open, fmt.Sprintf("%s (%s)", e.Name, d.condition))
 		}
 		all.holds, all.byAddress = max(all.holds, d.holds), all.byAddress || d.byAddress
 	}
 	if !some {
 		return
 	}
-	verdict := extend.Verdict{If: "it is what is allowed by " + strings.Join(open, " or ")}
+	verdict := extend.Verdict{If: "it matches what is allowed by " + strings.Join(open, " or ")}
 	if shadow {
-		verdict.Shadow = "authorization.allow with what is in mode Shadow"
+		verdict.Shadow = "authorization.allow together with its entries in mode Shadow"
 	}
-	j.add(all, verdict)
+	j.addVerdict(all, verdict)
 }
 
-// shadow says that an entry is only tried; "": it is in force.
-func (e Entry) shadow(list string) string {
+// describeShadow says that an entry is only tried; "": it is in force.
+func (e Entry) describeShadow(list string) string {
 	if e.Mode != Shadow {
 		return ""
 	}

@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 		"lacks":                    {Value{Require: entry("a", method("PUT"))}, []extend.Verdict{refused}},
 		"another method of a user": {Value{Require: entry("a", putAnn)}, []extend.Verdict{late}},
 		"may lack": {Value{Require: entry("a", user, method("PUT"))}, with(late, func(v *extend.Verdict) {
-			v.If = "it is what a requires (user ann)"
+			v.If = "it matches what a requires (user ann)"
 		})},
 		"allowed": {Value{Allow: append(entry("a", user), entry("b", method("GET"))...)}, nil},
 		"not allowed": {
@@ -54,10 +54,10 @@ func TestJudge(t *testing.T) {
 		},
 		"may be allowed": {
 			Value{Allow: append(entry("a", getAnn), entry("b", method("POST"))...)},
-			with(late, func(v *extend.Verdict) { v.If = "it is what is allowed by a (method GET, user ann)" }),
+			with(late, func(v *extend.Verdict) { v.If = "it matches what is allowed by a (method GET, user ann)" }),
 		},
 	} {
-		if got := judge(extend.Request{Method: "GET"}, c.v); !slices.Equal(got, c.want) {
+		if got := judgeRequest(extend.Request{Method: "GET"}, c.v); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v\nwant %+v", name, got, c.want)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // filters notes where filters are put; nothing else is asked of a rule here.
 type filters struct {
-	extend.EnvoyRule
+	envoy.Rule
 	at []string
 }
 
@@ -39,7 +40,7 @@ func TestWhatNeedsAnIdentityComesAfterAuthentication(t *testing.T) {
 		{Value{Allow: []Entry{entry("a", get), entry("b", ann)}}, []string{"authz allow"}},
 	} {
 		f := new(filters)
-		render(f, c.v)
+		renderRule(f, c.v)
 		if !slices.Equal(f.at, c.want) {
 			t.Errorf("%+v: filters %q, want %q", c.v, f.at, c.want)
 		}

@@ -12,11 +12,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // configs keeps what is put into slots, by its name there.
 type configs struct {
-	extend.EnvoyRule
+	envoy.Rule
 	of map[string]*filterv3.RBAC
 }
 
@@ -26,7 +27,7 @@ func (c *configs) Filter(_ extend.Slot, name string, config proto.Message) {
 
 func rendered(v Value) map[string]*filterv3.RBAC {
 	c := &configs{of: map[string]*filterv3.RBAC{}}
-	render(c, v)
+	renderRule(c, v)
 	return c.of
 }
 
@@ -35,7 +36,7 @@ func matching(p extend.RequestParts) []extend.RequestMatch {
 }
 
 // TestFiltersOfEntries: deny is one filter that denies; require is a filter for each entry, since each must allow;
-// allow is one filter, since one entry is enough (complaint 4: entries of several policies have names, and no order).
+// allow is one filter, since one entry is enough: entries of several policies have names, and no order.
 func TestFiltersOfEntries(t *testing.T) {
 	get := matching(extend.RequestParts{Methods: []string{"GET"}})
 	entries := []Entry{{Name: "a", Matches: get}, {Name: "b", Matches: get}}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -56,20 +54,20 @@ type Value struct {
 // Feature is authentication by password.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "basicAuth", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
+	Group: "authentication", DisabledWith: extend.Authentication, SkipHTTPSRedirect: true,
+	Read: readSpec, Renders: renders, Judge: judgeRequest, Describe: describeValue, Sets: listIdentityHeaders,
 }
 
 // usersKey is the entry of the Secret.
 const usersKey = ".htpasswd"
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{Realm: s.Realm, UserHeader: strings.ToLower(s.UserHeader), Missing: extend.AnyMethod(r)}
 	if v.Realm == "" {
 		v.Realm = "restricted"
 	}
 	if strings.ContainsFunc(v.Realm, func(c rune) bool { return c < ' ' || c == 0x7f || c == '"' || c == '\\' }) {
-		r.Field("realm").Refuse("it has a quote, a backslash or a control character in it, which no realm can have")
+		r.Field("realm").Refuse("a realm can't have a quote, a backslash or a control character; leave it out")
 	}
 	if why := extend.CheckIdentityHeader(v.UserHeader); v.UserHeader != "" && why != "" {
 		r.Field("userHeader").Refuse(why)
@@ -90,7 +88,7 @@ func read(r extend.Reader, s Spec) Value {
 			strings.Join(slices.Sorted(maps.Keys(data)), ", ")))
 		return v
 	}
-	users, err := parse(string(text))
+	users, err := parseUsers(string(text))
 	if err != nil {
 		r.Refuse(fmt.Sprintf("Secret %s, entry %s: %v", v.From, usersKey, err))
 	}
@@ -98,24 +96,10 @@ func read(r extend.Reader, s Spec) Value {
 	return v
 }
 
-// sets is the header of the user's name.
-func sets(v Value) extend.IdentityHeaders {
-	return extend.IdentityHeaders{Only: []string{extend.UserHeader(v.UserHeader)}}
-}
-
-func render(e extend.EnvoyRule, v Value) {
-	e.Filter(extend.SlotAuthn, "basicAuth", &basicauthv3.BasicAuth{
-		Users: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: string(v.Users)}},
-		Realm: v.Realm, ForwardUsernameHeader: extend.UserHeader(v.UserHeader),
-		AllowMissing: v.Missing, EmitDynamicMetadata: v.Missing, // which Envoy wants
-	})
-	e.Filter(extend.SlotAuthn, "basicAuth.user", extend.UserFilter(v.UserHeader))
-}
-
-func judge(q extend.Request, v Value) []extend.Verdict {
+func judgeRequest(q extend.Request, v Value) []extend.Verdict {
 	refused := extend.Verdict{Status: http.StatusUnauthorized}
 	if _, found := strings.CutPrefix(q.Header.Get("Authorization"), "Basic "); found {
-		refused.If = "user and password are those of a line of Secret " + v.From
+		refused.If = "user and password match a line of Secret " + v.From
 	} else if v.Missing {
 		return nil
 	} else {
@@ -124,4 +108,4 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	return []extend.Verdict{refused}
 }
 
-func words(v Value) []string { return []string{"a user and password of Secret " + v.From} }
+func describeValue(v Value) []string { return []string{"a user and password of Secret " + v.From} }

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// parse reads a file of users, and writes it as Envoy takes it. Errors name the line, and never what stands in it but
-// for the name of the user.
-func parse(text string) (string, error) {
+// parseUsers reads a file of users, and writes it as Envoy takes it. Errors name the line, and never what stands in it
+// but for the name of the user.
+func parseUsers(text string) (string, error) {
 	var users strings.Builder
 	seen := map[string]bool{}
 	n := 0
@@ -47,11 +47,11 @@ func checkLine(line string) (user string, err error) {
 	}
 	sum, is := strings.CutPrefix(hash, "{SHA}")
 	if !is {
-		return "", fmt.Errorf("the password of user %s is not a {SHA} hash, and Envoy reads no other one; "+
+		return "", fmt.Errorf("the password of user %s is not a {SHA} hash, and no other one is read; "+
 			"make it with: htpasswd -s FILE %s", user, user)
 	}
 	if b, err := base64.StdEncoding.DecodeString(sum); err != nil || len(b) != sha1.Size {
-		return "", fmt.Errorf("the {SHA} hash of user %s is not whole; make it with: htpasswd -s FILE %s", user, user)
+		return "", fmt.Errorf("the {SHA} hash of user %s is incomplete; make it with: htpasswd -s FILE %s", user, user)
 	}
 	return user, nil
 }

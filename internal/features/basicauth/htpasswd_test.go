@@ -14,12 +14,12 @@ func TestParse(t *testing.T) {
 		{ann + "\n" + ann, "line 2: user ann is there twice"},
 		{ann + "\nbob:$apr1$x$hash", "line 2: the password of user bob is not a {SHA} hash"},
 		{"bob:{SSHA}hash", "htpasswd -s FILE bob"},
-		{"bob:{SHA}hash", "line 1: the {SHA} hash of user bob is not whole"},
+		{"bob:{SHA}hash", "line 1: the {SHA} hash of user bob is incomplete"},
 		{"b\xf6b:{SHA}/vNB+F2HQ559kaLUZbmHHvZrXpg=", `line 1: the user "b\xf6b" is not UTF-8`},
 		{"bob", "line 1: it is not user:{SHA}hash"},
 		{":{SHA}/vNB+F2HQ559kaLUZbmHHvZrXpg=", "line 1: it is not user:{SHA}hash"},
 	} {
-		got, err := parse(of.text)
+		got, err := parseUsers(of.text)
 		if of.want == "" {
 			if err != nil || got != ann+"\n" {
 				t.Errorf("%q: %q, %v", of.text, got, err)

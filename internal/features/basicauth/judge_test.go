@@ -11,7 +11,7 @@ import (
 func TestJudge(t *testing.T) {
 	for sent, certain := range map[string]bool{"": true, "Bearer t": true, "Basic YTpi": false} {
 		q := extend.Request{Header: http.Header{"Authorization": {sent}}}
-		got := judge(q, Value{From: "users"})
+		got := judgeRequest(q, Value{From: "users"})
 		if len(got) != 1 || got[0].Status != 401 || (got[0].If == "") != certain {
 			t.Errorf("%q: %+v", sent, got)
 		}

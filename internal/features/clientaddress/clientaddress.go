@@ -18,7 +18,7 @@ var schema []byte
 
 // Spec says which address counts as the client's: one of xForwardedFor, header and connection. Authorization by
 // addresses, limits and hash keys per address, and formats (DOWNSTREAM_REMOTE_ADDRESS) use it. It counts as a whole.
-// Nothing stated: connection.
+// Default: connection.
 //
 // +structType=atomic
 // +kubebuilder:validation:MinProperties=1
@@ -47,10 +47,10 @@ type XForwardedFor struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=255
 	TrustedHops *int32 `json:"trustedHops,omitempty"`
-	// TrustedCIDRs are the networks of proxies: 10.0.0.0/8. If the connection comes from one of them, the last address of
-	// the header counts that is in none of them; if all are, the first. Else the connection's address counts.
-	// X-Forwarded-Proto and X-Request-Id get to backends as they are, whoever sends them: Envoy knows no peer here that it
-	// trusts less than others.
+	// TrustedCIDRs are the networks of proxies: 10.0.0.0/8. If the connection comes from one of them, the client
+	// address is the last address of the header that is in none of them, or the first if all are. Otherwise it is the
+	// address of the connection. X-Forwarded-Proto and X-Request-Id reach backends unchanged from every sender, because
+	// Envoy does not distinguish trusted peers here.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -58,7 +58,7 @@ type XForwardedFor struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=50
 	TrustedCIDRs []string `json:"trustedCIDRs,omitempty"`
-	// Append adds the connection's address to the header that backends get. Nothing stated: true. A connection that comes
+	// Append adds the connection's address to the header that backends get. Default: true. A connection that comes
 	// from none of trustedCIDRs has its address added in any case.
 	// +optional
 	Append *bool `json:"append,omitempty"`
@@ -70,7 +70,7 @@ type Header struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name"`
-	// RejectWithout answers requests with 403 that have no address in the header. Nothing stated: false; the connection's
+	// RejectWithout answers requests with 403 that have no address in the header. Default: false; the connection's
 	// address counts for them.
 	// +optional
 	RejectWithout bool `json:"rejectWithout,omitempty"`
@@ -88,10 +88,10 @@ type Value struct {
 // Feature is which address counts as the client's.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "clientAddress", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Deny,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,
+	Read: readSpec, Renders: renders, Describe: describeValue,
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	stated := 0
 	for _, has := range []bool{s.XForwardedFor != nil, s.Header != nil, s.Connection != nil} {
 		if has {
@@ -111,8 +111,8 @@ func read(r extend.Reader, s Spec) (v Value) {
 	return v
 }
 
-// mostHops is the maximum of trustedHops.
-const mostHops = 255
+// maxTrustedHops is the maximum of trustedHops.
+const maxTrustedHops = 255
 
 func readForwarded(r extend.Reader, x XForwardedFor) (v Value) {
 	v.Append = x.Append == nil || *x.Append
@@ -121,8 +121,8 @@ func readForwarded(r extend.Reader, x XForwardedFor) (v Value) {
 		r.Refuse("state one of trustedHops and trustedCIDRs")
 	case x.TrustedHops == nil:
 		v.CIDRs = readCIDRs(r, x.TrustedCIDRs)
-	case *x.TrustedHops < 1 || *x.TrustedHops > mostHops:
-		r.Field("trustedHops").Refuse(fmt.Sprintf("%d is not a number from 1 to %d", *x.TrustedHops, mostHops))
+	case *x.TrustedHops < 1 || *x.TrustedHops > maxTrustedHops:
+		r.Field("trustedHops").Refuse(fmt.Sprintf("%d is not a number from 1 to %d", *x.TrustedHops, maxTrustedHops))
 	default:
 		v.Hops = *x.TrustedHops
 	}
@@ -137,7 +137,8 @@ func readCIDRs(r extend.Reader, list []string) []string {
 		extend.Refuse(r, field, problems)
 		wrong = wrong || len(problems) > 0
 		if strings.HasSuffix(cidr, "/0") {
-			r.Field(field).Warn("every client may write the address that counts as its own")
+			r.Field(field).Warn("it trusts every proxy, so each client can choose the address that is used as its own; state " +
+				"only the networks of your proxies")
 		}
 	}
 	if wrong {
@@ -153,21 +154,21 @@ func readHeader(r extend.Reader, h Header) Value {
 	case len(problems) > 0:
 		extend.Refuse(r, "name", problems)
 	case name == "host":
-		r.Field("name").Refuse("it is not read as a header; name one that has an address")
+		r.Field("name").Refuse("it does not contain a client's address; name a header that does")
 	case name == "x-forwarded-for":
-		r.Field("name").Refuse("it may have several addresses; state xForwardedFor in place of header")
+		r.Field("name").Refuse("it may have several addresses; state xForwardedFor instead of header")
 	default:
 		return Value{Header: name, Reject: h.RejectWithout}
 	}
 	return Value{}
 }
 
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	switch {
 	case v.Hops > 0:
-		return []string{fmt.Sprintf("the client's address is entry %d of X-Forwarded-For, from its end", v.Hops)}
+		return []string{fmt.Sprintf("the client's address is entry %d of X-Forwarded-For, counted from the end", v.Hops)}
 	case len(v.CIDRs) > 0:
-		return []string{"the client's address is the last in X-Forwarded-For that is not of a trusted proxy"}
+		return []string{"the client's address is the last one in X-Forwarded-For that is not a trusted proxy's"}
 	case v.Header != "":
 		return []string{"the client's address is that in the header " + v.Header}
 	}

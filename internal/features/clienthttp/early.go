@@ -55,8 +55,8 @@ type EarlyEdit struct {
 	Format *string `json:"format,omitempty"`
 }
 
-// edits are the same edits, as all features read them.
-func (e EarlyEdits) edits() extend.HeaderEdits {
+// toHeaderEdits are the same edits, as all features read them.
+func (e EarlyEdits) toHeaderEdits() extend.HeaderEdits {
 	return extend.HeaderEdits{
 		Set: headerEdits(e.Set), Add: headerEdits(e.Add), AddIfAbsent: headerEdits(e.AddIfAbsent), Remove: e.Remove,
 	}

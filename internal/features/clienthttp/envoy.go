@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
-type manager = hcmv3.HttpConnectionManager
+type connectionManager = hcmv3.HttpConnectionManager
 
 var escapedSlashes = map[EscapedSlashes]hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction{
 	"KeepUnchanged":       hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
@@ -36,8 +36,8 @@ var certificateModes = map[CertificateMode]hcmv3.HttpConnectionManager_ForwardCl
 	"SanitizeSet":   hcmv3.HttpConnectionManager_SANITIZE_SET,
 }
 
-func render(e extend.EnvoyListener, v Value) {
-	m := &manager{
+func renderListener(e envoy.Listener, v Value) {
+	m := &connectionManager{
 		PathWithEscapedSlashesAction: escapedSlashes[v.EscapedSlashes],
 		ServerHeaderTransformation:   servers[v.Server],
 		ForwardClientCertDetails:     certificateModes[v.Certificates],
@@ -53,19 +53,19 @@ func render(e extend.EnvoyListener, v Value) {
 	if v.Server == "Overwrite" {
 		zero = append(zero, "server_header_transformation")
 	}
-	v.bounds(m)
-	v.requestID(m)
-	v.told(m)
+	v.setHeaderBounds(m)
+	v.setRequestID(m)
+	v.setCertificateDetails(m)
 	if len(v.Early) > 0 {
 		m.EarlyHeaderMutationExtensions = []*corev3.TypedExtensionConfig{{
-			Name: "headers", TypedConfig: packed(&earlyv3.HeaderMutation{Mutations: extend.HeaderMutations(v.Early)}),
+			Name: "headers", TypedConfig: packAny(&earlyv3.HeaderMutation{Mutations: envoy.HeaderMutations(v.Early)}),
 		}}
 	}
 	e.Connections(m, zero...)
 }
 
-// bounds are those of headers.
-func (v Value) bounds(m *manager) {
+// setHeaderBounds are those of headers.
+func (v Value) setHeaderBounds(m *connectionManager) {
 	if v.MaxSizeKi != nil {
 		m.MaxRequestHeadersKb = wrapperspb.UInt32(*v.MaxSizeKi)
 	}
@@ -79,7 +79,7 @@ func (v Value) bounds(m *manager) {
 	}
 }
 
-func (v Value) requestID(m *manager) {
+func (v Value) setRequestID(m *connectionManager) {
 	if v.RequestID == "" {
 		return
 	}
@@ -87,8 +87,8 @@ func (v Value) requestID(m *manager) {
 	m.PreserveExternalRequestId = v.RequestID == "Preserve" || v.RequestID == "PreserveOrGenerate"
 }
 
-// told is what backends are told of a client's certificate.
-func (v Value) told(m *manager) {
+// setCertificateDetails is what backends are told of a client's certificate.
+func (v Value) setCertificateDetails(m *connectionManager) {
 	if m.ForwardClientCertDetails < hcmv3.HttpConnectionManager_APPEND_FORWARD || len(v.Details) == 0 {
 		return
 	}
@@ -101,10 +101,13 @@ func (v Value) told(m *manager) {
 	}
 }
 
-func packed(m *earlyv3.HeaderMutation) *anypb.Any {
+func packAny(m *earlyv3.HeaderMutation) *anypb.Any {
 	a, err := anypb.New(m)
 	if err != nil {
 		panic(err) // a message of ours that can't be encoded
 	}
 	return a
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Listener: renderListener})

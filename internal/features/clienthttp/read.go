@@ -26,34 +26,34 @@ type Value struct {
 // Feature is how listeners read requests.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "http", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render},
+	Read: readSpec, Renders: renders,
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	if s.Path != nil {
-		v.EscapedSlashes, v.MergeSlashes = stated(s.Path.EscapedSlashes), s.Path.MergeSlashes
+		v.EscapedSlashes, v.MergeSlashes = valueOrZero(s.Path.EscapedSlashes), s.Path.MergeSlashes
 	}
 	if s.Headers != nil {
-		v.headers(r.Field("headers"), *s.Headers)
+		v.readHeaders(r.Field("headers"), *s.Headers)
 	}
-	v.RequestID = stated(s.RequestID)
+	v.RequestID = valueOrZero(s.RequestID)
 	if s.ForwardClientCertificate != nil {
-		v.certificates(r.Field("forwardClientCertificate"), *s.ForwardClientCertificate)
+		v.readCertificates(r.Field("forwardClientCertificate"), *s.ForwardClientCertificate)
 	}
-	v.Continue = stated(s.Proxy100Continue)
+	v.Continue = valueOrZero(s.Proxy100Continue)
 	return v
 }
 
-// stated is a value, or none.
-func stated[T any](p *T) (v T) {
+// valueOrZero is a value, or none.
+func valueOrZero[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
 	}
 	return v
 }
 
-func (v *Value) headers(r extend.Reader, h Headers) {
-	v.Underscores, v.Server = stated(h.Underscores), stated(h.Server)
+func (v *Value) readHeaders(r extend.Reader, h Headers) {
+	v.Underscores, v.Server = valueOrZero(h.Underscores), valueOrZero(h.Server)
 	if h.MaxSize != nil {
 		size, err := extend.Size(*h.MaxSize)
 		if err == nil {
@@ -67,21 +67,21 @@ func (v *Value) headers(r extend.Reader, h Headers) {
 		v.MaxCount = new(uint32(*h.MaxCount))
 	}
 	if h.Early != nil {
-		v.Early = extend.ReadHeaders(r, "early", h.Early.edits())
+		v.Early = extend.ReadHeaders(r, "early", h.Early.toHeaderEdits())
 	}
 	if h.Via != nil {
 		if isVia(*h.Via) {
 			v.Via = *h.Via
 		} else {
-			r.Field("via").Refuse("it can not stand in a Via header; write a name without commas and line breaks: edge-1")
+			r.Field("via").Refuse("it is not valid in a Via header; write a name without commas and line breaks: edge-1")
 		}
 	}
 }
 
 // The sizes that Envoy takes, in Ki.
 const (
-	leastKi = 1
-	mostKi  = 8192
+	minKi = 1
+	maxKi = 8192
 )
 
 // wholeKi is a size in bytes in Ki.
@@ -89,9 +89,9 @@ func wholeKi(size uint64) (*uint32, error) {
 	ki := size >> 10
 	switch {
 	case size%1024 != 0:
-		return nil, fmt.Errorf("%d bytes are not whole Ki; write %dKi", size, ki+1)
-	case ki < leastKi || ki > mostKi:
-		return nil, fmt.Errorf("write %dKi to %dKi", leastKi, mostKi)
+		return nil, fmt.Errorf("%d bytes is not a multiple of 1Ki; write %dKi", size, ki+1)
+	case ki < minKi || ki > maxKi:
+		return nil, fmt.Errorf("write %dKi to %dKi", minKi, maxKi)
 	}
 	return new(uint32(ki)), nil
 }
@@ -101,13 +101,14 @@ func isVia(text string) bool {
 		strings.TrimSpace(text) == text
 }
 
-func (v *Value) certificates(r extend.Reader, c ForwardClientCertificate) {
-	v.Certificates, v.Details = stated(c.Mode), c.Details
+func (v *Value) readCertificates(r extend.Reader, c ForwardClientCertificate) {
+	v.Certificates, v.Details = valueOrZero(c.Mode), c.Details
 	tells := v.Certificates == "AppendForward" || v.Certificates == "SanitizeSet"
 	if len(c.Details) > 0 && !tells {
-		r.Field("details").Refuse("nothing is told of certificates; write mode: SanitizeSet or AppendForward, or take it out")
+		r.Field("details").Refuse("it has no effect: this mode adds no certificate to requests; write mode: SanitizeSet " +
+			"or AppendForward, or remove it")
 	}
-	if tells && r.Where().Plaintext {
-		r.Field("mode").Warn("it says nothing here: a listener without TLS gets no certificates")
+	if tells && r.Location().Plaintext {
+		r.Field("mode").Warn("it has no effect here: a listener without TLS gets no client certificates")
 	}
 }

@@ -9,10 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -54,24 +50,23 @@ type Value struct {
 // Feature is how long listeners wait for clients.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "timeouts", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
-	PortFields: []string{"inspection"},
-	Read:       read, Envoy: extend.EnvoyFuncs[Value]{Listener: render},
+	PortFields: []string{"inspection"}, Read: readSpec, Renders: renders,
 }
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{
-		Idle: duration(r, "idle", s.Idle), RequestHeaders: duration(r, "requestHeaders", s.RequestHeaders),
-		Request: duration(r, "request", s.Request), StreamIdle: duration(r, "streamIdle", s.StreamIdle),
-		Inspection: duration(r, "inspection", s.Inspection),
+		Idle: readDuration(r, "idle", s.Idle), RequestHeaders: readDuration(r, "requestHeaders", s.RequestHeaders),
+		Request: readDuration(r, "request", s.Request), StreamIdle: readDuration(r, "streamIdle", s.StreamIdle),
+		Inspection: readDuration(r, "inspection", s.Inspection),
 	}
-	if positive(v.Request) && positive(v.RequestHeaders) && *v.RequestHeaders > *v.Request {
+	if isPositive(v.Request) && isPositive(v.RequestHeaders) && *v.RequestHeaders > *v.Request {
 		r.Field("requestHeaders").Warn(fmt.Sprintf("it is %s, longer than the whole request may take (request: %s)",
 			*s.RequestHeaders, *s.Request))
 	}
 	return v
 }
 
-func duration(r extend.Reader, field string, text *gatewayv1.Duration) *time.Duration {
+func readDuration(r extend.Reader, field string, text *gatewayv1.Duration) *time.Duration {
 	if text == nil {
 		return nil
 	}
@@ -83,23 +78,4 @@ func duration(r extend.Reader, field string, text *gatewayv1.Duration) *time.Dur
 	return &d
 }
 
-func positive(d *time.Duration) bool { return d != nil && *d > 0 }
-
-func render(e extend.EnvoyListener, v Value) {
-	m := &hcmv3.HttpConnectionManager{
-		RequestHeadersTimeout: proto(v.RequestHeaders), RequestTimeout: proto(v.Request),
-		StreamIdleTimeout: proto(v.StreamIdle),
-	}
-	if v.Idle != nil {
-		m.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{IdleTimeout: proto(v.Idle)}
-	}
-	e.Connections(m)
-	e.Listener(&listenerv3.Listener{ListenerFiltersTimeout: proto(v.Inspection)})
-}
-
-func proto(d *time.Duration) *durationpb.Duration {
-	if d == nil {
-		return nil
-	}
-	return durationpb.New(*d)
-}
+func isPositive(d *time.Duration) bool { return d != nil && *d > 0 }

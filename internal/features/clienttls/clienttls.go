@@ -21,11 +21,11 @@ var schema []byte
 
 // Spec says how a listener speaks TLS. Fields that are not stated have Envoy's defaults.
 type Spec struct {
-	// MinVersion is the oldest version of TLS that is spoken. Nothing stated: "1.2". For older ones, cipherSuites has to
+	// MinVersion is the oldest version of TLS that is spoken. Default: "1.2". For older ones, cipherSuites has to
 	// list some that they have.
 	// +optional
 	MinVersion Version `json:"minVersion,omitempty"`
-	// MaxVersion is the newest version of TLS that is spoken. Nothing stated: "1.3".
+	// MaxVersion is the newest version of TLS that is spoken. Default: "1.3".
 	// +optional
 	MaxVersion Version `json:"maxVersion,omitempty"`
 	// CipherSuites of TLS up to version 1.2, the best first. Those of version 1.3 can't be chosen.
@@ -46,7 +46,7 @@ type Spec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	SignatureAlgorithms []SignatureAlgorithm `json:"signatureAlgorithms,omitempty"`
-	// ALPN are the protocols that clients can choose, the best first. Nothing stated: h2, http/1.1.
+	// ALPN are the protocols that clients can choose, the best first. Default: h2, http/1.1.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -56,8 +56,8 @@ type Spec struct {
 	// Then the connection is closed.
 	// +optional
 	HandshakeTimeout *gatewayv1.Duration `json:"handshakeTimeout,omitempty"`
-	// SessionTickets lets clients resume a session by a ticket, without a whole handshake. Nothing stated: true. Where
-	// clients are asked for certificates there are none: of a session that is resumed it is not looked at again.
+	// SessionTickets lets clients resume a session with a ticket, without a full handshake. Default: true. Listeners that
+	// ask clients for certificates have no tickets, because a resumed session does not check the certificate again.
 	// +optional
 	SessionTickets *bool `json:"sessionTickets,omitempty"`
 	// Fingerprints of the client's first message that are taken, for formats (%TLS_JA3_FINGERPRINT%,
@@ -75,14 +75,14 @@ type Spec struct {
 
 // ClientValidation says which certificates of clients are valid.
 type ClientValidation struct {
-	// Mode says what becomes of connections without a valid certificate. Nothing stated: RequireAndVerify or, where the
+	// Mode says what becomes of connections without a valid certificate. Default: RequireAndVerify or, where the
 	// Gateway says AllowInsecureFallback (spec.tls.frontend), Request. RequireAny needs an authority, though it takes
 	// others' certificates. VerifyIfGiven can't be together with names and hashes: Envoy would require a certificate.
 	// +optional
 	Mode ValidationMode `json:"mode,omitempty"`
-	// CACertificateRefs name ConfigMaps or Secrets with an entry ca.crt: the certificates (PEM) of those who sign clients'
-	// certificates. Another namespace needs a ReferenceGrant. If the Gateway names them for a listener
-	// (spec.tls.frontend), a policy can't name others. Without an authority hashes say which certificates are valid.
+	// CACertificateRefs name ConfigMaps or Secrets with an entry ca.crt: the certificates (PEM) of the authorities that
+	// sign the clients' certificates. Another namespace needs a ReferenceGrant. If the Gateway sets them for a listener
+	// (spec.tls.frontend), a policy can't set others. Without authorities, the hashes say which certificates are valid.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -116,7 +116,7 @@ type ClientValidation struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	SubjectAltNames []SubjectAltName `json:"subjectAltNames,omitempty"`
-	// AllowExpired takes certificates that have expired, or are not valid yet. Nothing stated: false.
+	// AllowExpired takes certificates that have expired, or are not valid yet. Default: false.
 	// +optional
 	AllowExpired *bool `json:"allowExpired,omitempty"`
 }
@@ -131,7 +131,7 @@ type CRL struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Refs []gatewayv1.ObjectReference `json:"refs"`
-	// OnlyLeaf looks for the client's own certificate only. Nothing stated: false; then there has to be a list of each
+	// OnlyLeaf looks for the client's own certificate only. Default: false; then there has to be a list of each
 	// authority on the way to the root.
 	// +optional
 	OnlyLeaf bool `json:"onlyLeaf,omitempty"`
@@ -189,11 +189,11 @@ type Clients struct {
 // Feature is how listeners speak TLS. Nobody gets in without the validation that is stated.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "tls", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Deny,
-	PortFields: []string{"fingerprints"}, UnlessPlaintext: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,
+	PortFields: []string{"fingerprints"}, TLSOnly: true,
+	Read: readSpec, Renders: renders, Describe: describeValue,
 }
 
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	if v.Clients == nil {
 		return nil
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-
 	"cardea.dev/cardea/extend"
 )
 
@@ -17,35 +15,29 @@ type Version string
 // versions are all, the oldest first.
 var versions = []Version{"1.0", "1.1", "1.2", "1.3"}
 
-// protos are the versions as Envoy has them.
-var protos = map[Version]tlsv3.TlsParameters_TlsProtocol{
-	"1.0": tlsv3.TlsParameters_TLSv1_0, "1.1": tlsv3.TlsParameters_TLSv1_1, "1.2": tlsv3.TlsParameters_TLSv1_2,
-	"1.3": tlsv3.TlsParameters_TLSv1_3,
-}
-
 // CipherSuite is a cipher suite of TLS up to version 1.2, by OpenSSL's name.
 // +kubebuilder:validation:Enum=ECDHE-ECDSA-AES128-GCM-SHA256;ECDHE-RSA-AES128-GCM-SHA256;ECDHE-ECDSA-AES256-GCM-SHA384;ECDHE-RSA-AES256-GCM-SHA384;ECDHE-ECDSA-CHACHA20-POLY1305;ECDHE-RSA-CHACHA20-POLY1305;ECDHE-ECDSA-AES128-SHA256;ECDHE-RSA-AES128-SHA256;ECDHE-ECDSA-AES128-SHA;ECDHE-RSA-AES128-SHA;ECDHE-ECDSA-AES256-SHA;ECDHE-RSA-AES256-SHA;AES128-GCM-SHA256;AES256-GCM-SHA384;AES128-SHA;AES256-SHA
 type CipherSuite string
 
-var suites = named[CipherSuite](`ECDHE-ECDSA-AES128-GCM-SHA256 ECDHE-RSA-AES128-GCM-SHA256
+var suites = splitNames[CipherSuite](`ECDHE-ECDSA-AES128-GCM-SHA256 ECDHE-RSA-AES128-GCM-SHA256
 	ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-RSA-AES256-GCM-SHA384 ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-RSA-CHACHA20-POLY1305
 	ECDHE-ECDSA-AES128-SHA256 ECDHE-RSA-AES128-SHA256 ECDHE-ECDSA-AES128-SHA ECDHE-RSA-AES128-SHA ECDHE-ECDSA-AES256-SHA
 	ECDHE-RSA-AES256-SHA AES128-GCM-SHA256 AES256-GCM-SHA384 AES128-SHA AES256-SHA`)
 
-// old are the suites that TLS before version 1.2 has.
-func old(s CipherSuite) bool { return strings.HasSuffix(string(s), "-SHA") }
+// isLegacySuite are the suites that TLS before version 1.2 has.
+func isLegacySuite(s CipherSuite) bool { return strings.HasSuffix(string(s), "-SHA") }
 
 // Curve is a group in which keys are exchanged.
 // +kubebuilder:validation:Enum=X25519MLKEM768;X25519;P-256;P-384;P-521
 type Curve string
 
-var curves = named[Curve]("X25519MLKEM768 X25519 P-256 P-384 P-521")
+var curves = splitNames[Curve]("X25519MLKEM768 X25519 P-256 P-384 P-521")
 
 // SignatureAlgorithm is how something is signed.
 // +kubebuilder:validation:Enum=ecdsa_secp256r1_sha256;ecdsa_secp384r1_sha384;ecdsa_secp521r1_sha512;rsa_pss_rsae_sha256;rsa_pss_rsae_sha384;rsa_pss_rsae_sha512;rsa_pkcs1_sha256;rsa_pkcs1_sha384;rsa_pkcs1_sha512;rsa_pkcs1_sha1;ecdsa_sha1;ed25519
 type SignatureAlgorithm string
 
-var signatures = named[SignatureAlgorithm](`ecdsa_secp256r1_sha256 ecdsa_secp384r1_sha384 ecdsa_secp521r1_sha512
+var signatures = splitNames[SignatureAlgorithm](`ecdsa_secp256r1_sha256 ecdsa_secp384r1_sha384 ecdsa_secp521r1_sha512
 	rsa_pss_rsae_sha256 rsa_pss_rsae_sha384 rsa_pss_rsae_sha512 rsa_pkcs1_sha256 rsa_pkcs1_sha384 rsa_pkcs1_sha512
 	rsa_pkcs1_sha1 ecdsa_sha1 ed25519`)
 
@@ -53,7 +45,7 @@ var signatures = named[SignatureAlgorithm](`ecdsa_secp256r1_sha256 ecdsa_secp384
 // +kubebuilder:validation:Enum=h2;http/1.1
 type Protocol string
 
-var protocols = named[Protocol]("h2 http/1.1")
+var protocols = splitNames[Protocol]("h2 http/1.1")
 
 // Fingerprint is a hash of the client's first message.
 // +kubebuilder:validation:Enum=JA3;JA4
@@ -81,34 +73,36 @@ const (
 
 var modes = []ValidationMode{RequireAndVerify, VerifyIfGiven, RequireAny, Request}
 
-// verifies tells whether a certificate that is shown has to be valid.
-func (m ValidationMode) verifies() bool { return m == RequireAndVerify || m == VerifyIfGiven }
+// verifiesCertificate tells whether a certificate that is shown has to be valid.
+func (m ValidationMode) verifiesCertificate() bool {
+	return m == RequireAndVerify || m == VerifyIfGiven
+}
 
-// requires tells whether there has to be one.
-func (m ValidationMode) requires() bool { return m == RequireAndVerify || m == RequireAny }
+// requiresCertificate tells whether there has to be one.
+func (m ValidationMode) requiresCertificate() bool { return m == RequireAndVerify || m == RequireAny }
 
-func named[T ~string](text string) (list []T) {
+func splitNames[T ~string](text string) (list []T) {
 	for _, name := range strings.Fields(text) {
 		list = append(list, T(name))
 	}
 	return list
 }
 
-// choose reads a list of names: each is known, and stands there once. Envoy refuses others.
-func choose[T ~string](r extend.Reader, field string, list, known []T) []T {
+// checkNames reads a list of names: each is known, and stands there once. Envoy refuses others.
+func checkNames[T ~string](r extend.Reader, field string, list, known []T) []T {
 	for i, name := range list {
 		at := r.Field(fmt.Sprintf("%s[%d]", field, i))
 		switch {
 		case !slices.Contains(known, name):
-			at.Refuse(fmt.Sprintf("%q is not among those that Envoy has: %s", name, joined(known)))
+			at.Refuse(fmt.Sprintf("%q is not among those that there are: %s", name, joinNames(known)))
 		case slices.Index(list, name) < i:
-			at.Refuse(fmt.Sprintf("%s stands there twice", name))
+			at.Refuse(fmt.Sprintf("%s is listed twice; remove one", name))
 		}
 	}
 	return list
 }
 
-func joined[T ~string](list []T) string {
+func joinNames[T ~string](list []T) string {
 	var b strings.Builder
 	for i, name := range list {
 		if i > 0 {

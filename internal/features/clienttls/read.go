@@ -17,22 +17,22 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{
-		Suites: choose(r, "cipherSuites", s.CipherSuites, suites), Curves: choose(r, "curves", s.Curves, curves),
-		Signatures: choose(r, "signatureAlgorithms", s.SignatureAlgorithms, signatures),
-		ALPN:       choose(r, "alpn", s.ALPN, protocols), NoTickets: s.SessionTickets != nil && !*s.SessionTickets,
-		Fingerprints: choose(r, "fingerprints", s.Fingerprints, fingerprints),
+		Suites: checkNames(r, "cipherSuites", s.CipherSuites, suites), Curves: checkNames(r, "curves", s.Curves, curves),
+		Signatures: checkNames(r, "signatureAlgorithms", s.SignatureAlgorithms, signatures),
+		ALPN:       checkNames(r, "alpn", s.ALPN, protocols), NoTickets: s.SessionTickets != nil && !*s.SessionTickets,
+		Fingerprints: checkNames(r, "fingerprints", s.Fingerprints, fingerprints),
 		Handshake:    extend.ReadDuration(r.Field("handshakeTimeout"), s.HandshakeTimeout, time.Millisecond),
 	}
 	v.readVersions(r, s)
 	if s.ClientValidation != nil {
 		v.Clients = readClients(r.Field("clientValidation"), *s.ClientValidation)
 	}
-	asked := s.ClientValidation != nil || r.Where().ClientCA
+	asked := s.ClientValidation != nil || r.Location().ClientCA
 	if asked && s.SessionTickets != nil && *s.SessionTickets {
-		r.Field("sessionTickets").Warn("it has no effect: of a session that is resumed the client's certificate is not " +
-			"looked at again, so there are none where clients are asked for one")
+		r.Field("sessionTickets").Warn("it has no effect where clients are asked for a certificate, because a resumed " +
+			"session would not check the certificate again; remove it")
 	}
 	return v
 }
@@ -41,7 +41,7 @@ func (v *Value) readVersions(r extend.Reader, s Spec) {
 	v.Min, v.Max = s.MinVersion, s.MaxVersion
 	for field, version := range map[string]Version{"minVersion": v.Min, "maxVersion": v.Max} {
 		if version != "" && !slices.Contains(versions, version) {
-			r.Field(field).Refuse(fmt.Sprintf("%q is not a version; write one of %s", version, joined(versions)))
+			r.Field(field).Refuse(fmt.Sprintf("%q is not a version; write one of %s", version, joinNames(versions)))
 			return
 		}
 	}
@@ -57,12 +57,12 @@ func (v *Value) readVersions(r extend.Reader, s Spec) {
 			"higher maxVersion", low, high))
 		return
 	}
-	if low < "1.2" && !slices.ContainsFunc(v.Suites, old) {
-		r.Field("minVersion").Refuse(fmt.Sprintf("no suite is there that TLS %s has; list some in cipherSuites whose names "+
-			"end with -SHA, or state 1.2", low))
+	if low < "1.2" && !slices.ContainsFunc(v.Suites, isLegacySuite) {
+		r.Field("minVersion").Refuse(fmt.Sprintf("TLS %s needs a cipher suite with a name that ends in -SHA; add one to "+
+			"cipherSuites, or state 1.2", low))
 	}
 	if low == "1.3" && len(v.Suites) > 0 {
-		r.Field("cipherSuites").Warn("they have no effect: they are of TLS up to version 1.2, and minVersion is 1.3")
+		r.Field("cipherSuites").Warn("they have no effect: they apply to TLS 1.2 and older, and minVersion is 1.3")
 	}
 }
 
@@ -72,27 +72,27 @@ func readClients(r extend.Reader, s ClientValidation) *Clients {
 		AllowExpired: s.AllowExpired != nil && *s.AllowExpired,
 	}
 	switch {
-	case s.Mode == "" && r.Where().AnyClient:
+	case s.Mode == "" && r.Location().AnyClient:
 		c.Mode = Request
 	case s.Mode == "":
 		c.Mode = RequireAndVerify
 	case !slices.Contains(modes, s.Mode):
-		r.Field("mode").Refuse(fmt.Sprintf("%q is not a mode; write one of %s", s.Mode, joined(modes)))
+		r.Field("mode").Refuse(fmt.Sprintf("%q is not a mode; write one of %s", s.Mode, joinNames(modes)))
 	}
-	if r.Where().ClientCA && len(s.CACertificateRefs) > 0 {
-		r.Field("caCertificateRefs").Refuse("the Gateway says who signs clients' certificates (spec.tls.frontend), and a " +
-			"policy can't add others; take out one of them")
+	if r.Location().ClientCA && len(s.CACertificateRefs) > 0 {
+		r.Field("caCertificateRefs").Refuse("the Gateway states the CA certificates for clients (spec.tls.frontend), and " +
+			"a policy can't add others; remove one of the two")
 		return c
 	}
-	c.CA = readPEM(r, "caCertificateRefs", "ca.crt", s.CACertificateRefs, certificates)
+	c.CA = readPEM(r, "caCertificateRefs", "ca.crt", s.CACertificateRefs, checkCertificates)
 	if s.CRL != nil {
-		c.CRL, c.OnlyLeaf = readPEM(r.Field("crl"), "refs", "ca.crl", s.CRL.Refs, revocations), s.CRL.OnlyLeaf
+		c.CRL, c.OnlyLeaf = readPEM(r.Field("crl"), "refs", "ca.crl", s.CRL.Refs, checkCRLs), s.CRL.OnlyLeaf
 		if len(s.CRL.Refs) == 0 {
-			r.Field("crl").Refuse("it names no list; state refs")
+			r.Field("crl").Refuse("it names no revocation list; state refs")
 		}
 	}
 	for i, name := range c.Names {
-		if why := name.wrong(); why != "" {
+		if why := name.findProblem(); why != "" {
 			r.Field(fmt.Sprintf("subjectAltNames[%d]", i)).Refuse(why)
 		}
 	}
@@ -103,17 +103,18 @@ func readClients(r extend.Reader, s ClientValidation) *Clients {
 
 // checkTogether refuses what is not looked at by Envoy without something else.
 func checkTogether(r extend.Reader, s ClientValidation, mode ValidationMode) {
-	signed := len(s.CACertificateRefs) > 0 || r.Where().ClientCA
+	signed := len(s.CACertificateRefs) > 0 || r.Location().ClientCA
 	pinned := len(s.SPKIHashes)+len(s.CertificateHashes) > 0
 	switch {
 	case mode == RequireAny && !signed: // Envoy would take clients that show none
-		r.Field("mode").Refuse("RequireAny needs an authority: without one, Envoy requires no certificate; state " +
+		r.Field("mode").Refuse("RequireAny needs a CA certificate: without one, no certificate is required; state " +
 			"caCertificateRefs")
 	case mode == VerifyIfGiven && (pinned || len(s.SubjectAltNames) > 0): // Envoy takes none without
-		r.Field("mode").Refuse("with subjectAltNames, spkiHashes or certificateHashes Envoy requires a certificate; state " +
+		r.Field("mode").Refuse("with subjectAltNames, spkiHashes or certificateHashes a certificate is required; state " +
 			"RequireAndVerify")
-	case mode.verifies() && !signed && !pinned:
-		r.Refuse("nothing says which certificates are valid; state caCertificateRefs, spkiHashes or certificateHashes")
+	case mode.verifiesCertificate() && !signed && !pinned:
+		r.Refuse("no field says which client certificates are valid; state caCertificateRefs, spkiHashes or " +
+			"certificateHashes")
 	}
 	for _, part := range []struct {
 		field       string
@@ -125,11 +126,11 @@ func checkTogether(r extend.Reader, s ClientValidation, mode ValidationMode) {
 	} {
 		switch {
 		case !part.stated:
-		case !mode.verifies():
-			r.Field(part.field).Refuse(fmt.Sprintf("mode %s takes all certificates, whatever this says; state "+
-				"RequireAndVerify or VerifyIfGiven, or take it out", mode))
+		case !mode.verifiesCertificate():
+			r.Field(part.field).Refuse(fmt.Sprintf("it has no effect: mode %s accepts all certificates; state "+
+				"RequireAndVerify or VerifyIfGiven, or remove it", mode))
 		case !part.own && !signed:
-			r.Field(part.field).Refuse("it says nothing without an authority; state caCertificateRefs")
+			r.Field(part.field).Refuse("it has no effect without a CA certificate; state caCertificateRefs")
 		}
 	}
 }
@@ -154,22 +155,22 @@ func readPEM(
 	return all.String()
 }
 
-func certificates(text []byte) error {
-	return blocks(text, "CERTIFICATE", func(der []byte) error {
+func checkCertificates(text []byte) error {
+	return checkPEMBlocks(text, "CERTIFICATE", func(der []byte) error {
 		_, err := x509.ParseCertificate(der)
 		return err
 	})
 }
 
-func revocations(text []byte) error {
-	return blocks(text, "X509 CRL", func(der []byte) error {
+func checkCRLs(text []byte) error {
+	return checkPEMBlocks(text, "X509 CRL", func(der []byte) error {
 		_, err := x509.ParseRevocationList(der)
 		return err
 	})
 }
 
-// blocks checks that a text is blocks of PEM of one type, one at least.
-func blocks(text []byte, kind string, check func(der []byte) error) error {
+// checkPEMBlocks checks that a text is blocks of PEM of one type, one at least.
+func checkPEMBlocks(text []byte, kind string, check func(der []byte) error) error {
 	for found := false; ; found = true {
 		block, rest := pem.Decode(text)
 		switch {

@@ -11,7 +11,7 @@ import (
 // told notes what is refused; nothing else is asked of a Reader here.
 type told struct {
 	extend.Reader
-	where   extend.Where
+	where   extend.Location
 	path    string
 	refused *[]string
 }
@@ -20,17 +20,17 @@ func (r told) Field(path string) extend.Reader {
 	r.path = strings.TrimPrefix(r.path+"."+path, ".")
 	return r
 }
-func (r told) Refuse(string)       { *r.refused = append(*r.refused, r.path) }
-func (r told) Warn(string)         {}
-func (r told) Where() extend.Where { return r.where }
+func (r told) Refuse(string)             { *r.refused = append(*r.refused, r.path) }
+func (r told) Warn(string)               {}
+func (r told) Location() extend.Location { return r.where }
 
 // TestModes: what is not stated is as the Gateway says, and what Envoy would not look at is refused.
 func TestModes(t *testing.T) {
 	names, hash := []SubjectAltName{{DNS: "a", Type: extend.Exact}}, []string{strings.Repeat("ab", 32)}
-	gateway, insecure := extend.Where{ClientCA: true}, extend.Where{ClientCA: true, AnyClient: true}
+	gateway, insecure := extend.Location{ClientCA: true}, extend.Location{ClientCA: true, AnyClient: true}
 	for name, test := range map[string]struct {
 		spec    ClientValidation
-		where   extend.Where
+		where   extend.Location
 		mode    ValidationMode
 		refused []string
 	}{
@@ -89,7 +89,7 @@ func TestVersions(t *testing.T) {
 		{Spec{CipherSuites: []CipherSuite{"AES128-SHA", "AES128-SHA"}}, false}, {Spec{Curves: []Curve{"P-224"}}, false},
 	} {
 		var refused []string
-		if read(told{refused: &refused}, test.spec); (len(refused) == 0) != test.ok {
+		if readSpec(told{refused: &refused}, test.spec); (len(refused) == 0) != test.ok {
 			t.Errorf("%+v: refused %q", test.spec, refused)
 		}
 	}

@@ -24,7 +24,7 @@ var schema []byte
 // and no digests (Content-Digest, Repr-Digest, Digest, Content-MD5).
 type Spec struct {
 	// Algorithms that are used. Where a client accepts several alike, the first of the list counts; if that is not among
-	// them, the one that the client names first. Nothing stated: Zstd, Brotli, Gzip.
+	// them, the one that the client names first. Default: Zstd, Brotli, Gzip.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -34,7 +34,7 @@ type Spec struct {
 	// their size are always compressed.
 	// +optional
 	MinSize *resource.Quantity `json:"minSize,omitempty"`
-	// ContentTypes are the types of answers that are compressed, without parameters: text/html. Nothing stated: those of
+	// ContentTypes are the types of answers that are compressed, without parameters: text/html. Default: those of
 	// texts, of JSON, XML and JavaScript, and image/svg+xml.
 	// +optional
 	// +listType=atomic
@@ -59,7 +59,7 @@ type Value struct {
 // Feature is the compression of answers.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "compression", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value],
+	Read: readSpec, Renders: renders, Judge: extend.PassAll[Value],
 }
 
 // Defaults, for fields that are not stated.
@@ -73,7 +73,7 @@ var (
 	}
 )
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{MinSize: defaultMinSize, ContentTypes: defaultTypes}
 	seen := map[Algorithm]bool{}
 	for i, a := range s.Algorithms {
@@ -117,7 +117,7 @@ func checkType(t string) string {
 	case err != nil || len(params) > 0 || !strings.Contains(parsed, "/") || strings.Contains(parsed, "*"):
 		return fmt.Sprintf("%q is not a type without parameters; write text/html", t)
 	case parsed == "text/event-stream":
-		return "events must get to the client at once, and a compressor keeps them back; leave the type out"
+		return "compression would delay events, which clients need at once; leave the type out"
 	case strings.HasPrefix(parsed, "application/grpc"):
 		return "gRPC compresses its messages by itself; leave the type out"
 	}

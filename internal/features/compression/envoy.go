@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // libraries compress, as Envoy does by default.
@@ -24,24 +25,25 @@ var libraries = map[Algorithm]proto.Message{
 	"Zstd": &zstdv3.Zstd{}, "Brotli": &brotliv3.Brotli{}, "Gzip": &gzipv3.Gzip{},
 }
 
-// partial is an answer with a part of what was asked for (206): its ranges are of the content as it is.
-const partial = 206
+// partialContent is an answer with a part of what was asked for (206): its ranges are of the content as it is.
+const partialContent = 206
 
-// render adds a filter for each algorithm. If a client likes several alike, Envoy takes the one with choose_first, else
-// the first that the client names. If several have choose_first, Envoy takes the last that the client names.
-func render(e extend.EnvoyRule, v Value) {
-	e.Filter(extend.SlotCoding, "compression", corrected()) // answers pass it after those below
+// renderRule adds a filter for each algorithm. If a client likes several alike, Envoy takes the one with choose_first,
+// else the first that the client names. If several have choose_first, Envoy takes the last that the client names.
+func renderRule(e envoy.Rule, v Value) {
+	e.Filter(extend.SlotCoding, "compression", headerCorrections()) // answers pass it after those below
 	for _, a := range v.Algorithms {
-		e.Filter(extend.SlotCoding, "compression."+strings.ToLower(string(a)), compressor(a, v))
+		e.Filter(extend.SlotCoding, "compression."+strings.ToLower(string(a)), compressorConfig(a, v))
 	}
 }
 
-// ofPlain are headers of answers that are not true of what is compressed: it has no ranges, since it is compressed anew
-// for each request, and another digest (RFC 9530; RFC 1864).
-var ofPlain = []string{"accept-ranges", "content-digest", "repr-digest", "digest", "content-md5"}
+// uncompressedHeaders are headers of answers that are not true of what is compressed: it has no ranges, since it is
+// compressed anew for each request, and another digest (RFC 9530; RFC 1864).
+var uncompressedHeaders = []string{"accept-ranges", "content-digest", "repr-digest", "digest", "content-md5"}
 
-// corrected takes headers off answers that are compressed. The header of Envoy's that tells which are is taken off all.
-func corrected() *headermutationv3.HeaderMutation {
+// headerCorrections takes headers off answers that are compressed. The header of Envoy's that tells which are is taken
+// off all.
+func headerCorrections() *headermutationv3.HeaderMutation {
 	const said, kept = "x-envoy-compression-status", "x-cardea-plain"
 	set := func(name, value string) *mutationv3.HeaderMutation {
 		return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
@@ -54,7 +56,7 @@ func corrected() *headermutationv3.HeaderMutation {
 	}
 	// They are done one after another, and one with an empty value is left out.
 	var list []*mutationv3.HeaderMutation
-	for _, header := range ofPlain {
+	for _, header := range uncompressedHeaders {
 		plain := "%CEL('" + said + "' in response.headers && response.headers['" + said + "'].contains(';Compressed') ? '' " +
 			": response.headers['" + header + "'])%"
 		list = append(list, remove(kept), set(kept, plain), remove(header), set(header, "%RESP("+kept+")%"))
@@ -64,7 +66,7 @@ func corrected() *headermutationv3.HeaderMutation {
 	}}
 }
 
-func compressor(a Algorithm, v Value) *compressorv3.Compressor {
+func compressorConfig(a Algorithm, v Value) *compressorv3.Compressor {
 	config, err := anypb.New(libraries[a])
 	if err != nil {
 		panic(err) // an empty message
@@ -74,17 +76,20 @@ func compressor(a Algorithm, v Value) *compressorv3.Compressor {
 		ChooseFirst:       a == v.Algorithms[0],
 		ResponseDirectionConfig: &compressorv3.Compressor_ResponseDirectionConfig{
 			CommonConfig: &compressorv3.Compressor_CommonDirectionConfig{
-				MinContentLength: wrapperspb.UInt32(v.MinSize), ContentTypeMatcher: types(v.ContentTypes),
+				MinContentLength: wrapperspb.UInt32(v.MinSize), ContentTypeMatcher: typeMatchers(v.ContentTypes),
 			},
-			WeakenEtagOnCompress: true, StatusHeaderEnabled: true, UncompressibleResponseCodes: []uint32{partial},
+			WeakenEtagOnCompress: true, StatusHeaderEnabled: true, UncompressibleResponseCodes: []uint32{partialContent},
 		},
 	}
 }
 
-// types match content types, sorted.
-func types(list []string) (matchers []*matcherv3.StringMatcher) {
+// typeMatchers match content types, sorted.
+func typeMatchers(list []string) (matchers []*matcherv3.StringMatcher) {
 	for _, t := range slices.Compact(slices.Sorted(slices.Values(list))) {
 		matchers = append(matchers, &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: t}})
 	}
 	return matchers
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule})

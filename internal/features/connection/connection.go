@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -57,10 +54,10 @@ type Value struct {
 // Feature is how proxies keep connections to a backend.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "connection", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render},
+	Read: readSpec, Renders: renders,
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	v.ConnectTimeout = extend.ReadDuration(r.Field("connectTimeout"), s.ConnectTimeout, time.Millisecond)
 	v.Idle = extend.ReadDuration(r.Field("idle"), s.Idle, 0)
 	v.MaxDuration = extend.ReadDuration(r.Field("maxDuration"), s.MaxDuration, time.Millisecond)
@@ -79,8 +76,8 @@ func read(r extend.Reader, s Spec) (v Value) {
 		}
 	}
 	if k := s.Keepalive; k != nil {
-		v.KeepaliveIdle = seconds(r.Field("keepalive.idle"), k.Idle)
-		v.KeepaliveInterval = seconds(r.Field("keepalive.interval"), k.Interval)
+		v.KeepaliveIdle = readSeconds(r.Field("keepalive.idle"), k.Idle)
+		v.KeepaliveInterval = readSeconds(r.Field("keepalive.interval"), k.Interval)
 		if k.Probes != nil {
 			v.Probes = new(uint32(*k.Probes))
 		}
@@ -91,8 +88,8 @@ func read(r extend.Reader, s Spec) (v Value) {
 // maxSeconds is what Linux takes.
 const maxSeconds = 32767 * time.Second
 
-// seconds reads a duration that the kernel knows in whole seconds.
-func seconds(r extend.Reader, text *gatewayv1.Duration) *uint32 {
+// readSeconds reads a duration that the kernel knows in whole seconds.
+func readSeconds(r extend.Reader, text *gatewayv1.Duration) *uint32 {
 	d := extend.ReadDuration(r, text, time.Second)
 	switch {
 	case d == nil:
@@ -102,24 +99,4 @@ func seconds(r extend.Reader, text *gatewayv1.Duration) *uint32 {
 		return nil
 	}
 	return new(uint32(*d / time.Second))
-}
-
-func render(e extend.EnvoyBackend, v Value) {
-	c := &clusterv3.Cluster{
-		ConnectTimeout:                extend.ProtoDuration(v.ConnectTimeout),
-		PerConnectionBufferLimitBytes: extend.ProtoNumber(v.BufferLimit),
-	}
-	if v.KeepaliveIdle != nil || v.KeepaliveInterval != nil || v.Probes != nil {
-		c.UpstreamConnectionOptions = &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
-			KeepaliveTime: extend.ProtoNumber(v.KeepaliveIdle), KeepaliveInterval: extend.ProtoNumber(v.KeepaliveInterval),
-			KeepaliveProbes: extend.ProtoNumber(v.Probes),
-		}}
-	}
-	e.Cluster(c)
-	if v.Idle != nil || v.MaxDuration != nil || v.MaxRequests != nil {
-		e.HTTP(&upstreamv3.HttpProtocolOptions{CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
-			IdleTimeout: extend.ProtoDuration(v.Idle), MaxConnectionDuration: extend.ProtoDuration(v.MaxDuration),
-			MaxRequestsPerConnection: extend.ProtoNumber(v.MaxRequests),
-		}})
-	}
 }

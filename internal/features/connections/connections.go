@@ -10,11 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	connectionlimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/connection_limit/v3"
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -32,8 +27,8 @@ type Spec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4294967295
 	Max *int64 `json:"max,omitempty"`
-	// CloseDelay is how long a connection that is one too many stays open before it is closed, so that who connects again
-	// at once does so less often; at once if it is not stated.
+	// CloseDelay is how long a connection above the limit stays open before it is closed. This slows down clients that
+	// reconnect at once. Default: it is closed at once.
 	// +optional
 	CloseDelay *gatewayv1.Duration `json:"closeDelay,omitempty"`
 	// MaxDuration is how long a connection takes requests. Then it is closed when those under way have ended.
@@ -59,23 +54,23 @@ type Value struct {
 // Feature is how many connections listeners take, and for how long.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "connections", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render},
+	Read: readSpec, Renders: renders,
 }
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{
-		Max: count(r, "max", s.Max), MaxRequests: count(r, "maxRequestsPerConnection", s.MaxRequestsPerConnection),
-		CloseDelay: duration(r, "closeDelay", s.CloseDelay, 0),
-		Duration:   duration(r, "maxDuration", s.MaxDuration, time.Millisecond),
-		Streams:    duration(r, "maxStreamDuration", s.MaxStreamDuration, time.Millisecond),
+		Max: readCount(r, "max", s.Max), MaxRequests: readCount(r, "maxRequestsPerConnection", s.MaxRequestsPerConnection),
+		CloseDelay: readDuration(r, "closeDelay", s.CloseDelay, 0),
+		Duration:   readDuration(r, "maxDuration", s.MaxDuration, time.Millisecond),
+		Streams:    readDuration(r, "maxStreamDuration", s.MaxStreamDuration, time.Millisecond),
 	}
 	if v.CloseDelay != nil && v.Max == nil {
-		r.Field("closeDelay").Refuse("no connection is one too many; state max, or take it out")
+		r.Field("closeDelay").Refuse("it has no effect without max; state max, or remove it")
 	}
 	return v
 }
 
-func count(r extend.Reader, field string, n *int64) *uint32 {
+func readCount(r extend.Reader, field string, n *int64) *uint32 {
 	if n == nil {
 		return nil
 	}
@@ -86,8 +81,8 @@ func count(r extend.Reader, field string, n *int64) *uint32 {
 	return new(uint32(*n))
 }
 
-// duration reads a duration that is not shorter than least.
-func duration(r extend.Reader, field string, text *gatewayv1.Duration, least time.Duration) *time.Duration {
+// readDuration reads a duration that is not shorter than least.
+func readDuration(r extend.Reader, field string, text *gatewayv1.Duration, least time.Duration) *time.Duration {
 	if text == nil {
 		return nil
 	}
@@ -100,27 +95,4 @@ func duration(r extend.Reader, field string, text *gatewayv1.Duration, least tim
 		return nil
 	}
 	return &d
-}
-
-func render(e extend.EnvoyListener, v Value) {
-	if v.Max != nil {
-		e.NetworkFilter("connection_limit", &connectionlimitv3.ConnectionLimit{
-			StatPrefix: "clients", MaxConnections: wrapperspb.UInt64(uint64(*v.Max)), Delay: proto(v.CloseDelay),
-		})
-	}
-	if v.Duration == nil && v.Streams == nil && v.MaxRequests == nil {
-		return
-	}
-	options := &corev3.HttpProtocolOptions{MaxConnectionDuration: proto(v.Duration), MaxStreamDuration: proto(v.Streams)}
-	if v.MaxRequests != nil {
-		options.MaxRequestsPerConnection = wrapperspb.UInt32(*v.MaxRequests)
-	}
-	e.Connections(&hcmv3.HttpConnectionManager{CommonHttpProtocolOptions: options})
-}
-
-func proto(d *time.Duration) *durationpb.Duration {
-	if d == nil {
-		return nil
-	}
-	return durationpb.New(*d)
 }

@@ -27,11 +27,11 @@ type Spec struct {
 // Feature is CORS. A CORS filter of a rule is narrower than any policy.
 var Feature = extend.Feature[Spec, extend.CORS]{
 	Kind: extend.SecurityPolicy, Name: "cors", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	UnlessDirect: true,
-	Own:          own, Read: read, Envoy: extend.EnvoyFuncs[extend.CORS]{Rule: render}, Judge: extend.Passes[extend.CORS],
+	SkipDirectResponse: true, RuleFields: readRouteRule,
+	Read: readSpec, Renders: renders, Judge: extend.PassAll[extend.CORS],
 }
 
-func own(rule gatewayv1.HTTPRouteRule) (Spec, bool) {
+func readRouteRule(rule gatewayv1.HTTPRouteRule) (Spec, bool) {
 	for _, f := range rule.Filters {
 		if f.CORS != nil {
 			return Spec{*f.CORS}, true
@@ -40,7 +40,7 @@ func own(rule gatewayv1.HTTPRouteRule) (Spec, bool) {
 	return Spec{}, false
 }
 
-func read(r extend.Reader, s Spec) extend.CORS {
+func readSpec(r extend.Reader, s Spec) extend.CORS {
 	if len(s.AllowOrigins) == 0 {
 		r.Field("allowOrigins").Refuse(`name the origins whose scripts may read answers, or state "*" for all`)
 	}
@@ -49,9 +49,4 @@ func read(r extend.Reader, s Spec) extend.CORS {
 		r.Field("exposeHeaders").Warn(warning)
 	}
 	return c
-}
-
-func render(e extend.EnvoyRule, c extend.CORS) {
-	e.Set(extend.SlotCORS, extend.CORSPolicy(c))
-	e.Filter(extend.SlotObserve, extend.CORSVaryFilter, extend.CORSVary())
 }

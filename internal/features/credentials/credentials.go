@@ -10,11 +10,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	injectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/credential_injector/v3"
-	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
-	genericv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/injected_credentials/generic/v3"
-	"google.golang.org/protobuf/types/known/anypb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -45,7 +40,7 @@ type Spec struct {
 
 // Header is a header with a secret.
 type Header struct {
-	// Name of the header. Nothing stated: Authorization.
+	// Name of the header. Default: Authorization.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -57,7 +52,7 @@ type Header struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Prefix *string `json:"prefix,omitempty"`
-	// Overwrite puts the secret in place of what clients send in the header. Nothing stated: true. With false a request
+	// Overwrite puts the secret in place of what clients send in the header. Default: true. With false a request
 	// that has the header keeps it.
 	// +optional
 	Overwrite *bool `json:"overwrite,omitempty"`
@@ -74,20 +69,20 @@ type Value struct {
 // Feature is who the gateway says it is to a backend.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "credentials", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Deny,
-	Protects: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render}, Words: words,
+	Protects: true, Read: readSpec, Renders: renders, Describe: describeValue,
 }
 
-// entry is the one of the Secret that counts.
-const entry = "value"
+// secretEntry is the one of the Secret that counts.
+const secretEntry = "value"
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	var v Value
 	for _, c := range extend.ReadHeaders(r, "", extend.HeaderEdits{Remove: s.Remove}) {
 		v.Remove = append(v.Remove, c.Name)
 	}
 	if s.Header == nil {
 		if len(s.Remove) == 0 {
-			r.Refuse("it states nothing; state header or remove")
+			r.Refuse("it has no fields; state header or remove")
 		}
 		return v
 	}
@@ -109,10 +104,10 @@ func read(r extend.Reader, s Spec) Value {
 	if !found {
 		return v
 	}
-	value := strings.TrimRight(string(data[entry]), "\r\n")
+	value := strings.TrimRight(string(data[secretEntry]), "\r\n")
 	if value == "" || !isHeader(value) {
 		r.Field("secretRef").Refuse(fmt.Sprintf("Secret %s has no entry %q that can be a header: one line of text",
-			s.Header.SecretRef.Name, entry))
+			s.Header.SecretRef.Name, secretEntry))
 		return v
 	}
 	v.Secret = extend.Bytes(value)
@@ -123,43 +118,16 @@ func isHeader(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
-// render is filters of the backend's own: they see each attempt, after all that routes do to headers. A request that
-// comes before the secret is answered with 401.
-func render(e extend.EnvoyBackend, v Value) {
+func describeValue(v Value) (list []string) {
 	if len(v.Remove) > 0 {
-		var changes []extend.HeaderChange
-		for _, name := range v.Remove {
-			changes = append(changes, extend.HeaderChange{Action: extend.RemoveHeader, Name: name})
-		}
-		e.Filter("strip", &headermutationv3.HeaderMutation{
-			Mutations: &headermutationv3.Mutations{RequestMutations: extend.HeaderMutations(changes)},
-		})
-	}
-	if v.Header == "" {
-		return
-	}
-	generic := &genericv3.Generic{
-		Credential: e.Secret("credentials", v.Secret), Header: v.Header, HeaderValuePrefix: v.Prefix,
-	}
-	packed, err := anypb.New(generic)
-	if err != nil {
-		panic(err) // a message can be packed
-	}
-	e.Filter("credentials", &injectorv3.CredentialInjector{
-		Overwrite: v.Overwrite, Credential: &corev3.TypedExtensionConfig{Name: "generic", TypedConfig: packed},
-	})
-}
-
-func words(v Value) (list []string) {
-	if len(v.Remove) > 0 {
-		list = append(list, "taken off requests to the backend: "+strings.Join(v.Remove, ", "))
+		list = append(list, "removed from requests to the backend: "+strings.Join(v.Remove, ", "))
 	}
 	if v.Header == "" {
 		return list
 	}
-	text := fmt.Sprintf("header %s of requests to the backend is that of a Secret", v.Header)
+	text := fmt.Sprintf("header %s of requests to the backend is set from a Secret", v.Header)
 	if !v.Overwrite {
-		text += ", unless they have it"
+		text += ", unless the request has it"
 	}
 	return append(list, text)
 }

@@ -10,10 +10,6 @@ import (
 	"mime"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
-
 	"cardea.dev/cardea/extend"
 )
 
@@ -29,7 +25,7 @@ type Spec struct {
 	// +kubebuilder:validation:Minimum=200
 	// +kubebuilder:validation:Maximum=599
 	Status *int32 `json:"status,omitempty"`
-	// Body of the answer, up to 4Ki. Nothing stated: it is empty.
+	// Body of the answer, up to 4Ki. Default: it is empty.
 	// +optional
 	Body *extend.TextSource `json:"body,omitempty"`
 	// ContentType of the body; "text/plain;charset=utf-8" if it is not stated.
@@ -53,14 +49,14 @@ type Value struct {
 // Feature is the answer of a rule.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "directResponse", Schema: schema, Levels: extend.AtExtension,
-	OnInvalid: extend.Deny, Answers: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+	OnInvalid: extend.Deny, Effect: extend.AnswersRequests,
+	Read: readSpec, Renders: renders, Judge: extend.PassAll[Value], Describe: describeValue,
 }
 
-// maxBody is what Envoy takes in a route, in bytes (RouteConfiguration.max_direct_response_body_size_bytes).
-const maxBody = 4 << 10
+// maxBodyBytes is what Envoy takes in a route, in bytes (RouteConfiguration.max_direct_response_body_size_bytes).
+const maxBodyBytes = 4 << 10
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	switch {
 	case s.Status == nil:
 		r.Refuse("state the status of the answer: status: 200")
@@ -70,12 +66,12 @@ func read(r extend.Reader, s Spec) (v Value) {
 		v.Status = uint32(*s.Status)
 	}
 	if s.Body != nil {
-		v.Body, v.ContentType = body(r.Field("body"), *s.Body), contentType(r.Field("contentType"), s.ContentType)
+		v.Body, v.ContentType = readBody(r.Field("body"), *s.Body), contentType(r.Field("contentType"), s.ContentType)
 	} else if s.ContentType != "" {
-		r.Field("contentType").Refuse("there is no body that it could be of; state body, or leave it out")
+		r.Field("contentType").Refuse("it has no effect without body; state body, or leave it out")
 	}
 	if bodiless := v.Status == 204 || v.Status == 304; bodiless && s.Body != nil {
-		r.Field("body").Refuse(fmt.Sprintf("an answer with status %d has none; leave it out, or state another status",
+		r.Field("body").Refuse(fmt.Sprintf("a response with status %d has no body; leave it out, or state another status",
 			v.Status))
 	}
 	if s.Headers != nil {
@@ -84,10 +80,10 @@ func read(r extend.Reader, s Spec) (v Value) {
 	return v
 }
 
-func body(r extend.Reader, from extend.TextSource) string {
+func readBody(r extend.Reader, from extend.TextSource) string {
 	text, found := r.Text(from)
-	if found && len(text) > maxBody {
-		r.Refuse(fmt.Sprintf("it has %d bytes; Envoy takes %d at most in an answer of its own", len(text), maxBody))
+	if found && len(text) > maxBodyBytes {
+		r.Refuse(fmt.Sprintf("it has %d bytes; a direct response can have %d at most", len(text), maxBodyBytes))
 	}
 	return text
 }
@@ -102,24 +98,8 @@ func contentType(r extend.Reader, stated string) string {
 	return stated
 }
 
-func render(e extend.EnvoyRule, v Value) {
-	action := &routev3.DirectResponseAction{Status: v.Status}
-	if v.Body != "" {
-		action.Body = &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte(v.Body)}}
-	}
-	e.Route(&routev3.Route{Action: &routev3.Route_DirectResponse{DirectResponse: action}})
-	for _, secret := range []bool{false, true} {
-		name := map[bool]string{false: "directResponse", true: extend.SecretHeaders}[secret]
-		if changes := v.changes(secret); len(changes) > 0 {
-			e.Filter(extend.SlotTransform, name, &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
-				ResponseMutations: extend.HeaderMutations(changes),
-			}})
-		}
-	}
-}
-
-// changes are the changes of the answer's headers that set secret values, or all others.
-func (v Value) changes(secret bool) (list []extend.HeaderChange) {
+// headerChanges are the changes of the answer's headers that set secret values, or all others.
+func (v Value) headerChanges(secret bool) (list []extend.HeaderChange) {
 	if v.ContentType != "" && !secret {
 		list = append(list, extend.HeaderChange{
 			Action: extend.SetHeader, Name: "content-type", Format: strings.ReplaceAll(v.ContentType, "%", "%%"),
@@ -133,4 +113,6 @@ func (v Value) changes(secret bool) (list []extend.HeaderChange) {
 	return list
 }
 
-func words(v Value) []string { return []string{fmt.Sprintf("the rule answers %d by itself", v.Status)} }
+func describeValue(v Value) []string {
+	return []string{fmt.Sprintf("the rule answers %d by itself", v.Status)}
+}

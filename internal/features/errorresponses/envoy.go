@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 type (
@@ -28,13 +29,13 @@ type (
 	matcher   = xdsmatcherv3.StringMatcher
 )
 
-func render(e extend.EnvoyRule, v Value) {
+func renderRule(e envoy.Rule, v Value) {
 	list := &xdsmatcherv3.Matcher_MatcherList{}
-	for _, c := range inOrder(v.Pages) {
+	for _, c := range orderChoices(v.Pages) {
 		list.Matchers = append(list.Matchers, &xdsmatcherv3.Matcher_MatcherList_FieldMatcher{
-			Predicate: c.predicate(),
+			Predicate: c.buildPredicate(),
 			OnMatch: &xdsmatcherv3.Matcher_OnMatch{
-				OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{Action: extension("page", c.policy())},
+				OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{Action: typedExtension("page", c.responsePolicy())},
 			},
 		})
 	}
@@ -44,50 +45,50 @@ func render(e extend.EnvoyRule, v Value) {
 		},
 	})
 	// Answers pass the filters from the last to the first: it sees the error before the page replaces it.
-	e.Filter(extend.SlotErrors, "errorResponses-headers", keeps())
-	e.Filter(extend.SlotErrors, "errorResponses-details", tells())
+	e.Filter(extend.SlotErrors, "errorResponses-headers", keptHeadersFilter())
+	e.Filter(extend.SlotErrors, "errorResponses-details", detailsFilter())
 }
 
-// choice is a page with some of its codes.
-type choice struct {
+// pageChoice is a page with some of its codes.
+type pageChoice struct {
 	page
-	class bool // of the codes
+	ofClass bool // of the codes
 }
 
-// inOrder are the pages as Envoy looks at them: the first that fits counts.
-func inOrder(pages []page) (list []choice) {
+// orderChoices are the pages as Envoy looks at them: the first that fits counts.
+func orderChoices(pages []page) (list []pageChoice) {
 	for _, p := range pages {
 		for _, class := range []bool{false, true} {
-			c := choice{p, class}
+			c := pageChoice{p, class}
 			c.Codes = slices.DeleteFunc(slices.Clone(p.Codes), func(code string) bool { return isClass(code) != class })
 			if len(c.Codes) > 0 {
 				list = append(list, c)
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b choice) int {
-		if a.class != b.class {
-			return map[bool]int{false: -1, true: 1}[a.class]
+	slices.SortStableFunc(list, func(a, b pageChoice) int {
+		if a.ofClass != b.ofClass {
+			return map[bool]int{false: -1, true: 1}[a.ofClass]
 		}
-		return cmp.Or(cmp.Compare(b.conditions(), a.conditions()), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.countConditions(), a.countConditions()), strings.Compare(a.Name, b.Name))
 	})
 	return list
 }
 
 func isClass(code string) bool { return strings.HasSuffix(code, "xx") }
 
-// predicate tells which answers a page replaces. Those to gRPC calls stay as they are: their status is in the trailers,
-// or in headers that say so.
-func (c choice) predicate() *predicate {
+// buildPredicate tells which answers a page replaces. Those to gRPC calls stay as they are: their status is in the
+// trailers, or in headers that say so.
+func (c pageChoice) buildPredicate() *predicate {
 	var status proto.Message = &matcherv3.HttpResponseStatusCodeMatchInput{}
-	if c.class {
+	if c.ofClass {
 		status = &matcherv3.HttpResponseStatusCodeClassMatchInput{}
 	}
 	var codes []*predicate
 	for _, code := range c.Codes {
-		codes = append(codes, compares(status, exact(code)))
+		codes = append(codes, comparePredicate(status, exactMatcher(code)))
 	}
-	grpc := compares(requestHeader("content-type"), &matcher{
+	grpc := comparePredicate(requestHeader("content-type"), &matcher{
 		MatchPattern: &xdsmatcherv3.StringMatcher_Prefix{Prefix: "application/grpc"},
 	})
 	all := []*predicate{
@@ -95,13 +96,13 @@ func (c choice) predicate() *predicate {
 	}
 	if c.From != Any {
 		local := map[Origin]string{Proxy: "true", Backend: "false"}[c.From]
-		all = append(all, compares(&matcherv3.HttpResponseLocalReplyMatchInput{}, exact(local)))
+		all = append(all, comparePredicate(&matcherv3.HttpResponseLocalReplyMatchInput{}, exactMatcher(local)))
 	}
 	for _, h := range c.Headers {
-		all = append(all, header(h))
+		all = append(all, headerPredicate(h))
 	}
 	if len(c.Accept) > 0 {
-		all = append(all, compares(requestHeader("accept"), expression(acceptExpression(c.Accept))))
+		all = append(all, comparePredicate(requestHeader("accept"), regexMatcher(acceptExpression(c.Accept))))
 	}
 	return allOf(all)
 }
@@ -115,15 +116,15 @@ func acceptExpression(types []string) string {
 	return `(?i)(?:.*,)?\s*(?:` + strings.Join(names, "|") + `)\s*(?:[;,].*)?`
 }
 
-func header(h extend.NamedMatch) *predicate {
+func headerPredicate(h extend.NamedMatch) *predicate {
 	input := &matcherv3.HttpResponseHeaderMatchInput{HeaderName: strings.ToLower(h.Name)}
 	if h.Type == extend.Present {
-		return compares(input, expression(`(?s).*`))
+		return comparePredicate(input, regexMatcher(`(?s).*`))
 	}
 	var values []*predicate
 	for _, v := range h.Values {
-		text := extend.StringMatch{Type: extend.TextMatchType(h.Type), Value: v, IgnoreCase: h.IgnoreCase}.Envoy()
-		values = append(values, compares(input, asXDS(text)))
+		text := envoy.Text(extend.StringMatch{Type: extend.TextMatchType(h.Type), Value: v, IgnoreCase: h.IgnoreCase})
+		values = append(values, comparePredicate(input, asXDS(text)))
 	}
 	return oneOf(values)
 }
@@ -131,7 +132,7 @@ func header(h extend.NamedMatch) *predicate {
 // asXDS is a matcher as the unified matcher API has it.
 func asXDS(m *matcherv3.StringMatcher) *matcher {
 	if m.GetSafeRegex() != nil {
-		return expression(m.GetSafeRegex().GetRegex())
+		return regexMatcher(m.GetSafeRegex().GetRegex())
 	}
 	x := &matcher{IgnoreCase: m.GetIgnoreCase()}
 	switch p := m.GetMatchPattern().(type) {
@@ -147,11 +148,11 @@ func asXDS(m *matcherv3.StringMatcher) *matcher {
 	return x
 }
 
-func exact(text string) *matcher {
+func exactMatcher(text string) *matcher {
 	return &matcher{MatchPattern: &xdsmatcherv3.StringMatcher_Exact{Exact: text}}
 }
 
-func expression(regex string) *matcher {
+func regexMatcher(regex string) *matcher {
 	return &matcher{MatchPattern: &xdsmatcherv3.StringMatcher_SafeRegex{SafeRegex: &xdsmatcherv3.RegexMatcher{
 		EngineType: &xdsmatcherv3.RegexMatcher_GoogleRe2{GoogleRe2: &xdsmatcherv3.RegexMatcher_GoogleRE2{}}, Regex: regex,
 	}}}
@@ -161,9 +162,9 @@ func requestHeader(name string) proto.Message {
 	return &matcherv3.HttpRequestHeaderMatchInput{HeaderName: name}
 }
 
-func compares(input proto.Message, with *matcher) *predicate {
+func comparePredicate(input proto.Message, with *matcher) *predicate {
 	return &predicate{MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{SinglePredicate: &single{
-		Input:   extension("input", input),
+		Input:   typedExtension("input", input),
 		Matcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{ValueMatch: with},
 	}}}
 }
@@ -183,25 +184,25 @@ func allOf(list []*predicate) *predicate {
 	}}
 }
 
-// kept are headers of the error that the page has, too, which else has none of them: what clients act upon.
-var kept = []string{
+// keptHeaders are headers of the error that the page has, too, which else has none of them: what clients act upon.
+var keptHeaders = []string{
 	"www-authenticate", "retry-after", "allow", "access-control-allow-origin", "access-control-allow-credentials",
 	"access-control-expose-headers", "vary",
 }
 
 // namespace is where the kept headers are until the page is made, which knows nothing of the error's headers.
-const namespace = extend.ErrorMetadata
+const namespace = envoy.ErrorMetadata
 
-func keeps() *metadatav3.Config {
+func keptHeadersFilter() *metadatav3.Config {
 	config := &metadatav3.Config{}
-	for _, name := range kept {
+	for _, name := range keptHeaders {
 		config.ResponseRules = append(config.ResponseRules, &metadatav3.Config_Rule{
 			Header: name, OnHeaderPresent: &metadatav3.Config_KeyValuePair{MetadataNamespace: namespace, Key: name},
 		})
 	}
 	config.ResponseRules = append(config.ResponseRules, &metadatav3.Config_Rule{
 		Header: detailsHeader, Remove: true,
-		OnHeaderPresent: &metadatav3.Config_KeyValuePair{MetadataNamespace: namespace, Key: extend.ErrorDetails},
+		OnHeaderPresent: &metadatav3.Config_KeyValuePair{MetadataNamespace: namespace, Key: envoy.ErrorDetails},
 	})
 	return config
 }
@@ -211,10 +212,10 @@ const detailsHeader = "x-cardea-details"
 
 // pageDetails is why Envoy says that a page was made. Told to keep what it said before, Envoy 1.40 reads memory that it
 // has freed.
-const pageDetails = extend.ErrorPageDetails
+const pageDetails = envoy.ErrorPageDetails
 
-// tells writes why the answer was made, which Envoy forgets once a page replaces it.
-func tells() *headermutationv3.HeaderMutation {
+// detailsFilter writes why the answer was made, which Envoy forgets once a page replaces it.
+func detailsFilter() *headermutationv3.HeaderMutation {
 	return &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
 		ResponseMutations: []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_Append{
 			Append: &corev3.HeaderValueOption{
@@ -225,8 +226,8 @@ func tells() *headermutationv3.HeaderMutation {
 	}}
 }
 
-// policy is what is answered.
-func (p page) policy() *localresponsev3.LocalResponsePolicy {
+// responsePolicy is what is answered.
+func (p page) responsePolicy() *localresponsev3.LocalResponsePolicy {
 	policy := &localresponsev3.LocalResponsePolicy{
 		Body: &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte(p.Body)}},
 		ResponseCodeDetailsAction: &localresponsev3.LocalResponsePolicy_ResponseCodeDetails{
@@ -241,25 +242,28 @@ func (p page) policy() *localresponsev3.LocalResponsePolicy {
 			Header: &corev3.HeaderValue{Key: name, Value: format}, AppendAction: action,
 		})
 	}
-	for _, name := range kept {
+	for _, name := range keptHeaders {
 		set(name, "%DYNAMIC_METADATA("+namespace+":"+name+")%", corev3.HeaderValueOption_ADD_IF_ABSENT)
 	}
 	if p.ContentType != "" {
-		set("content-type", literal(p.ContentType), corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)
+		set("content-type", escapeFormat(p.ContentType), corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)
 	}
 	if p.Location != "" {
-		set("location", literal(p.Location), corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)
+		set("location", escapeFormat(p.Location), corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)
 	}
 	return policy
 }
 
-// literal escapes what Envoy would read as a command.
-func literal(text string) string { return strings.ReplaceAll(text, "%", "%%") }
+// escapeFormat escapes what Envoy would read as a command.
+func escapeFormat(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
-func extension(name string, m proto.Message) *xdsv3.TypedExtensionConfig {
+func typedExtension(name string, m proto.Message) *xdsv3.TypedExtensionConfig {
 	config := new(anypb.Any)
 	if err := anypb.MarshalFrom(config, m, proto.MarshalOptions{Deterministic: true}); err != nil {
 		panic(err) // what was made here
 	}
 	return &xdsv3.TypedExtensionConfig{Name: name, TypedConfig: config}
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule})

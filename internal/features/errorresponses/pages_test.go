@@ -7,7 +7,7 @@ import (
 
 // TestOrder: of pages that fit, one that names the code comes first, then the one with more conditions, then by name.
 func TestOrder(t *testing.T) {
-	list := inOrder([]page{
+	list := orderChoices([]page{
 		{Name: "a", Codes: []string{"5xx", "503"}, From: Any},
 		{Name: "b", Codes: []string{"5xx"}, From: Proxy},
 		{Name: "c", Codes: []string{"503"}, From: Any, Accept: []string{"text/html"}},

@@ -11,10 +11,10 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// maxBody is the size of a page's body, in bytes. It stands in proxies for each level that states a page.
-const maxBody = 64 << 10
+// maxBodyBytes is the size of a page's body, in bytes. It stands in proxies for each level that states a page.
+const maxBodyBytes = 64 << 10
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	for _, spec := range s {
 		v.Pages = append(v.Pages, readPage(r.Field("["+spec.Name+"]"), spec))
 	}
@@ -22,7 +22,8 @@ func read(r extend.Reader, s Spec) (v Value) {
 }
 
 func readPage(r extend.Reader, s Page) page {
-	p := page{Name: s.Name, Headers: s.Headers, From: s.From, Codes: codes(r, s.Codes), Accept: accept(r, s.Accept)}
+	p := page{Name: s.Name, Headers: s.Headers, From: s.From, Codes: readCodes(r, s.Codes), Accept: readAcceptTypes(r,
+		s.Accept)}
 	switch s.From {
 	case "":
 		p.From = Any
@@ -32,7 +33,7 @@ func readPage(r extend.Reader, s Page) page {
 	}
 	if len(s.Headers) > 0 {
 		match := extend.RequestMatch{RequestParts: extend.RequestParts{Headers: s.Headers}}
-		extend.Refuse(r, "", extend.Validate(match))
+		extend.Refuse(r, "", extend.ValidateMatch(match))
 	}
 	if s.Status != nil {
 		p.Status = uint32(*s.Status)
@@ -41,28 +42,28 @@ func readPage(r extend.Reader, s Page) page {
 		r.Refuse("state what is answered: body, or redirectTo")
 	}
 	if s.Body != nil {
-		p.Body = body(r.Field("body"), *s.Body)
+		p.Body = readBody(r.Field("body"), *s.Body)
 		p.ContentType = contentType(r.Field("contentType"), s.ContentType)
 	} else if s.ContentType != "" {
-		r.Field("contentType").Refuse("there is no body that it could be of; state body, or leave it out")
+		r.Field("contentType").Refuse("it has no effect without body; state body, or leave it out")
 	}
-	p.redirect(r, s)
+	p.readRedirect(r, s)
 	return p
 }
 
-var code = regexp.MustCompile(`^[1-5]([0-9][0-9]|xx)$`)
+var codePattern = regexp.MustCompile(`^[1-5]([0-9][0-9]|xx)$`)
 
-func codes(r extend.Reader, list []string) (read []string) {
+func readCodes(r extend.Reader, list []string) (read []string) {
 	if len(list) == 0 {
 		r.Refuse(`name the statuses that the page replaces in codes: "503", "5xx"`)
 	}
 	for i, c := range list {
 		r := r.Field(fmt.Sprintf("codes[%d]", i))
 		switch {
-		case !code.MatchString(c):
+		case !codePattern.MatchString(c):
 			r.Refuse(fmt.Sprintf(`%q is neither a status nor a class; write "503", "4xx" or "5xx"`, c))
 		case c[0] < '4':
-			r.Refuse(c + " is no error: answers below 400 are never replaced, so that redirects to a login pass")
+			r.Refuse(c + " is not an error: responses below 400 are never replaced, so that redirects to a login page work")
 		default:
 			read = append(read, c)
 		}
@@ -70,7 +71,7 @@ func codes(r extend.Reader, list []string) (read []string) {
 	return read
 }
 
-func accept(r extend.Reader, list []string) (read []string) {
+func readAcceptTypes(r extend.Reader, list []string) (read []string) {
 	for i, t := range list {
 		parsed, params, err := mime.ParseMediaType(t)
 		if err != nil || len(params) > 0 || !strings.Contains(parsed, "/") {
@@ -82,9 +83,9 @@ func accept(r extend.Reader, list []string) (read []string) {
 	return read
 }
 
-func body(r extend.Reader, from extend.TextSource) string {
+func readBody(r extend.Reader, from extend.TextSource) string {
 	text, found := r.Text(from)
-	if found && len(text) > maxBody {
+	if found && len(text) > maxBodyBytes {
 		r.Refuse(fmt.Sprintf("it has %d bytes; 65536 at most", len(text)))
 	}
 	return text
@@ -100,8 +101,8 @@ func contentType(r extend.Reader, stated string) string {
 	return stated
 }
 
-// redirect reads where a client is sent to.
-func (p *page) redirect(r extend.Reader, s Page) {
+// readRedirect reads where a client is sent to.
+func (p *page) readRedirect(r extend.Reader, s Page) {
 	redirects := p.Status >= http.StatusMultipleChoices && p.Status < http.StatusBadRequest
 	switch {
 	case s.RedirectTo == "" && redirects:

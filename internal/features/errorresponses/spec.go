@@ -44,7 +44,7 @@ type Page struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Headers []extend.NamedMatch `json:"headers,omitempty"`
-	// From is who made the error: Proxy, Backend or Any. Nothing stated: Any. A directResponse is the proxy's, too.
+	// From is who made the error: Proxy, Backend or Any. Default: Any. A directResponse is the proxy's, too.
 	// +optional
 	From Origin `json:"from,omitempty"`
 	// Accept are types of content: text/html. The client must have named one of them in the header Accept. Ranges (*/*)
@@ -56,7 +56,7 @@ type Page struct {
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=128
 	Accept []string `json:"accept,omitempty"`
-	// Status in place of the error's. Nothing stated: it stays.
+	// Status in place of the error's. Default: it stays.
 	// +optional
 	// +kubebuilder:validation:Minimum=200
 	// +kubebuilder:validation:Maximum=599
@@ -104,8 +104,8 @@ type page struct {
 	Location    string
 }
 
-// conditions is how many things an answer must fulfil besides its status.
-func (p page) conditions() int {
+// countConditions is how many things an answer must fulfil besides its status.
+func (p page) countConditions() int {
 	n := len(p.Headers)
 	if len(p.Accept) > 0 {
 		n++
@@ -119,5 +119,5 @@ func (p page) conditions() int {
 // Feature is pages in place of errors.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "errorResponses", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render},
+	Read: readSpec, Renders: renders,
 }

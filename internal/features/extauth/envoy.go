@@ -17,39 +17,40 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // contextMetadata is the namespace in which servers of gRPC find the context.
 const contextMetadata = "cardea.dev/context"
 
-// filter is the name of the filter in its slot. An HTTPRoute's own has another one, so that both run.
-const filter = "policy"
+// filterName is the name of the filter in its slot. An HTTPRoute's own has another one, so that both run.
+const filterName = "policy"
 
-func render(e extend.EnvoyRule, v Value) {
+func renderRule(e envoy.Rule, v Value) {
 	if v.Server.External {
 		e.Set(extend.SlotLoops, nil)
 	}
-	f := v.filter(e.Cluster(v.Server.Backend))
+	f := v.extAuthzConfig(e.Cluster(v.Server.Backend))
 	if len(v.When) > 0 {
 		v.passOthers(e)
-		f.FilterEnabledMetadata = passes(true)
+		f.FilterEnabledMetadata = shadowMetadata(true)
 	}
 	if v.Server.GRPC && len(v.Context) > 0 {
-		e.Filter(extend.SlotExtAuth, filter+".context", v.context())
+		e.Filter(extend.SlotExtAuth, filterName+".context", v.contextMetadataConfig())
 	}
-	e.Filter(extend.SlotExtAuth, filter, f)
+	e.Filter(extend.SlotExtAuth, filterName, f)
 }
 
-func (v Value) filter(cluster string) *extauthzv3.ExtAuthz {
-	f := extend.ExtAuthz(v.Server, cluster)
-	f.StatPrefix, f.ShadowMode, f.FailureModeAllow = cmp.Or(v.Shadow, filter), v.Shadow != "", v.PassOnFailure
+func (v Value) extAuthzConfig(cluster string) *extauthzv3.ExtAuthz {
+	f := envoy.ExtAuthz(v.Server, cluster)
+	f.StatPrefix, f.ShadowMode, f.FailureModeAllow = cmp.Or(v.Shadow, filterName), v.Shadow != "", v.PassOnFailure
 	f.StatusOnError = &typev3.HttpStatus{Code: typev3.StatusCode(v.StatusOnFailure)}
 	if b := f.GetWithRequestBody(); b != nil {
 		b.AllowPartialMessage = v.Partial || v.Shadow != "" // which refuses nothing
 	}
 	if s := f.GetGrpcService(); s != nil {
 		s.Timeout = durationpb.New(v.Timeout)
-		f.MetadataContextNamespaces = []string{extend.ClaimsMetadata, extend.UserMetadata}
+		f.MetadataContextNamespaces = []string{envoy.ClaimsMetadata, envoy.UserMetadata}
 		if len(v.Context) > 0 {
 			f.MetadataContextNamespaces = append(f.MetadataContextNamespaces, contextMetadata)
 		}
@@ -61,9 +62,9 @@ func (v Value) filter(cluster string) *extauthzv3.ExtAuthz {
 		s.PathOverride = v.Path
 	}
 	s.AuthorizationResponse = &extauthzv3.AuthorizationResponse{
-		AllowedUpstreamHeaders:        extend.HeaderNames(v.Server.ResponseHeaders),
-		AllowedClientHeaders:          extend.HeaderNames(append([]string{"content-type"}, v.ToClient...)),
-		AllowedClientHeadersOnSuccess: extend.HeaderNames(v.OnAllow),
+		AllowedUpstreamHeaders:        envoy.HeaderNames(v.Server.ResponseHeaders),
+		AllowedClientHeaders:          envoy.HeaderNames(append([]string{"content-type"}, v.ToClient...)),
+		AllowedClientHeadersOnSuccess: envoy.HeaderNames(v.OnAllow),
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Context)) {
 		if s.AuthorizationRequest == nil {
@@ -75,8 +76,8 @@ func (v Value) filter(cluster string) *extauthzv3.ExtAuthz {
 	return f
 }
 
-// context puts the context where the filter takes it from.
-func (v Value) context() *metadatav3.Config {
+// contextMetadataConfig puts the context where the filter takes it from.
+func (v Value) contextMetadataConfig() *metadatav3.Config {
 	fields := map[string]*structpb.Value{}
 	for name, value := range v.Context {
 		fields[name] = structpb.NewStringValue(string(value))
@@ -96,35 +97,36 @@ const (
 // passOthers finds the requests that the server is not asked about: those that no match takes. A request for which an
 // expression can't be evaluated is not among them. Each expression has a filter of its own, which goes on with what the
 // one before found.
-func (v Value) passOthers(e extend.EnvoyRule) {
+func (v Value) passOthers(e envoy.Rule) {
 	var plain []*rbacconfigv3.Principal
 	for _, m := range v.When {
 		if m.CEL == "" {
-			plain = append(plain, principals(m, v.Providers)...)
+			plain = append(plain, mismatchPrincipals(m, v.Providers)...)
 		}
 	}
 	var before []*rbacconfigv3.Principal
 	if len(plain) > 0 {
-		e.Filter(extend.SlotExtAuth, filter+".when", shadow(map[string]*rbacconfigv3.Policy{"others": policyOf(plain)}))
-		before = append(before, found())
+		e.Filter(extend.SlotExtAuth, filterName+".when",
+			shadowFilter(map[string]*rbacconfigv3.Policy{"others": policyOf(plain)}))
+		before = append(before, shadowPrincipal())
 	}
 	for i, m := range v.When {
 		if m.CEL == "" {
 			continue
 		}
 		others := map[string]*rbacconfigv3.Policy{}
-		for j, p := range extend.Unless(m, v.Providers...) {
+		for j, p := range envoy.MismatchPolicies(m, v.Providers...) {
 			p.Principals = policyOf(append(slices.Clone(before), p.Principals...)).Principals
 			others[fmt.Sprint("others/", j)] = p
 		}
-		e.Filter(extend.SlotExtAuth, fmt.Sprintf("%s.when/%d", filter, i), shadow(others))
-		before = []*rbacconfigv3.Principal{found()}
+		e.Filter(extend.SlotExtAuth, fmt.Sprintf("%s.when/%d", filterName, i), shadowFilter(others))
+		before = []*rbacconfigv3.Principal{shadowPrincipal()}
 	}
 }
 
-// principals are those that together take the requests that a match without an expression does not take.
-func principals(m extend.RequestMatch, providers []string) (all []*rbacconfigv3.Principal) {
-	for _, p := range extend.Unless(m, providers...) {
+// mismatchPrincipals are those that together take the requests that a match without an expression does not take.
+func mismatchPrincipals(m extend.RequestMatch, providers []string) (all []*rbacconfigv3.Principal) {
+	for _, p := range envoy.MismatchPolicies(m, providers...) {
 		all = append(all, p.Principals...)
 	}
 	return all
@@ -140,23 +142,23 @@ func policyOf(all []*rbacconfigv3.Principal) *rbacconfigv3.Policy {
 	}
 }
 
-// shadow says in metadata whether one of some policies takes a request, and refuses nothing.
-func shadow(policies map[string]*rbacconfigv3.Policy) *rbacv3.RBAC {
+// shadowFilter says in metadata whether one of some policies takes a request, and refuses nothing.
+func shadowFilter(policies map[string]*rbacconfigv3.Policy) *rbacv3.RBAC {
 	return &rbacv3.RBAC{
 		ShadowRulesStatPrefix: rbacPrefix,
 		ShadowRules:           &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_ALLOW, Policies: policies},
 	}
 }
 
-// found takes what the shadow rules before took.
-func found() *rbacconfigv3.Principal {
+// shadowPrincipal takes what the shadow rules before took.
+func shadowPrincipal() *rbacconfigv3.Principal {
 	return &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_SourcedMetadata{
-		SourcedMetadata: &rbacconfigv3.SourcedMetadata{MetadataMatcher: passes(false)},
+		SourcedMetadata: &rbacconfigv3.SourcedMetadata{MetadataMatcher: shadowMetadata(false)},
 	}}
 }
 
-// passes compares what the shadow rules said of a request; not: all others, also where they said nothing.
-func passes(not bool) *matcherv3.MetadataMatcher {
+// shadowMetadata compares what the shadow rules said of a request; not: all others, also where they said nothing.
+func shadowMetadata(not bool) *matcherv3.MetadataMatcher {
 	return &matcherv3.MetadataMatcher{
 		Filter: rbacMetadata, Invert: not,
 		Path: []*matcherv3.MetadataMatcher_PathSegment{{
@@ -166,4 +168,23 @@ func passes(not bool) *matcherv3.MetadataMatcher {
 			StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "allowed"}},
 		}},
 	}
+}
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule})
+
+// readFailureStatus reads what becomes of requests while the server can't be asked.
+func (v *Value) readFailureStatus(r extend.Reader, s Spec) {
+	if s.StatusOnFailure == nil {
+		return
+	}
+	at := r.Field("statusOnFailure")
+	status := *s.StatusOnFailure
+	switch _, known := typev3.StatusCode_name[status]; {
+	case !known || status < 400:
+		at.Refuse(fmt.Sprintf("Envoy can't answer with %d; write 403, 401, 429, 500, 502, 503 or 504", status))
+	case v.PassOnFailure:
+		at.Warn("it has no effect: onFailure is Allow, so nothing is denied on failure")
+	}
+	v.StatusOnFailure = int(status)
 }

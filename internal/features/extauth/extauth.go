@@ -33,28 +33,28 @@ type Value struct {
 	Providers         []string // of tokens that are accepted
 }
 
-// Anew has rules of GRPCRoutes read it once more: they can't have bodies.
-func (v Value) Anew() extend.Anew {
+// RereadPerRule has rules of GRPCRoutes read it once more: they can't have bodies.
+func (v Value) RereadPerRule() extend.Reread {
 	if v.Server.MaxBody > 0 {
-		return extend.AnewGRPC
+		return extend.RereadGRPC
 	}
-	return extend.AnewNever
+	return extend.RereadNever
 }
 
 // Feature is authorization by a server.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "extAuth", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: extend.AuthenticationGroup, UnlessUpgrade: true,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: judge, Words: words,
+	Group: extend.AuthenticationGroup, SkipHTTPSRedirect: true,
+	Read: readSpec, Renders: renders, Judge: judgeRequest, Describe: describeValue, Sets: listIdentityHeaders,
 }
 
-// sets are the headers of the server's answer.
-func sets(v Value) extend.IdentityHeaders { return extend.AttestedBy(v.Server) }
+// listIdentityHeaders are the headers of the server's answer.
+func listIdentityHeaders(v Value) extend.IdentityHeaders { return extend.AttestedBy(v.Server) }
 
-func judge(_ extend.Request, v Value) []extend.Verdict {
+func judgeRequest(_ extend.Request, v Value) []extend.Verdict {
 	allowed := v.Name + " allows it"
 	if len(v.When) > 0 {
-		allowed += ", or it is of none of those that are asked about"
+		allowed += ", or the request is not one that the server is asked about"
 	}
 	if v.Shadow != "" {
 		return []extend.Verdict{
@@ -64,10 +64,10 @@ func judge(_ extend.Request, v Value) []extend.Verdict {
 	return []extend.Verdict{{Status: extend.AnyStatus, If: allowed}}
 }
 
-func words(v Value) (list []string) {
+func describeValue(v Value) (list []string) {
 	list = append(list, "asks "+v.Name)
 	for _, m := range v.When {
-		list = append(list, "about "+extend.Words(m))
+		list = append(list, "about "+extend.DescribeMatch(m))
 	}
 	if v.Shadow != "" {
 		list = append(list, "refuses nothing (mode Shadow)")

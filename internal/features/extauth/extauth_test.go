@@ -9,11 +9,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // rendered notes what is rendered for a rule.
 type rendered struct {
-	extend.EnvoyRule
+	envoy.Rule
 	filters []string
 	asks    *extauthzv3.ExtAuthz
 	slots   []extend.Slot
@@ -46,7 +47,7 @@ func TestWhoIsAsked(t *testing.T) {
 		{[]extend.RequestMatch{cel, get}, []string{"extauth policy.when", "extauth policy.when/0", "extauth policy"}},
 	} {
 		r := new(rendered)
-		render(r, Value{When: c.when, StatusOnFailure: 403})
+		renderRule(r, Value{When: c.when, StatusOnFailure: 403})
 		if !slices.Equal(r.filters, c.want) {
 			t.Errorf("%v: filters %q, want %q", c.when, r.filters, c.want)
 		}
@@ -63,9 +64,9 @@ func TestWhatClientsCantSay(t *testing.T) {
 	v.Server.ResponseHeaders, v.Server.RequestHeaders = []string{"x-user", "x-shown", "authorization"}, []string{"x-shown"}
 	v.Server.External = true
 	r := new(rendered)
-	render(r, v)
+	renderRule(r, v)
 	want := extend.IdentityHeaders{Only: []string{"x-user"}, Also: []string{"x-shown"}}
-	if got := sets(v); !reflect.DeepEqual(got, want) {
+	if got := listIdentityHeaders(v); !reflect.DeepEqual(got, want) {
 		t.Errorf("set are %q, want %q", got, want)
 	}
 	if hop := r.asks.GetHttpService().GetAuthorizationRequest().GetHeadersToAdd(); len(hop) != 1 ||
@@ -77,12 +78,12 @@ func TestWhatClientsCantSay(t *testing.T) {
 func TestJudge(t *testing.T) {
 	v := Value{Name: "Service default/auth"}
 	want := []extend.Verdict{{Status: extend.AnyStatus, If: "Service default/auth allows it"}}
-	if got := judge(extend.Request{}, v); !slices.Equal(got, want) {
+	if got := judgeRequest(extend.Request{}, v); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	v.Shadow = "shadow/default/auth/extAuth/"
 	want[0].Shadow = "extAuth in mode Shadow"
-	if got := judge(extend.Request{}, v); len(got) != 2 || got[0].Status != 0 || got[1] != want[0] {
+	if got := judgeRequest(extend.Request{}, v); len(got) != 2 || got[0].Status != 0 || got[1] != want[0] {
 		t.Errorf("in shadow mode: %v", got)
 	}
 }

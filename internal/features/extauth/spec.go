@@ -25,11 +25,11 @@ type Spec struct {
 	// +optional
 	// +structType=atomic
 	BackendRef *gatewayv1.BackendObjectReference `json:"backendRef,omitempty"`
-	// Timeout is how long the server has to answer. Nothing stated: 10s.
+	// Timeout is how long the server has to answer. Default: 10s.
 	// +optional
 	Timeout *gatewayv1.Duration `json:"timeout,omitempty"`
 	// Headers are those of the request that the server gets. By HTTP it gets Host, Authorization and Content-Length
-	// besides. Nothing stated: by gRPC all, by HTTP no others.
+	// besides. Default: by gRPC all, by HTTP no others.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -38,14 +38,14 @@ type Spec struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	Headers []string `json:"headers,omitempty"`
 	// Body has the server get the request's body; it is read whole before the server is asked. The server gets none of a
-	// WebSocket. Rules of GRPCRoutes can't have it: their messages may never end. Nothing stated: none goes.
+	// WebSocket. Rules of GRPCRoutes can't have it: their messages may never end. Default: none goes.
 	// +optional
 	Body *Body `json:"body,omitempty"`
 	// OnFailure is what becomes of requests while the server can't be asked, does not answer in time, or answers 5xx.
-	// Nothing stated: Deny.
+	// Default: Deny.
 	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
-	// StatusOnFailure is the status of the answer if they are denied. Nothing stated: 403.
+	// StatusOnFailure is the status of the answer if they are denied. Default: 403.
 	// +optional
 	// +kubebuilder:validation:Minimum=400
 	// +kubebuilder:validation:Maximum=599
@@ -59,7 +59,7 @@ type Spec struct {
 	// stated: Enforce.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
-	// When says about which requests the server is asked: those of any of the matches. Others pass. Nothing stated: all.
+	// When says about which requests the server is asked: those of any of the matches. Others pass. Default: all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -82,14 +82,14 @@ type HTTP struct {
 	// +kubebuilder:validation:MaxLength=1024
 	PathPrefix string `json:"pathPrefix,omitempty"`
 	// HeadersToBackend are headers of the server's answer that the backend gets. If clients send these headers, the proxy
-	// removes them, unless the server gets them (headers). Nothing stated: none.
+	// removes them, unless the server gets them (headers). Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	HeadersToBackend []string `json:"headersToBackend,omitempty"`
-	// HeadersToClient are headers of an answer that refuses which the client gets, besides Content-Type. Nothing stated:
+	// HeadersToClient are the headers that the client gets from an answer that denies, besides Content-Type. Default:
 	// Location, Set-Cookie and WWW-Authenticate.
 	// +optional
 	// +listType=atomic
@@ -97,8 +97,8 @@ type HTTP struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	HeadersToClient []string `json:"headersToClient,omitempty"`
-	// HeadersToClientOnAllow are headers of an answer that allows which stand in the backend's answer to the client, such
-	// as Set-Cookie. Nothing stated: none.
+	// HeadersToClientOnAllow are the headers of an answer that allows, such as Set-Cookie, that are added to the backend's
+	// answer to the client. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

@@ -1,7 +1,7 @@
 // Package failover is the feature `failover` of a BackendPolicy: who gets the requests of an InferencePool that has no
 // endpoint.
 //
-// It owns the field. Routes lead to that backend in place of the pool, which package gateway sees to: no proxy knows of
+// It owns the field. Routes lead to that backend in place of the pool, which package backend sees to: no proxy knows of
 // it. It must never know how policies are attached. Start reading at Feature.
 package failover
 
@@ -32,11 +32,10 @@ type Value struct{ Backend extend.BackendKey }
 // Feature is who gets the requests of a pool without endpoints.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "failover", Schema: schema, Levels: extend.AtPool, OnInvalid: extend.Keep,
-	Failover: true, Read: read,
-	Envoy: extend.EnvoyFuncs[Value]{Backend: func(extend.EnvoyBackend, Value) {}}, // the pool's cluster stays as it is
+	Effect: extend.FailsOver, Read: readSpec, Renders: renders, // the pool's cluster stays as it is
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	v.Backend, _ = r.Field("backendRef").Backend(s.BackendRef)
 	return v
 }

@@ -8,8 +8,6 @@ import (
 	_ "embed"
 	"fmt"
 
-	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
-
 	"cardea.dev/cardea/extend"
 )
 
@@ -36,12 +34,12 @@ type Value struct{ Request, Response []extend.HeaderChange }
 // Feature is the changes of headers.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "headers", Schema: schema, Levels: extend.AtRule | extend.AtBackendRef,
-	OnInvalid: extend.Deny,
-	Read:      read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Sets: sets, Judge: extend.Passes[Value], Words: words,
+	OnInvalid: extend.Deny, Read: readSpec, Renders: renders, Judge: extend.PassAll[Value], Describe: describeValue,
+	Sets: listIdentityHeaders,
 }
 
-// sets are the headers of the request that tell who sent it.
-func sets(v Value) (h extend.IdentityHeaders) {
+// listIdentityHeaders are the headers of the request that tell who sent it.
+func listIdentityHeaders(v Value) (h extend.IdentityHeaders) {
 	for _, c := range v.Request {
 		if extend.TellsIdentity(c.Format) {
 			h.Also = append(h.Also, c.Name)
@@ -50,7 +48,7 @@ func sets(v Value) (h extend.IdentityHeaders) {
 	return h
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	if s.Request != nil {
 		v.Request = extend.ReadHeaders(r, "request", *s.Request)
 	}
@@ -60,21 +58,8 @@ func read(r extend.Reader, s Spec) (v Value) {
 	return v
 }
 
-func render(e extend.EnvoyRule, v Value) {
-	for _, secret := range []bool{false, true} {
-		name := map[bool]string{false: "headers", true: extend.SecretHeaders}[secret]
-		request, response := of(v.Request, secret), of(v.Response, secret)
-		if len(request)+len(response) > 0 {
-			e.Filter(extend.SlotTransform, name, &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
-				RequestMutations:  extend.HeaderMutations(request),
-				ResponseMutations: extend.HeaderMutations(response),
-			}})
-		}
-	}
-}
-
-// of are the changes that set secret values, or all others.
-func of(changes []extend.HeaderChange, secret bool) (list []extend.HeaderChange) {
+// selectChanges are the changes that set secret values, or all others.
+func selectChanges(changes []extend.HeaderChange, secret bool) (list []extend.HeaderChange) {
 	for _, c := range changes {
 		if (c.Secret != nil) == secret {
 			list = append(list, c)
@@ -83,15 +68,15 @@ func of(changes []extend.HeaderChange, secret bool) (list []extend.HeaderChange)
 	return list
 }
 
-// words tell of values that must not be shown.
-func words(v Value) (list []string) {
+// describeValue tell of values that must not be shown.
+func describeValue(v Value) (list []string) {
 	for _, of := range []struct {
 		what    string
 		changes []extend.HeaderChange
 	}{{"request", v.Request}, {"answer", v.Response}} {
 		for _, c := range of.changes {
 			if c.Secret != nil {
-				list = append(list, fmt.Sprintf("header %s of the %s has a value of a Secret", c.Name, of.what))
+				list = append(list, fmt.Sprintf("header %s of the %s has a value from a Secret", c.Name, of.what))
 			}
 		}
 	}

@@ -28,18 +28,18 @@ type Spec struct {
 	// TCP opens a connection.
 	// +optional
 	TCP *TCP `json:"tcp,omitempty"`
-	// Timeout is how long the answer may take. Nothing stated: 1s.
+	// Timeout is how long the answer may take. Default: 1s.
 	// +optional
 	Timeout *gatewayv1.Duration `json:"timeout,omitempty"`
-	// Interval is the time between two checks. Nothing stated: 5s.
+	// Interval is the time between two checks. Default: 5s.
 	// +optional
 	Interval *gatewayv1.Duration `json:"interval,omitempty"`
 	// Jitter is added to each interval, up to this much at random.
 	// +optional
 	Jitter *gatewayv1.Duration `json:"jitter,omitempty"`
-	// Unhealthy is how many checks in a row have to fail before an endpoint gets no requests. Nothing stated: 3. One is
-	// enough where `http.retriable` leaves the status out, and of gRPC where the answer is another than SERVING. An answer
-	// to a request, not to a check, takes its endpoint out at once with the header x-envoy-immediate-health-check-fail.
+	// Unhealthy is how many checks in a row must fail before an endpoint gets no requests. Default: 3. One failed check is
+	// enough if `http.retriable` does not have the status, or if a gRPC answer is not SERVING. An answer to a normal
+	// request with the header x-envoy-immediate-health-check-fail removes its endpoint at once.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
@@ -54,27 +54,27 @@ type Spec struct {
 
 // HTTP is a request that a check makes.
 type HTTP struct {
-	// Path with its query. Nothing stated: /.
+	// Path with its query. Default: /.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Path *string `json:"path,omitempty"`
-	// Host is the request's header Host. Nothing stated: the backend's hostname, or else NAME.NAMESPACE of its object.
+	// Host is the request's header Host. Default: the backend's hostname, or else NAME.NAMESPACE of its object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Host *string `json:"host,omitempty"`
-	// Method of the request. Nothing stated: GET.
+	// Method of the request. Default: GET.
 	// +optional
 	Method *Method `json:"method,omitempty"`
-	// Expected lists the statuses of an endpoint that can serve: "204", or "200-299". Nothing stated: 200.
+	// Expected lists the statuses of an endpoint that can serve: "204", or "200-299". Default: 200.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Expected []Statuses `json:"expected,omitempty"`
 	// Retriable lists statuses that count towards `unhealthy`; with any other that is not expected an endpoint fails at
-	// once. Nothing stated: all.
+	// once. Default: all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -92,14 +92,14 @@ type Statuses string
 
 // GRPC is a call that a check makes.
 type GRPC struct {
-	// Service is what is asked for. Nothing stated: the server as a whole.
+	// Service is what is asked for. Default: the server as a whole.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Service *string `json:"service,omitempty"`
 }
 
-// TCP is what a check sends and wants to receive. Nothing stated: that the connection opens is enough.
+// TCP is what a check sends and wants to receive. Default: that the connection opens is enough.
 type TCP struct {
 	// Send is a text that is sent.
 	// +optional
@@ -116,5 +116,5 @@ type TCP struct {
 // Feature is that endpoints are asked whether they can serve.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "healthCheck", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render},
+	Read: readSpec, Renders: renders,
 }

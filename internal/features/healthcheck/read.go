@@ -33,15 +33,16 @@ type Exchange struct{ Send, Receive string }
 
 // Defaults, for fields that are not stated.
 const (
-	timeout   = time.Second
-	interval  = 5 * time.Second
-	unhealthy = 3
-	healthy   = 1
+	defaultTimeout   = time.Second
+	defaultInterval  = 5 * time.Second
+	defaultUnhealthy = 3
+	defaultHealthy   = 1
 )
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{
-		Timeout: timeout, Interval: interval, Unhealthy: or(s.Unhealthy, unhealthy), Healthy: or(s.Healthy, healthy),
+		Timeout: defaultTimeout, Interval: defaultInterval, Unhealthy: numberOr(s.Unhealthy, defaultUnhealthy),
+		Healthy: numberOr(s.Healthy, defaultHealthy),
 	}
 	for _, d := range []struct {
 		stated, to *time.Duration
@@ -66,20 +67,20 @@ func read(r extend.Reader, s Spec) Value {
 			"policy states another one", stated))
 	case s.HTTP != nil:
 		v.HTTP = readHTTP(r, *s.HTTP)
-	case s.GRPC != nil && r.Where().HTTP1:
+	case s.GRPC != nil && r.Location().HTTP1:
 		r.Field("grpc").Refuse("gRPC needs a backend that speaks HTTP/2, and this one speaks HTTP/1.1; state appProtocol " +
 			"kubernetes.io/h2c at its port, or check http or tcp")
 	case s.GRPC != nil:
-		v.GRPC = new(text(s.GRPC.Service))
+		v.GRPC = new(stringOrEmpty(s.GRPC.Service))
 	default:
-		v.TCP = &Exchange{text(s.TCP.Send), text(s.TCP.Receive)}
+		v.TCP = &Exchange{stringOrEmpty(s.TCP.Send), stringOrEmpty(s.TCP.Receive)}
 	}
 	return v
 }
 
 // readHTTP is nil if something is wrong: a check of something else could take out every endpoint.
 func readHTTP(r extend.Reader, h HTTP) *Request {
-	q := &Request{Host: text(h.Host), Path: "/", Method: text((*string)(h.Method))}
+	q := &Request{Host: stringOrEmpty(h.Host), Path: "/", Method: stringOrEmpty((*string)(h.Method))}
 	ok := true
 	if h.Path != nil {
 		q.Path = *h.Path
@@ -121,21 +122,22 @@ func readStatuses(s Statuses) (r Range, err error) {
 	from, wrong := strconv.ParseInt(first, 10, 64)
 	to, also := strconv.ParseInt(last, 10, 64)
 	if wrong != nil || also != nil || from < 100 || to > 599 || from > to {
-		return r, fmt.Errorf("%q is no status from 100 to 599 and no range of them; write 204 or 200-299", string(s))
+		return r, fmt.Errorf("%q is neither a status from 100 to 599 nor a range of statuses; write 204 or 200-299",
+			string(s))
 	}
 	return Range{from, to}, nil
 }
 
 func notPrinted(c rune) bool { return c <= ' ' || c >= 0x7f }
 
-func or(n *int32, otherwise uint32) uint32 {
+func numberOr(n *int32, otherwise uint32) uint32 {
 	if n == nil {
 		return otherwise
 	}
 	return uint32(*n)
 }
 
-func text(s *string) string {
+func stringOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

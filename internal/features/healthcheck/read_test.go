@@ -17,7 +17,7 @@ func TestReadStatuses(t *testing.T) {
 
 // TestRanges: the last status is expected, too.
 func TestRanges(t *testing.T) {
-	got := ranges([]Range{{200, 299}})
+	got := protoRanges([]Range{{200, 299}})
 	if len(got) != 1 || got[0].GetStart() != 200 || got[0].GetEnd() != 300 {
 		t.Errorf("got %v, want from 200 to before 300", got)
 	}

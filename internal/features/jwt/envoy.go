@@ -14,18 +14,19 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
-// render puts providers and what is required of them into the filter that all of a Gateway share, under names that
+// renderRule puts providers and what is required of them into the filter that all of a Gateway share, under names that
 // their content has, and chooses the requirement here. Keys that are fetched are no part of a name: when they change,
 // the filter's configuration does, and no route table.
-func render(e extend.EnvoyRule, v Value) {
+func renderRule(e envoy.Rule, v Value) {
 	shared := &jwtv3.JwtAuthentication{Providers: map[string]*jwtv3.JwtProvider{}}
 	var each []*jwtv3.JwtRequirement
 	for _, p := range v.Providers {
-		provider := p.envoy()
-		name := p.name(provider)
-		p.Keys.put(e, provider)
+		provider := p.renderProvider()
+		name := p.providerID(provider)
+		p.Keys.setKeys(e, provider)
 		shared.Providers[name] = provider
 		each = append(each, &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_ProviderName{ProviderName: name}})
 	}
@@ -45,8 +46,8 @@ func render(e extend.EnvoyRule, v Value) {
 			RequiresAny: &jwtv3.JwtRequirementOrList{Requirements: each},
 		}}
 	}
-	e.Filter(extend.SlotAuthn, "jwt.providers", extend.ProvidersFilter(v.names()))
-	id := hash(required)
+	e.Filter(extend.SlotAuthn, "jwt.providers", envoy.ProvidersFilter(v.providerNames()))
+	id := hashMessage(required)
 	shared.RequirementMap = map[string]*jwtv3.JwtRequirement{id: required}
 	e.Shared(extend.SlotJWT, id, shared)
 	e.Set(extend.SlotJWT, &jwtv3.PerRouteConfig{
@@ -54,15 +55,15 @@ func render(e extend.EnvoyRule, v Value) {
 	}, id)
 }
 
-func (v Value) names() (list []string) {
+func (v Value) providerNames() (list []string) {
 	for _, p := range v.Providers {
 		list = append(list, p.Name)
 	}
 	return list
 }
 
-// sets are the headers of claims.
-func sets(v Value) (h extend.IdentityHeaders) {
+// listIdentityHeaders are the headers of claims.
+func listIdentityHeaders(v Value) (h extend.IdentityHeaders) {
 	for _, p := range v.Providers {
 		for _, c := range p.Claims {
 			h.Only = append(h.Only, c.Header)
@@ -71,13 +72,13 @@ func sets(v Value) (h extend.IdentityHeaders) {
 	return h
 }
 
-func (a Accepted) envoy() *jwtv3.JwtProvider {
+func (a ResolvedProvider) renderProvider() *jwtv3.JwtProvider {
 	p := &jwtv3.JwtProvider{
 		Issuer: a.Issuer, Audiences: a.Audiences, Forward: a.Forward, PayloadInMetadata: a.Name,
 		RequireExpiration: a.RequireExpiration, ClockSkewSeconds: uint32(a.Skew / time.Second),
 	}
 	if a.Subjects != nil {
-		p.Subjects = a.Subjects.Envoy()
+		p.Subjects = envoy.Text(*a.Subjects)
 	}
 	if a.MaxLifetime > 0 {
 		p.MaxLifetime = durationpb.New(a.MaxLifetime)
@@ -93,25 +94,25 @@ func (a Accepted) envoy() *jwtv3.JwtProvider {
 		}
 	}
 	for _, c := range a.Claims {
-		p.ClaimToHeaders = append(p.ClaimToHeaders, c.envoy())
+		p.ClaimToHeaders = append(p.ClaimToHeaders, c.renderClaim())
 	}
 	return p
 }
 
-// name names a provider. Its keys are not put yet.
-func (a Accepted) name(provider *jwtv3.JwtProvider) string {
+// providerID names a provider. Its keys are not put yet.
+func (a ResolvedProvider) providerID(provider *jwtv3.JwtProvider) string {
 	of := a.Keys.Document
 	if of == (extend.Document{}) {
-		return hash(provider, a.Keys.Text)
+		return hashMessage(provider, a.Keys.Text)
 	}
 	if a.Keys.Text == "" {
-		return hash(provider, of.URL, of.Through.Words(), of.Refresh.String())
+		return hashMessage(provider, of.URL, of.Through.Describe(), of.Refresh.String())
 	}
-	return hash(provider, of.URL, of.Through.Words())
+	return hashMessage(provider, of.URL, of.Through.Describe())
 }
 
-// put puts keys into a provider.
-func (k Keys) put(e extend.EnvoyRule, p *jwtv3.JwtProvider) {
+// setKeys puts keys into a provider.
+func (k Keys) setKeys(e envoy.Rule, p *jwtv3.JwtProvider) {
 	if k.Text != "" {
 		p.JwksSourceSpecifier = &jwtv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
 			Specifier: &corev3.DataSource_InlineString{InlineString: k.Text},
@@ -127,8 +128,8 @@ func (k Keys) put(e extend.EnvoyRule, p *jwtv3.JwtProvider) {
 	}}
 }
 
-// envoy names the claim by its parts only where a part has a dot.
-func (c Claim) envoy() *jwtv3.JwtClaimToHeader {
+// renderClaim names the claim by its parts only where a part has a dot.
+func (c Claim) renderClaim() *jwtv3.JwtClaimToHeader {
 	to := &jwtv3.JwtClaimToHeader{HeaderName: c.Header}
 	if !slices.ContainsFunc(c.Path, func(part string) bool { return strings.Contains(part, ".") }) {
 		to.ClaimName = strings.Join(c.Path, ".")
@@ -140,8 +141,8 @@ func (c Claim) envoy() *jwtv3.JwtClaimToHeader {
 	return to
 }
 
-// hash names a message by its content, and by texts that belong to it.
-func hash(m proto.Message, texts ...string) string {
+// hashMessage names a message by its content, and by texts that belong to it.
+func hashMessage(m proto.Message, texts ...string) string {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		panic(err)
@@ -152,3 +153,6 @@ func hash(m proto.Message, texts ...string) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule, Agents: envoy.AddResource})

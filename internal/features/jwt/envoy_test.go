@@ -9,14 +9,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
-// rendered is an extend.EnvoyRule that keeps what the feature renders.
+// rendered is an envoy.Rule that keeps what the feature renders.
 type rendered struct {
-	extend.EnvoyRule // for what the feature does not use
-	chosen           *jwtv3.PerRouteConfig
-	entry            *jwtv3.JwtAuthentication
-	told             proto.Message
+	envoy.Rule // for what the feature does not use
+	chosen     *jwtv3.PerRouteConfig
+	entry      *jwtv3.JwtAuthentication
+	told       proto.Message
 }
 
 func (r *rendered) Filter(_ extend.Slot, _ string, config proto.Message) { r.told = config }
@@ -29,17 +30,17 @@ func (r *rendered) Shared(_ extend.Slot, _ string, entry proto.Message) {
 	r.entry = entry.(*jwtv3.JwtAuthentication)
 }
 
-func (r *rendered) Cluster(b extend.BackendKey) string { return b.Words() }
+func (r *rendered) Cluster(b extend.BackendKey) string { return b.Describe() }
 
 func valueOf(keys Keys) Value {
-	return Value{Mode: Strict, Providers: []Accepted{{
+	return Value{Mode: Strict, Providers: []ResolvedProvider{{
 		Name: "corp", Issuer: "https://corp", Keys: keys, Claims: []Claim{{Path: []string{"sub"}, Header: "x-user"}},
 	}}}
 }
 
 func of(keys Keys) *rendered {
 	r := new(rendered)
-	render(r, valueOf(keys))
+	renderRule(r, valueOf(keys))
 	return r
 }
 
@@ -77,11 +78,11 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%v: want no clear_route_cache, and async_fetch", p)
 		}
 	}
-	only := sets(valueOf(Keys{})).Only
+	only := listIdentityHeaders(valueOf(Keys{})).Only
 	if len(r.entry.GetProviders()) != 1 || r.entry.GetBypassCorsPreflight() || !slices.Equal(only, []string{"x-user"}) {
 		t.Errorf("%v, set are %v", r.entry, only)
 	}
-	if want := extend.ProvidersFilter([]string{"corp"}); !proto.Equal(r.told, want) {
+	if want := envoy.ProvidersFilter([]string{"corp"}); !proto.Equal(r.told, want) {
 		t.Errorf("later filters are told %v, want %v", r.told, want)
 	}
 }

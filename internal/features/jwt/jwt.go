@@ -23,11 +23,11 @@ var schema []byte
 // Value is the spec as read.
 type Value struct {
 	Mode      Mode
-	Providers []Accepted // those that count
+	Providers []ResolvedProvider // those that count
 }
 
-// Accepted is a provider as read.
-type Accepted struct {
+// ResolvedProvider is a provider as read.
+type ResolvedProvider struct {
 	Name, Issuer      string
 	Audiences         []string
 	Subjects          *extend.StringMatch
@@ -59,17 +59,17 @@ type Claim struct {
 // Feature is authentication by token.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "jwt", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "authentication", DisabledWith: extend.Authentication, UnlessUpgrade: true, Names: []string{"providers"},
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render, Agents: extend.AddResource}, Sets: sets, Judge: judge,
-	JudgeAgents: func(extend.Request) []extend.Verdict { return nil }, Words: words,
+	Group: "authentication", DisabledWith: extend.Authentication, Names: []string{"providers"}, SkipHTTPSRedirect: true,
+	Read: readSpec, Renders: renders, Judge: judgeRequest, Describe: describeValue, Sets: listIdentityHeaders,
+	Agents: extend.Agents[Value]{Judge: func(extend.Request) []extend.Verdict { return nil }},
 }
 
-func judge(q extend.Request, v Value) []extend.Verdict {
+func judgeRequest(q extend.Request, v Value) []extend.Verdict {
 	var names []string
 	brought := q.Agent != nil && len(q.Agent.Claims) > 0
 	for _, p := range v.Providers {
 		names = append(names, p.Name)
-		brought = brought || slices.ContainsFunc(p.From, func(s Source) bool { return s.in(q) })
+		brought = brought || slices.ContainsFunc(p.From, func(s Source) bool { return s.presentIn(q) })
 	}
 	accepted := "the token is accepted by " + strings.Join(names, " or ")
 	switch {
@@ -81,14 +81,14 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 		return []extend.Verdict{{If: accepted}}
 	}
 	list := []extend.Verdict{{Status: http.StatusUnauthorized, If: accepted}}
-	if slices.ContainsFunc(v.Providers, func(p Accepted) bool { return len(p.Audiences) > 0 }) {
+	if slices.ContainsFunc(v.Providers, func(p ResolvedProvider) bool { return len(p.Audiences) > 0 }) {
 		list = append(list, extend.Verdict{Status: http.StatusForbidden, If: "it is for one of the audiences"})
 	}
 	return list
 }
 
-// in tells whether a request has a token at a place.
-func (s Source) in(q extend.Request) bool {
+// presentIn tells whether a request has a token at a place.
+func (s Source) presentIn(q extend.Request) bool {
 	if s.Cookie != "" {
 		_, err := (&http.Request{Header: q.Header}).Cookie(s.Cookie)
 		return err == nil
@@ -103,7 +103,7 @@ func (s Source) in(q extend.Request) bool {
 	})
 }
 
-func words(v Value) (list []string) {
+func describeValue(v Value) (list []string) {
 	for _, p := range v.Providers {
 		list = append(list, fmt.Sprintf("%s: a token of %s (%s)", v.Mode, p.Name, p.Issuer))
 	}

@@ -46,7 +46,7 @@ func TestParseKeys(t *testing.T) {
 	const symmetric = `{"kty":"oct","k":"secret"}`
 	got, ignored, err := parseKeys(keys(rsaKey, ecKey, edKey, symmetric, offCurve))
 	if err != nil || strings.Count(got, "kty") != 3 || strings.Contains(got, "private") || strings.Contains(got, "oct") ||
-		fmt.Sprint(ignored) != "keys[3]: kty is none of RSA, EC and OKP; keys[4]: x and y are no point of the curve" {
+		fmt.Sprint(ignored) != "keys[3]: kty is none of RSA, EC and OKP; keys[4]: x and y are not a point on the curve" {
 		t.Errorf("%s, %v, %v", got, ignored, err)
 	}
 	if _, _, err := parseKeys(keys()); !errors.Is(err, errNoKeys) {
@@ -73,8 +73,8 @@ func TestParseKeys(t *testing.T) {
 			t.Errorf("%s: %s, %v, %v, want %s", bad, got, ignored, err, want)
 		}
 	}
-	got, ignored, err = parseKeys(keys(strings.Split(strings.Repeat(edKey+" ", mostKeys+8), " ")[:mostKeys+8]...))
-	if err != nil || strings.Count(got, "kty") != mostKeys || !strings.Contains(ignored.Error(), "; and 4 more") {
+	got, ignored, err = parseKeys(keys(strings.Split(strings.Repeat(edKey+" ", maxKeys+8), " ")[:maxKeys+8]...))
+	if err != nil || strings.Count(got, "kty") != maxKeys || !strings.Contains(ignored.Error(), "; and 4 more") {
 		t.Errorf("too many keys: %v, %v", ignored, err)
 	}
 	for text, want := range map[string]string{
@@ -86,7 +86,7 @@ func TestParseKeys(t *testing.T) {
 		keys(symmetric):                          `keys[0]: kty is none of RSA`,
 		keys(offCurve):                           "keys[0]: ",
 		keys(`{"kty":"RSA","use":"enc"}`):        `use is not sig`,
-		keys(`{"kty":"RSA","alg":"RSA-OAEP"}`):   `alg is none of RSA's`,
+		keys(`{"kty":"RSA","alg":"RSA-OAEP"}`):   `alg is not an RSA signature algorithm`,
 		keys(`{"kty":"RSA","n":"!","e":"AQAB"}`): "n has 0 bits",
 		keys(strings.Replace(rsaKey, "AQAB", "EQ", 1)): "e is neither 3 nor 65537",
 	} {
@@ -113,8 +113,8 @@ func TestJudge(t *testing.T) {
 		{Optional, "/", nil, nil},
 		{Permissive, "/?token=x", nil, []extend.Verdict{{If: asked.If}}},
 	} {
-		v := Value{Mode: of.mode, Providers: []Accepted{{Name: "corp", From: from}}}
-		if got := judge(extend.Request{Path: of.path, Header: of.header}, v); fmt.Sprint(got) != fmt.Sprint(of.want) {
+		v := Value{Mode: of.mode, Providers: []ResolvedProvider{{Name: "corp", From: from}}}
+		if got := judgeRequest(extend.Request{Path: of.path, Header: of.header}, v); fmt.Sprint(got) != fmt.Sprint(of.want) {
 			t.Errorf("%s %s %v: %v, want %v", of.mode, of.path, of.header, got, of.want)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 // Bounds of a key set, so that a hostile one fits into the configuration of proxies and into a status.
 const (
-	mostKeys = 256  // that count
-	mostID   = 1024 // bytes of a kid
-	mostTold = 4    // keys that a message names
+	maxKeys       = 256  // that count
+	maxKeyIDBytes = 1024 // bytes of a kid
+	maxNamedKeys  = 4    // keys that a message names
 )
 
 // key is a public key of a key set, with those members that Envoy reads. Private ones are left out.
@@ -56,8 +56,8 @@ func parseKeys(text string) (usable string, ignored, err error) {
 	var wrong []error
 	for i, text := range list {
 		k, err := readKey(text)
-		if err == nil && len(keys) == mostKeys {
-			err = fmt.Errorf("%d keys are before it, and no more count", mostKeys)
+		if err == nil && len(keys) == maxKeys {
+			err = fmt.Errorf("it is ignored: only the first %d keys are used", maxKeys)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("keys[%d]: %w", i, err))
@@ -66,16 +66,16 @@ func parseKeys(text string) (usable string, ignored, err error) {
 		keys = append(keys, k)
 	}
 	if len(keys) == 0 {
-		return "", nil, fmt.Errorf("it has no key that can be used: %w", told(wrong))
+		return "", nil, fmt.Errorf("it has no key that can be used: %w", joinErrors(wrong))
 	}
 	out, err := json.Marshal(map[string][]key{"keys": keys})
-	return string(out), told(slices.DeleteFunc(wrong, func(w error) bool { return errors.Is(w, errOtherUse) })), err
+	return string(out), joinErrors(slices.DeleteFunc(wrong, func(w error) bool { return errors.Is(w, errOtherUse) })), err
 }
 
-// told joins the first of some errors; nil: there are none.
-func told(all []error) error {
+// joinErrors joins the first of some errors; nil: there are none.
+func joinErrors(all []error) error {
 	var texts []string
-	for _, err := range all[:min(len(all), mostTold)] {
+	for _, err := range all[:min(len(all), maxNamedKeys)] {
 		texts = append(texts, err.Error())
 	}
 	if more := len(all) - len(texts); more > 0 {
@@ -110,9 +110,9 @@ func readKey(text []byte) (k key, err error) {
 		}
 	}
 	for _, number := range []*string{&k.N, &k.E, &k.X, &k.Y} {
-		*number = base64.RawURLEncoding.EncodeToString(decoded(*number)) // as Envoy reads it, too
+		*number = base64.RawURLEncoding.EncodeToString(decodeBase64(*number)) // as Envoy reads it, too
 	}
-	return k, k.check()
+	return k, k.checkUsable()
 }
 
 // curves are those of EC keys, with the only algorithm of each.
@@ -126,13 +126,13 @@ var curves = map[string]struct {
 
 var rsaAlgorithms = []string{"", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
 
-// check tells why a key can't be used for signatures.
-func (k key) check() error {
+// checkUsable tells why a key can't be used for signatures.
+func (k key) checkUsable() error {
 	if k.Use != "" && k.Use != "sig" {
 		return errOtherUse
 	}
-	if len(k.ID) > mostID {
-		return fmt.Errorf("kid has more than %d bytes", mostID)
+	if len(k.ID) > maxKeyIDBytes {
+		return fmt.Errorf("kid has more than %d bytes", maxKeyIDBytes)
 	}
 	switch k.Type {
 	case "RSA":
@@ -140,7 +140,7 @@ func (k key) check() error {
 	case "EC":
 		return k.checkEC()
 	case "OKP":
-		if k.Curve != "Ed25519" || k.Algorithm != "" && k.Algorithm != "EdDSA" || len(decoded(k.X)) != 32 {
+		if k.Curve != "Ed25519" || k.Algorithm != "" && k.Algorithm != "EdDSA" || len(decodeBase64(k.X)) != 32 {
 			return errors.New("it is not a key of Ed25519, with alg EdDSA or none")
 		}
 		return nil
@@ -149,10 +149,10 @@ func (k key) check() error {
 }
 
 func (k key) checkRSA() error {
-	n, e := new(big.Int).SetBytes(decoded(k.N)), new(big.Int).SetBytes(decoded(k.E))
+	n, e := new(big.Int).SetBytes(decodeBase64(k.N)), new(big.Int).SetBytes(decodeBase64(k.E))
 	switch {
 	case !slices.Contains(rsaAlgorithms, k.Algorithm):
-		return errors.New("alg is none of RSA's for signatures")
+		return errors.New("alg is not an RSA signature algorithm")
 	case n.BitLen() < 1024 || n.BitLen() > 8192:
 		return fmt.Errorf("n has %d bits, want 1024 to 8192", n.BitLen())
 	case !e.IsInt64() || e.Int64() != 3 && e.Int64() != 65537: // Envoy refuses a provider with no other key
@@ -168,18 +168,18 @@ func (k key) checkEC() error {
 	if !known || k.Algorithm != "" && k.Algorithm != c.algorithm {
 		return errors.New("crv and alg are not P-256 (ES256), P-384 (ES384) or P-521 (ES512)")
 	}
-	x, y := decoded(k.X), decoded(k.Y)
+	x, y := decodeBase64(k.X), decodeBase64(k.Y)
 	if len(x) != c.size || len(y) != c.size {
 		return fmt.Errorf("x and y have %d and %d bytes, want %d", len(x), len(y), c.size)
 	}
 	if _, err := c.curve.NewPublicKey(slices.Concat([]byte{4}, x, y)); err != nil {
-		return errors.New("x and y are no point of the curve")
+		return errors.New("x and y are not a point on the curve")
 	}
 	return nil
 }
 
-// decoded is empty for what is not base64url.
-func decoded(text string) []byte {
+// decodeBase64 is empty for what is not base64url.
+func decodeBase64(text string) []byte {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil

@@ -17,8 +17,8 @@ const (
 	fetchTimeout = 5 * time.Second
 )
 
-// read finds keys, in the words of Envoy.
-func (s *KeySet) read(r extend.Reader) (keys Keys) {
+// readKeys finds keys, in the words of Envoy.
+func (s *KeySet) readKeys(r extend.Reader) (keys Keys) {
 	if s == nil {
 		r.Refuse("state its keys in jwks")
 		return keys
@@ -26,31 +26,31 @@ func (s *KeySet) read(r extend.Reader) (keys Keys) {
 	r = r.Field("jwks")
 	switch {
 	case s.Remote != nil:
-		return s.Remote.read(r.Field("remote"))
+		return s.Remote.readKeys(r.Field("remote"))
 	case s.SecretRef != nil:
 		of := extend.OfSecret(*s.SecretRef)
 		if r = r.Field("secretRef"); of.Kind != "Secret" {
 			r.Refuse(fmt.Sprintf("kind %s is not supported; use a Secret", of.Kind))
 			return keys
 		}
-		keys.Text = ofEntry(r, of, "jwks")
+		keys.Text = keysOfEntry(r, of, "jwks")
 	case s.ConfigMapRef != nil:
-		keys.Text = ofEntry(r.Field("configMapRef"), extend.OfConfigMap(s.ConfigMapRef.Name), s.ConfigMapRef.Key)
+		keys.Text = keysOfEntry(r.Field("configMapRef"), extend.OfConfigMap(s.ConfigMapRef.Name), s.ConfigMapRef.Key)
 	default:
 		if text, found := r.Text(extend.TextSource{Inline: s.Inline}); found {
-			keys.Text = usable(r, text)
+			keys.Text = usableKeys(r, text)
 		}
 	}
 	return keys
 }
 
-// ofEntry are the keys of an entry of a ConfigMap or a Secret.
-func ofEntry(r extend.Reader, of gatewayv1.ObjectReference, key string) string {
+// keysOfEntry are the keys of an entry of a ConfigMap or a Secret.
+func keysOfEntry(r extend.Reader, of gatewayv1.ObjectReference, key string) string {
 	content, found := r.Entry(of, key, isKeySet)
 	if !found {
 		return ""
 	}
-	return usable(r, string(content))
+	return usableKeys(r, string(content))
 }
 
 // isKeySet tells why a text is no key set with a key that can be used. An empty set is no mistake: nobody's tokens
@@ -62,8 +62,8 @@ func isKeySet(text []byte) error {
 	return nil
 }
 
-// read finds what was fetched, or says how proxies have to fetch it.
-func (s *Remote) read(r extend.Reader) (keys Keys) {
+// readKeys finds what was fetched, or says how proxies have to fetch it.
+func (s *Remote) readKeys(r extend.Reader) (keys Keys) {
 	keys.Document = extend.Document{URL: s.URL, Refresh: defaultRefresh, Member: "keys"}
 	sound := extend.ReadURL(r.Field("url"), s.URL)
 	if s.Refresh != nil {
@@ -86,15 +86,15 @@ func (s *Remote) read(r extend.Reader) (keys Keys) {
 	content, state := r.Field("url").Fetch(keys.Document, isKeySet)
 	switch state {
 	case extend.Known:
-		keys.Text = usable(r, string(content))
+		keys.Text = usableKeys(r, string(content))
 	case extend.Absent:
-		r.Field("url").Pending("its server says that there is nothing; requests get 503 until there is")
+		r.Field("url").Pending("its server has no document at this URL, so requests get 503; write the provider's jwks_uri")
 	}
 	return keys
 }
 
-// usable are the keys of a set that Envoy can use.
-func usable(r extend.Reader, text string) string {
+// usableKeys are the keys of a set that Envoy can use.
+func usableKeys(r extend.Reader, text string) string {
 	keys, ignored, err := parseKeys(text)
 	switch {
 	case ignored != nil:

@@ -14,7 +14,7 @@ import (
 // defaultSkew is how much clocks may differ.
 const defaultSkew = 60 * time.Second
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{Mode: s.Mode}
 	if v.Mode == "" {
 		v.Mode = Strict
@@ -36,20 +36,20 @@ func read(r extend.Reader, s Spec) Value {
 	}
 	for _, p := range s.Providers {
 		if s.Use == nil || slices.Contains(s.Use, p.Name) {
-			v.Providers = append(v.Providers, p.read(r.Field("providers["+p.Name+"]")))
+			v.Providers = append(v.Providers, p.readProvider(r.Field("providers["+p.Name+"]")))
 		}
 	}
 	return v
 }
 
-func (p Provider) read(r extend.Reader) Accepted {
-	a := Accepted{
+func (p Provider) readProvider(r extend.Reader) ResolvedProvider {
+	a := ResolvedProvider{
 		Name: p.Name, Issuer: p.Issuer, Audiences: slices.Sorted(slices.Values(p.Audiences)), Subjects: p.Subjects,
 		Forward: p.Forward != nil && *p.Forward, RequireExpiration: p.RequireExpiration == nil || *p.RequireExpiration,
-		Skew: defaultSkew, From: sources(r, p.From),
+		Skew: defaultSkew, From: readSources(r, p.From),
 	}
 	if p.Issuer == "" {
-		r.Field("issuer").Refuse("state the issuer: what the claim iss of its tokens is")
+		r.Field("issuer").Refuse("state the issuer: the value of the claim iss in its tokens")
 	}
 	if p.Subjects != nil {
 		extend.Refuse(r, "subjects", p.Subjects.Validate())
@@ -71,11 +71,11 @@ func (p Provider) read(r extend.Reader) Accepted {
 		}
 		a.Claims = append(a.Claims, Claim{Path: path, Header: strings.ToLower(c.Header)})
 	}
-	a.Keys = p.JWKS.read(r)
+	a.Keys = p.JWKS.readKeys(r)
 	return a
 }
 
-func sources(r extend.Reader, stated []TokenSource) (list []Source) {
+func readSources(r extend.Reader, stated []TokenSource) (list []Source) {
 	if len(stated) == 0 {
 		return []Source{{Header: "authorization", Prefix: "Bearer "}}
 	}

@@ -9,10 +9,10 @@ import (
 // Spec asks for a token (JWT, RFC 7519) that one of the providers has signed.
 type Spec struct {
 	// Mode says what becomes of requests without an accepted token. Strict: 401. Optional: 401 for a token that is not
-	// accepted; none is fine. Permissive: all pass, and only accepted tokens have claims. Nothing stated: Strict.
+	// accepted; none is fine. Permissive: all pass, and only accepted tokens have claims. Default: Strict.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
-	// Use names the providers that count. Nothing stated: all.
+	// Use names the providers that count. Default: all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -51,20 +51,20 @@ type Provider struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Issuer string `json:"issuer,omitempty"`
-	// Audiences: a token's claim aud must have one of these. Nothing stated: any.
+	// Audiences: a token's claim aud must have one of these. Default: any.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	Audiences []string `json:"audiences,omitempty"`
-	// Subjects is what a token's claim sub must be. Nothing stated: any.
+	// Subjects is what a token's claim sub must be. Default: any.
 	// +optional
 	Subjects *extend.StringMatch `json:"subjects,omitempty"`
 	// JWKS are the provider's public keys (RFC 7517).
 	// +optional
 	JWKS *KeySet `json:"jwks,omitempty"`
-	// From says where the token stands. Nothing stated: the header Authorization, with "Bearer " before the token.
+	// From says where the token stands. Default: the header Authorization, with "Bearer " before the token.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -77,16 +77,16 @@ type Provider struct {
 	// +listMapKey=header
 	// +kubebuilder:validation:MaxItems=32
 	ClaimsToHeaders []ClaimHeader `json:"claimsToHeaders,omitempty"`
-	// Forward leaves an accepted token in the request. Nothing stated: the backend does not get it.
+	// Forward leaves an accepted token in the request. Default: the backend does not get it.
 	// +optional
 	Forward *bool `json:"forward,omitempty"`
 	// ClockSkew is how much the provider's clock may differ; 60s if nothing is stated.
 	// +optional
 	ClockSkew *gatewayv1.Duration `json:"clockSkew,omitempty"`
-	// RequireExpiration refuses tokens without the claim exp. Nothing stated: true.
+	// RequireExpiration refuses tokens without the claim exp. Default: true.
 	// +optional
 	RequireExpiration *bool `json:"requireExpiration,omitempty"`
-	// MaxLifetime is the longest time for which a token may be made. Nothing stated: any.
+	// MaxLifetime is the longest time for which a token may be made. Default: any.
 	// +optional
 	MaxLifetime *gatewayv1.Duration `json:"maxLifetime,omitempty"`
 }
@@ -122,7 +122,7 @@ type Remote struct {
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`
 	// BackendRef is the backend that is asked for it, with the host of the URL in the header Host, over TLS if a
-	// BackendTLSPolicy says so. Nothing stated: the URL's host is asked.
+	// BackendTLSPolicy says so. Default: the URL's host is asked.
 	// +optional
 	BackendRef *gatewayv1.BackendObjectReference `json:"backendRef,omitempty"`
 	// Refresh is the time after which it is fetched again, 1s at least; 5m if nothing is stated. The keys that were
@@ -130,7 +130,7 @@ type Remote struct {
 	// +optional
 	Refresh *gatewayv1.Duration `json:"refresh,omitempty"`
 	// FetchedBy says who fetches it: the Controller, once for all proxies, or each Proxy, which needs backendRef. Nothing
-	// stated: the Controller.
+	// stated: the Controller. A proxy opens the port of a new listener when it has the keys, or a fetch failed.
 	// +optional
 	FetchedBy Fetcher `json:"fetchedBy,omitempty"`
 }

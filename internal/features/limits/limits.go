@@ -7,9 +7,6 @@ package limits
 import (
 	_ "embed"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -47,7 +44,7 @@ type Spec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	ConnectionsPerEndpoint *int64 `json:"connectionsPerEndpoint,omitempty"`
-	// RetryBudget is how many of the requests that are under way may be retries. Nothing stated: a fifth of them, and 10.
+	// RetryBudget is how many of the requests that are under way may be retries. Default: a fifth of them, and 10.
 	// +optional
 	RetryBudget *RetryBudget `json:"retryBudget,omitempty"`
 }
@@ -84,44 +81,44 @@ const (
 // Feature is how much proxies ask of a backend at a time.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "limits", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render},
+	Read: readSpec, Renders: renders,
 }
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{
-		Connections:     count(r, "connections", s.Connections, unlimited),
-		PendingRequests: count(r, "pendingRequests", s.PendingRequests, unlimited),
-		Requests:        count(r, "requests", s.Requests, unlimited),
+		Connections:     readCountOr(r, "connections", s.Connections, unlimited),
+		PendingRequests: readCountOr(r, "pendingRequests", s.PendingRequests, unlimited),
+		Requests:        readCountOr(r, "requests", s.Requests, unlimited),
 		RetryPercent:    retryPercent, MinRetries: minRetries,
-		ConnectionsPerEndpoint: optional(r, "connectionsPerEndpoint", s.ConnectionsPerEndpoint),
-		Retries:                optional(r, "retries", s.Retries),
+		ConnectionsPerEndpoint: readCount(r, "connectionsPerEndpoint", s.ConnectionsPerEndpoint),
+		Retries:                readCount(r, "retries", s.Retries),
 	}
 	b := s.RetryBudget
 	if b == nil {
 		return v
 	}
 	if v.Retries != nil {
-		r.Field("retryBudget").Warn("retries is stated, which counts in its place")
+		r.Field("retryBudget").Warn("it is ignored, because retries is stated")
 	}
-	v.MinRetries = count(r.Field("retryBudget"), "minConcurrent", b.MinConcurrent, minRetries)
+	v.MinRetries = readCountOr(r.Field("retryBudget"), "minConcurrent", b.MinConcurrent, minRetries)
 	if b.Share != nil {
 		if share, err := extend.Percent(*b.Share); err != nil {
 			r.Field("retryBudget.share").Refuse(err.Error())
 		} else {
-			v.RetryPercent = float64(share.Numerator) / 10_000
+			v.RetryPercent = float64(share) / 10_000
 		}
 	}
 	return v
 }
 
-func count(r extend.Reader, field string, n *int64, otherwise uint32) uint32 {
-	if read := optional(r, field, n); read != nil {
+func readCountOr(r extend.Reader, field string, n *int64, otherwise uint32) uint32 {
+	if read := readCount(r, field, n); read != nil {
 		return *read
 	}
 	return otherwise
 }
 
-func optional(r extend.Reader, field string, n *int64) *uint32 {
+func readCount(r extend.Reader, field string, n *int64) *uint32 {
 	if n == nil {
 		return nil
 	}
@@ -130,26 +127,4 @@ func optional(r extend.Reader, field string, n *int64) *uint32 {
 		return nil
 	}
 	return new(uint32(*n))
-}
-
-func render(e extend.EnvoyBackend, v Value) {
-	all := &clusterv3.CircuitBreakers_Thresholds{
-		MaxConnections:     wrapperspb.UInt32(v.Connections),
-		MaxPendingRequests: wrapperspb.UInt32(v.PendingRequests),
-		MaxRequests:        wrapperspb.UInt32(v.Requests),
-	}
-	if v.Retries != nil {
-		all.MaxRetries = wrapperspb.UInt32(*v.Retries)
-	} else {
-		all.RetryBudget = &clusterv3.CircuitBreakers_Thresholds_RetryBudget{
-			BudgetPercent: &typev3.Percent{Value: v.RetryPercent}, MinRetryConcurrency: wrapperspb.UInt32(v.MinRetries),
-		}
-	}
-	breakers := &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{all}}
-	if v.ConnectionsPerEndpoint != nil {
-		breakers.PerHostThresholds = []*clusterv3.CircuitBreakers_Thresholds{{
-			MaxConnections: wrapperspb.UInt32(*v.ConnectionsPerEndpoint),
-		}}
-	}
-	e.Cluster(&clusterv3.Cluster{CircuitBreakers: breakers})
 }

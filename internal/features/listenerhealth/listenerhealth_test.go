@@ -9,7 +9,7 @@ func TestCheck(t *testing.T) {
 		"": false, "healthz": false, "/a?b": false, "/a#b": false, "//a": false, "/a//b": false, "/a%20b": false,
 		"/a/../b": false, "/.": false, "/a b": false, "/a\n": false, "/a\\b": false,
 	} {
-		if got := check(path); (got == "") != good {
+		if got := checkPath(path); (got == "") != good {
 			t.Errorf("%q: %q", path, got)
 		}
 	}

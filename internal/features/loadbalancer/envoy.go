@@ -14,26 +14,27 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
-// render states an extension in place of Envoy's older lb_policy: only there do clusters have keys of their own, so
-// that no route has to know them.
-func render(e extend.EnvoyBackend, v Value) {
+// renderBackend states an extension in place of Envoy's older lb_policy: only there do clusters have keys of their own,
+// so that no route has to know them.
+func renderBackend(e envoy.Backend, v Value) {
 	var config proto.Message
 	switch v.By {
 	case LeastRequests:
-		config = &leastrequestv3.LeastRequest{ChoiceCount: extend.ProtoNumber(v.Choices)}
+		config = &leastrequestv3.LeastRequest{ChoiceCount: envoy.ProtoNumber(v.Choices)}
 	case RoundRobin:
 		config = &roundrobinv3.RoundRobin{}
 	case Random:
 		config = &randomv3.Random{}
 	case Ring:
 		config = &ringhashv3.RingHash{
-			MinimumRingSize: size(v.MinSize), MaximumRingSize: size(v.MaxSize), ConsistentHashingLbConfig: hashing(v),
+			MinimumRingSize: protoSize(v.MinSize), MaximumRingSize: protoSize(v.MaxSize),
+			ConsistentHashingLbConfig: consistentHashing(v),
 		}
 	case MaglevTable:
-		config = &maglevv3.Maglev{TableSize: size(v.TableSize), ConsistentHashingLbConfig: hashing(v)}
+		config = &maglevv3.Maglev{TableSize: protoSize(v.TableSize), ConsistentHashingLbConfig: consistentHashing(v)}
 	default:
 		return
 	}
@@ -48,23 +49,23 @@ func render(e extend.EnvoyBackend, v Value) {
 	}})
 }
 
-func size(n *uint32) *wrapperspb.UInt64Value {
+func protoSize(n *uint32) *wrapperspb.UInt64Value {
 	if n == nil {
 		return nil
 	}
 	return wrapperspb.UInt64(uint64(*n))
 }
 
-func hashing(v Value) *commonv3.ConsistentHashingLbConfig {
-	c := &commonv3.ConsistentHashingLbConfig{HashBalanceFactor: extend.ProtoNumber(v.BoundedLoad)}
+func consistentHashing(v Value) *commonv3.ConsistentHashingLbConfig {
+	c := &commonv3.ConsistentHashingLbConfig{HashBalanceFactor: envoy.ProtoNumber(v.BoundedLoad)}
 	for _, k := range v.Keys {
-		c.HashPolicy = append(c.HashPolicy, k.policy())
+		c.HashPolicy = append(c.HashPolicy, k.hashPolicy())
 	}
 	return c
 }
 
-// policy ends the search if the request has the key.
-func (k Key) policy() *routev3.RouteAction_HashPolicy {
+// hashPolicy ends the search if the request has the key.
+func (k Key) hashPolicy() *routev3.RouteAction_HashPolicy {
 	p := &routev3.RouteAction_HashPolicy{Terminal: true}
 	switch {
 	case k.Header != "":
@@ -76,7 +77,7 @@ func (k Key) policy() *routev3.RouteAction_HashPolicy {
 			QueryParameter: &routev3.RouteAction_HashPolicy_QueryParameter{Name: k.Query},
 		}
 	case k.Cookie != nil:
-		p.PolicySpecifier = &routev3.RouteAction_HashPolicy_Cookie_{Cookie: k.Cookie.policy()}
+		p.PolicySpecifier = &routev3.RouteAction_HashPolicy_Cookie_{Cookie: k.Cookie.cookiePolicy()}
 	default:
 		p.PolicySpecifier = &routev3.RouteAction_HashPolicy_ConnectionProperties_{
 			ConnectionProperties: &routev3.RouteAction_HashPolicy_ConnectionProperties{SourceIp: true},
@@ -85,9 +86,9 @@ func (k Key) policy() *routev3.RouteAction_HashPolicy {
 	return p
 }
 
-// policy: Envoy adds HttpOnly by itself.
-func (c Cookie) policy() *routev3.RouteAction_HashPolicy_Cookie {
-	p := &routev3.RouteAction_HashPolicy_Cookie{Name: c.Name, Path: c.Path, Ttl: extend.ProtoDuration(c.TTL)}
+// cookiePolicy: Envoy adds HttpOnly by itself.
+func (c Cookie) cookiePolicy() *routev3.RouteAction_HashPolicy_Cookie {
+	p := &routev3.RouteAction_HashPolicy_Cookie{Name: c.Name, Path: c.Path, Ttl: envoy.ProtoDuration(c.TTL)}
 	if c.SameSite != "" {
 		p.Attributes = append(p.Attributes, &routev3.RouteAction_HashPolicy_CookieAttribute{
 			Name: "SameSite", Value: c.SameSite,
@@ -98,3 +99,6 @@ func (c Cookie) policy() *routev3.RouteAction_HashPolicy_Cookie {
 	}
 	return p
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Backend: renderBackend})

@@ -15,7 +15,7 @@ import (
 var schema []byte
 
 // Spec says how the endpoint of a request is chosen: one of leastRequest, roundRobin, random, ringHash and maglev. It
-// counts as a whole. Nothing stated: roundRobin.
+// counts as a whole. Default: roundRobin.
 //
 // +structType=atomic
 type Spec struct {
@@ -51,7 +51,7 @@ type Spec struct {
 
 // LeastRequest chooses the endpoint with the fewest requests.
 type LeastRequest struct {
-	// Choices is how many endpoints are compared. Nothing stated: 2.
+	// Choices is how many endpoints are compared. Default: 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1000
@@ -60,12 +60,12 @@ type LeastRequest struct {
 
 // RingHash places endpoints on a ring.
 type RingHash struct {
-	// MinSize is how many places the ring has at least. Nothing stated: 1024, or maxSize if that is less.
+	// MinSize is how many places the ring has at least. Default: 1024, or maxSize if that is less.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8388608
 	MinSize *int32 `json:"minSize,omitempty"`
-	// MaxSize is how many places it has at most. Nothing stated: 8388608.
+	// MaxSize is how many places it has at most. Default: 8388608.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8388608
@@ -74,7 +74,7 @@ type RingHash struct {
 
 // Maglev places endpoints in a table.
 type Maglev struct {
-	// TableSize is how many places the table has: a prime number. Nothing stated: 65537.
+	// TableSize is how many places the table has: a prime number. Default: 65537.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=5000011
@@ -84,5 +84,5 @@ type Maglev struct {
 // Feature is which endpoint of a backend gets a request.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "loadBalancer", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render}, Words: words,
+	Read: readSpec, Renders: renders, Describe: describeValue,
 }

@@ -19,12 +19,13 @@ type Value struct {
 	Picked           bool    // it has no effect, since a picker chooses
 }
 
-// picked says why a choice has no effect.
-const picked = "it has no effect on an InferencePool whose picker has to choose (failureMode FailClose)"
+// pickerWarning says why a choice has no effect.
+const pickerWarning = "it has no effect on an InferencePool with failureMode FailClose: only the picker chooses " +
+	"endpoints"
 
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	if v.Picked {
-		return []string{picked}
+		return []string{pickerWarning}
 	}
 	return nil
 }
@@ -55,12 +56,12 @@ type Cookie struct {
 	Secure               bool
 }
 
-// minSize is that of Envoy's rings.
-const minSize = 1024
+// defaultMinSize is that of Envoy's rings.
+const defaultMinSize = 1024
 
-func read(r extend.Reader, s Spec) (v Value) {
-	if v.Picked = r.Where().Picked; v.Picked {
-		r.Warn(picked)
+func readSpec(r extend.Reader, s Spec) (v Value) {
+	if v.Picked = r.Location().Picked; v.Picked {
+		r.Warn(pickerWarning)
 	}
 	var stated []Algorithm
 	for _, a := range []struct {
@@ -85,14 +86,15 @@ func read(r extend.Reader, s Spec) (v Value) {
 		ok = false
 	}
 	if hashes := stated[0] == Ring || stated[0] == MaglevTable; hashes {
-		v.Keys, ok = keys(r, s.Hash)
+		v.Keys, ok = readKeys(r, s.Hash)
 		if len(s.Hash) == 0 {
-			refuse("hash", "it is not stated; name the parts of requests whose endpoint is to be the same")
+			refuse("hash", "it is missing; name the parts of a request that are hashed: requests with the same values get "+
+				"the same endpoint")
 		}
-		v.BoundedLoad = number(s.BoundedLoad)
+		v.BoundedLoad = toUint32(s.BoundedLoad)
 	} else {
 		if len(s.Hash) > 0 {
-			refuse("hash", fmt.Sprintf("%s looks at no keys; state ringHash or maglev, or leave the keys out", stated[0]))
+			refuse("hash", fmt.Sprintf("%s uses no keys; state ringHash or maglev, or leave the keys out", stated[0]))
 		}
 		if s.BoundedLoad != nil {
 			refuse("boundedLoad", fmt.Sprintf("%s has no bound; state ringHash or maglev, or leave it out", stated[0]))
@@ -100,18 +102,18 @@ func read(r extend.Reader, s Spec) (v Value) {
 	}
 	switch {
 	case s.LeastRequest != nil:
-		v.Choices = number(s.LeastRequest.Choices)
+		v.Choices = toUint32(s.LeastRequest.Choices)
 	case s.RingHash != nil:
-		v.MinSize, v.MaxSize = number(s.RingHash.MinSize), number(s.RingHash.MaxSize)
+		v.MinSize, v.MaxSize = toUint32(s.RingHash.MinSize), toUint32(s.RingHash.MaxSize)
 		switch {
 		case v.MaxSize == nil:
-		case v.MinSize == nil && *v.MaxSize < minSize:
+		case v.MinSize == nil && *v.MaxSize < defaultMinSize:
 			v.MinSize = v.MaxSize
 		case v.MinSize != nil && *v.MinSize > *v.MaxSize:
 			refuse("ringHash", "minSize is above maxSize; write a smaller one")
 		}
 	case s.Maglev != nil && s.Maglev.TableSize != nil:
-		v.TableSize = number(s.Maglev.TableSize)
+		v.TableSize = toUint32(s.Maglev.TableSize)
 		if n := int64(*v.TableSize); !big.NewInt(n).ProbablyPrime(0) {
 			refuse("maglev.tableSize", fmt.Sprintf("%d is not a prime number; write %d", n, primeFrom(n)))
 		}
@@ -124,18 +126,18 @@ func read(r extend.Reader, s Spec) (v Value) {
 
 // primeFrom is the next prime number, or the largest that is taken.
 func primeFrom(n int64) int64 {
-	for ; n < largest; n++ {
+	for ; n < maxTableSize; n++ {
 		if big.NewInt(n).ProbablyPrime(0) { // exact below 2^64
 			return n
 		}
 	}
-	return largest
+	return maxTableSize
 }
 
-// largest is the largest table that Envoy takes.
-const largest = 5000011
+// maxTableSize is the largest table that Envoy takes.
+const maxTableSize = 5000011
 
-func keys(r extend.Reader, stated []extend.HashKey) (list []Key, ok bool) {
+func readKeys(r extend.Reader, stated []extend.HashKey) (list []Key, ok bool) {
 	ok = true
 	for i, k := range stated {
 		problems := k.Validate()
@@ -145,17 +147,18 @@ func keys(r extend.Reader, stated []extend.HashKey) (list []Key, ok bool) {
 			continue
 		}
 		list = append(list, Key{
-			Header: text(k.Header), Query: text(k.Query), Cookie: cookie(k.Cookie), ClientAddress: k.ClientAddress != nil,
+			Header: stringOrEmpty(k.Header), Query: stringOrEmpty(k.Query), Cookie: readCookie(k.Cookie),
+			ClientAddress: k.ClientAddress != nil,
 		})
 	}
 	return list, ok
 }
 
-func cookie(c *extend.HashCookie) *Cookie {
+func readCookie(c *extend.HashCookie) *Cookie {
 	if c == nil {
 		return nil
 	}
-	own := &Cookie{Name: c.Name, Path: text(c.Path), SameSite: text((*string)(c.SameSite))}
+	own := &Cookie{Name: c.Name, Path: stringOrEmpty(c.Path), SameSite: stringOrEmpty((*string)(c.SameSite))}
 	own.Secure = c.Secure != nil && *c.Secure
 	if c.TTL != nil {
 		if ttl, err := extend.Duration(*c.TTL); err == nil { // Validate has seen to it
@@ -168,14 +171,14 @@ func cookie(c *extend.HashCookie) *Cookie {
 	return own
 }
 
-func text(s *string) string {
+func stringOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-func number(n *int32) *uint32 {
+func toUint32(n *int32) *uint32 {
 	if n == nil {
 		return nil
 	}

@@ -10,15 +10,15 @@ import (
 
 // Bounds of a document. It may be hostile: reading it always ends, and takes no more memory than a few times its size.
 const (
-	mostDocument = 1 << 20 // bytes
-	mostDepth    = 64      // of values in each other, and of references to references
+	maxDocumentBytes = 1 << 20 // bytes
+	maxDepth         = 64      // of values in each other, and of references to references
 )
 
-// parse reads a document in JSON or YAML, as encoding/json reads JSON. An alias of YAML is refused, since a few of them
-// can stand for any amount of text.
-func parse(text string) (map[string]any, error) {
-	if len(text) > mostDocument {
-		return nil, fmt.Errorf("it has %d bytes, at most %d", len(text), mostDocument)
+// parseDocument reads a document in JSON or YAML, as encoding/json reads JSON. An alias of YAML is refused, since a few
+// of them can stand for any amount of text.
+func parseDocument(text string) (map[string]any, error) {
+	if len(text) > maxDocumentBytes {
+		return nil, fmt.Errorf("it has %d bytes, at most %d", len(text), maxDocumentBytes)
 	}
 	var root any
 	if json.Valid([]byte(text)) {
@@ -37,14 +37,14 @@ func parse(text string) (map[string]any, error) {
 	}
 	object, is := root.(map[string]any)
 	if !is {
-		return nil, errors.New("it is no object")
+		return nil, errors.New("it is not an object")
 	}
 	return object, nil
 }
 
 func valueOf(n *yaml.Node, depth int) (any, error) {
-	if depth > 4*mostDepth {
-		return nil, fmt.Errorf("line %d: values stand in each other too deeply", n.Line)
+	if depth > 4*maxDepth {
+		return nil, fmt.Errorf("line %d: values are nested too deeply", n.Line)
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -64,7 +64,7 @@ func valueOf(n *yaml.Node, depth int) (any, error) {
 	case yaml.ScalarNode:
 		return scalarOf(n)
 	case yaml.AliasNode:
-		return nil, fmt.Errorf("line %d: an alias of YAML (*%s) is not read; write what it stands for, or a $ref", n.Line,
+		return nil, fmt.Errorf("line %d: YAML aliases (*%s) are not supported; write the value itself, or a $ref", n.Line,
 			n.Value)
 	}
 	return nil, nil // an empty document
@@ -75,7 +75,7 @@ func mapOf(n *yaml.Node, depth int) (any, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if _, twice := object[key.Value]; key.Kind != yaml.ScalarNode || twice {
-			return nil, fmt.Errorf("line %d: a key is no text, or stands there twice", key.Line)
+			return nil, fmt.Errorf("line %d: a key is not a string, or appears twice", key.Line)
 		}
 		v, err := valueOf(n.Content[i+1], depth+1)
 		if err != nil {
@@ -98,7 +98,7 @@ func scalarOf(n *yaml.Node) (v any, err error) {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("line %d: %s is no number that JSON has", n.Line, n.Value)
+		return nil, fmt.Errorf("line %d: %s is not a JSON number", n.Line, n.Value)
 	}
 	return v, json.Unmarshal(text, &v)
 }

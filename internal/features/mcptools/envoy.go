@@ -17,32 +17,34 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
-// mostBody is how much of a message is read, in bytes, as for other servers of MCP. Longer messages are refused.
-const mostBody = 1 << 20
+// maxBodyBytes is how much of a message is read, in bytes, as for other servers of MCP. Longer messages are refused.
+const maxBodyBytes = 1 << 20
 
 // newestProtocol is the newest version of MCP that is spoken. Clients and the bridge agree on one.
 const newestProtocol = "2026-07-28"
 
 // wrongArgument is the answer to a call that can't be made into a request.
-const wrongArgument = "An argument is none of the tool's, or stands in a path and is empty, has only dots, or has a " +
-	`slash, a backslash, a semicolon, a percent sign or a control character.`
+const wrongArgument = "An argument is unknown to the tool, or it is part of the path and is empty, has only dots, " +
+	"or has a slash, a backslash, a semicolon, a percent sign or a control character."
 
-// render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge
+// renderRule puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge
 // lets requests to other paths than its own pass as they are, and never ends its answer to a GET, nor to a POST without
 // a body; so these are answered before.
-func render(e extend.EnvoyRule, v Value) {
-	extend.AddResource(e)
+func renderRule(e envoy.Rule, v Value) {
+	envoy.AddResource(e)
 	e.Filter(extend.SlotTransform, "mcptools/path",
-		unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
-	e.Filter(extend.SlotTransform, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))
-	e.Filter(extend.SlotTransform, "mcptools/upgrade", extend.RefuseUpgrades())
+		rejectUnless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
+	e.Filter(extend.SlotTransform, "mcptools/method", rejectUnless(http.StatusMethodNotAllowed, ":method",
+		http.MethodPost))
+	e.Filter(extend.SlotTransform, "mcptools/upgrade", envoy.RefuseUpgrades())
 	e.Filter(extend.SlotTransform, "mcptools/message", &mcpv3.Mcp{
 		TrafficMode: mcpv3.Mcp_REJECT_NO_MCP, RejectDuplicateKeys: wrapperspb.Bool(true),
-		MaxRequestBodySize: wrapperspb.UInt32(mostBody),
+		MaxRequestBodySize: wrapperspb.UInt32(maxBodyBytes),
 	})
-	e.Filter(extend.SlotTransform, "mcptools/bodies", bodies(v.Tools))
+	e.Filter(extend.SlotTransform, "mcptools/bodies", bodyMetadata(v.Tools))
 	e.Set(extend.SlotTools, nil)
 	tools := &bridgev3.ServerToolConfig{
 		ToolListConfig:    &bridgev3.ServerToolConfig_ToolListLocal{ToolListLocal: &bridgev3.ToolsListLocal{}},
@@ -50,27 +52,27 @@ func render(e extend.EnvoyRule, v Value) {
 	}
 	for _, t := range v.Tools {
 		tools.Tools = append(tools.Tools, &bridgev3.ToolConfig{
-			Name: t.Name, HttpRule: rule(t.Request), ToolListConfig: &bridgev3.ToolsListSpecificConfig{
+			Name: t.Name, HttpRule: httpRule(t.Request), ToolListConfig: &bridgev3.ToolsListSpecificConfig{
 				Title: t.Title, Description: t.Description, InputSchema: t.Schema,
 			},
 		})
 	}
 	e.Filter(extend.SlotBridge, "mcptools/bridge", &bridgev3.McpJsonRestBridge{
 		ServerInfo: &bridgev3.ServerInfo{MaxSupportedProtocolVersion: wrapperspb.String(newestProtocol)},
-		ToolConfig: tools, MaxRequestBodySize: wrapperspb.UInt32(mostBody),
+		ToolConfig: tools, MaxRequestBodySize: wrapperspb.UInt32(maxBodyBytes),
 		// The rule was chosen by the path that the agent sent. The tool's path chooses no other one.
 		DisableClearRouteCache: true,
 	})
 	e.Filter(extend.SlotBridge, "mcptools/answer", &metadatav3.Config{Metadata: []*metadatav3.Metadata{{
-		MetadataNamespace: extend.AnswerMetadata, Value: &structpb.Struct{Fields: map[string]*structpb.Value{
-			extend.AnswerText: structpb.NewStringValue(wrongArgument),
+		MetadataNamespace: envoy.AnswerMetadata, Value: &structpb.Struct{Fields: map[string]*structpb.Value{
+			envoy.AnswerText: structpb.NewStringValue(wrongArgument),
 		}},
 	}}})
-	e.Filter(extend.SlotBridge, "mcptools/made", made(v))
+	e.Filter(extend.SlotBridge, "mcptools/made", rejectMalformed(v))
 }
 
-// unless answers requests with a status unless a part of them matches one of some expressions.
-func unless(status uint32, part string, expressions ...string) *faultv3.HTTPFault {
+// rejectUnless answers requests with a status unless a part of them matches one of some expressions.
+func rejectUnless(status uint32, part string, expressions ...string) *faultv3.HTTPFault {
 	f := &faultv3.HTTPFault{
 		Abort: &faultv3.FaultAbort{
 			ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: status},
@@ -88,8 +90,8 @@ func unless(status uint32, part string, expressions ...string) *faultv3.HTTPFaul
 	return f
 }
 
-// bodies tell the filter of SlotTools which argument of each tool becomes the body, and which others are named.
-func bodies(tools []Served) *metadatav3.Config {
+// bodyMetadata tell the filter of SlotTools which argument of each tool becomes the body, and which others are named.
+func bodyMetadata(tools []ResolvedTool) *metadatav3.Config {
 	all := map[string]*structpb.Value{}
 	for _, t := range tools {
 		if t.Body == "" {
@@ -111,7 +113,7 @@ func bodies(tools []Served) *metadatav3.Config {
 	}}}
 }
 
-func rule(q Request) *bridgev3.HttpRule {
+func httpRule(q Request) *bridgev3.HttpRule {
 	r := &bridgev3.HttpRule{Body: q.Body}
 	switch q.Method {
 	case http.MethodGet:
@@ -133,8 +135,8 @@ func rule(q Request) *bridgev3.HttpRule {
 	return r
 }
 
-// judge tells what the bridge does with a request that has come to its path.
-func judge(q extend.Request, v Value) []extend.Verdict {
+// judgeRequest tells what the bridge does with a request that has come to its path.
+func judgeRequest(q extend.Request, v Value) []extend.Verdict {
 	switch a := q.Agent; {
 	case q.URLPath() != v.Path || q.Method != http.MethodPost: // which is answered by the filters before
 		return nil
@@ -159,20 +161,35 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	}
 }
 
-// mostNames is how many tools are named in an explanation.
-const mostNames = 8
+// maxNamedTools is how many tools are named in an explanation.
+const maxNamedTools = 8
 
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	var names []string
 	for _, t := range v.Tools {
 		names = append(names, t.Name)
 	}
 	more := ""
-	if len(names) > mostNames {
-		names, more = names[:mostNames], fmt.Sprintf(" and %d more", len(names)-mostNames)
+	if len(names) > maxNamedTools {
+		names, more = names[:maxNamedTools], fmt.Sprintf(" and %d more", len(names)-maxNamedTools)
 	}
 	return []string{
 		fmt.Sprintf("the backends are a server of MCP at %s, with the tools %s%s", v.Path, strings.Join(names, ", "), more),
 		"notifications get 202 and change nothing: a call is cancelled when its client closes the request",
 	}
+}
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule})
+
+// rejectMalformed answers with 400 what the bridge has made of a call and is no request of a tool: with an argument in
+// its path that a backend may take for more than a part of one segment, or a query parameter that is none of the
+// tool's, or comes twice. The bridge makes one parameter of arguments that are written in two ways ({"a": {"b": 1},
+// "a.b": 2}); an access policy sees only one of them.
+func rejectMalformed(v Value) *faultv3.HTTPFault {
+	var expressions []string
+	for _, t := range v.Tools {
+		expressions = append(expressions, t.pathExpression())
+	}
+	return rejectUnless(http.StatusBadRequest, ":path", expressions...)
 }

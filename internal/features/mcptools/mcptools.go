@@ -22,15 +22,15 @@ var schema []byte
 // Kind is the kind of object. It has no targets.
 var Kind = extend.Kind{
 	Group: "cardea.dev", Version: "v1alpha1", Name: "MCPTools", Plural: "mcptools", Short: []string{"mct"},
-	Description: "MCPTools makes a server of MCP of REST backends: it says which tools there are, and which request " +
-		"each of them makes. The rule of an HTTPRoute names it in an extensionRef.",
+	Description: "MCPTools turns REST backends into an MCP server. It defines the tools and the request that each tool " +
+		"makes. The rule of an HTTPRoute names it in an extensionRef.",
 	Features: extend.AtExtension,
 }
 
 // Spec says which tools there are. If a rule names several MCPTools, it has the tools of all of them; of documents it
 // has one, the last.
 type Spec struct {
-	// Path is where agents send messages; requests of the rule to other paths get 404. Nothing stated: the path that the
+	// Path is where agents send messages; requests of the rule to other paths get 404. Default: the path that the
 	// rule matches, "/mcp" for "/".
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -63,7 +63,7 @@ type Tool struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Description string `json:"description,omitempty"`
 	// InputSchema is the JSON schema of its arguments, of type object. Agents are told it, and nothing checks calls by it.
-	// Nothing stated: it has the arguments that http names.
+	// Default: it has the arguments that http names.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	InputSchema *Schema `json:"inputSchema,omitempty"`
@@ -81,7 +81,7 @@ type Schema struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *Schema) UnmarshalJSON(text []byte) error {
 	if s.Text = string(text); len(text) == 0 || text[0] != '{' {
-		return fmt.Errorf("inputSchema is no object")
+		return fmt.Errorf("inputSchema is not an object")
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ type Request struct {
 	// +kubebuilder:validation:MaxItems=32
 	Headers []Header `json:"headers,omitempty"`
 	// Body is the argument that becomes the body, as JSON; "*": all arguments that neither the path nor a header has.
-	// Nothing stated: there is none.
+	// Default: there is none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Body string `json:"body,omitempty"`
@@ -134,7 +134,7 @@ type Header struct {
 type OpenAPI struct {
 	// ConfigMapRef names the entry of a ConfigMap that has the document.
 	ConfigMapRef extend.ConfigMapKey `json:"configMapRef"`
-	// Include names the operations that become tools, by operationId. Nothing stated: all.
+	// Include names the operations that become tools, by operationId. Default: all.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -146,14 +146,14 @@ type OpenAPI struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=128
 	Exclude []string `json:"exclude,omitempty"`
-	// Headers names the parameters in headers that become arguments. Others are left out: agents could say what policies
-	// set for backends.
+	// Headers names the header parameters that become arguments. Other header parameters are left out, because agents
+	// could override the headers that policies set for backends.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=256
 	Headers []string `json:"headers,omitempty"`
-	// PathPrefix stands before the document's paths. Nothing stated: the path of its first server.
+	// PathPrefix stands before the document's paths. Default: the path of its first server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/[^?#\s]*$`
@@ -163,11 +163,11 @@ type OpenAPI struct {
 // Value is what is served.
 type Value struct {
 	Path  string
-	Tools []Served // by name
+	Tools []ResolvedTool // by name
 }
 
-// Served is a tool.
-type Served struct {
+// ResolvedTool is a tool.
+type ResolvedTool struct {
 	Name, Title, Description string
 	// Schema is that of its arguments, in JSON.
 	Schema string
@@ -177,5 +177,5 @@ type Served struct {
 // Feature is all that MCPTools state.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: "MCPTools", Name: extend.Whole, Schema: schema, Levels: extend.AtExtension, OnInvalid: extend.Deny,
-	MCPServer: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+	Effect: extend.MakesMCPServer, Read: readSpec, Renders: renders, Judge: judgeRequest, Describe: describeValue,
 }

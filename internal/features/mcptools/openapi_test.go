@@ -49,44 +49,44 @@ func many(n int) string {
 
 // hostile are documents that were made to be expensive, and a part of why they are refused.
 var hostile = map[string]struct{ text, why string }{
-	"itself": {put(`"A":` + schemaRef("A")), "contains itself"},
+	"itself": {put(`"A":` + schemaRef("A")), "refers to itself"},
 	"each other": {
-		put(`"A":{"properties":{"b":` + schemaRef("B") + `}},"B":{"items":` + schemaRef("A") + `}`), "contains itself",
+		put(`"A":{"properties":{"b":` + schemaRef("B") + `}},"B":{"items":` + schemaRef("A") + `}`), "refers to itself",
 	},
 	"doubling":     {put(doubling(40)), "once its references are followed"},
 	"chained":      {put(chained(100)), "too deeply"},
 	"many":         {many(200), "name fewer operations in include"},
 	"deep":         {put(`"A":` + strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat(`}`, 500)), "too deeply"},
-	"deeper":       {strings.Repeat(`[`, 9_000) + strings.Repeat(`]`, 9_000), "no object"},
+	"deeper":       {strings.Repeat(`[`, 9_000) + strings.Repeat(`]`, 9_000), "not an object"},
 	"deep yaml":    {"a: " + strings.Repeat(`[`, 9_000) + strings.Repeat(`]`, 9_000), "too deeply"},
-	"aliases":      {"a: &a [x, x]\nb: &b [*a, *a]\nopenapi: 3.0.0\n", "an alias of YAML"},
-	"large":        {`{"openapi":"` + strings.Repeat("x", mostDocument) + `"}`, "at most"},
-	"remote":       {put(`"A":{"$ref":"http://169.254.169.254/"}`), "leads out of the document"},
-	"file":         {put(`"A":{"$ref":"/etc/passwd"}`), "leads out of the document"},
+	"aliases":      {"a: &a [x, x]\nb: &b [*a, *a]\nopenapi: 3.0.0\n", "YAML aliases"},
+	"large":        {`{"openapi":"` + strings.Repeat("x", maxDocumentBytes) + `"}`, "at most"},
+	"remote":       {put(`"A":{"$ref":"http://169.254.169.254/"}`), "points outside the document"},
+	"file":         {put(`"A":{"$ref":"/etc/passwd"}`), "points outside the document"},
 	"pointer":      {put(`"A":{"$ref":"#/%zz"}`), "can't be read"},
-	"no reference": {put(`"A":{"$ref":5}`), "no text"},
+	"no reference": {put(`"A":{"$ref":5}`), "not a string"},
 	"identifier":   {put(`"A":{"$id":"http://a.example/","properties":{}}`), "$id"},
-	"infinite":     {"openapi: 3.0.0\nx: .inf\n", "no number"},
+	"infinite":     {"openapi: 3.0.0\nx: .inf\n", "not a JSON number"},
 	"twice":        {"openapi: 3.0.0\nopenapi: 3.0.0\n", "twice"},
-	"empty":        {"", "no object"},
+	"empty":        {"", "not an object"},
 	"lists":        {strings.Repeat("- ", 1<<19), "neither JSON nor YAML"},
 	"keys":         {strings.Repeat("? ", 1<<19), "neither JSON nor YAML"},
 	"braces":       {strings.Repeat("{a: ", 1<<18), "neither JSON nor YAML"},
-	"anchors":      {strings.Repeat("&a ", 1<<18), "no object"},
+	"anchors":      {strings.Repeat("&a ", 1<<18), "not an object"},
 	"lines":        {strings.Repeat("a:\n", 1<<18), "twice"},
 	"quotes":       {"a: \"" + strings.Repeat("\\x41", 1<<18-2) + "\"", "openapi: 3.0.3"},
-	"comments":     {strings.Repeat("#\n", 1<<19), "no object"},
+	"comments":     {strings.Repeat("#\n", 1<<19), "not an object"},
 }
 
 // twice reads a document two times, which must come to the same, in a time that is short.
-func twice(t *testing.T, text string) ([]Served, []string) {
+func twice(t *testing.T, text string) ([]ResolvedTool, []string) {
 	t.Helper()
 	begin := time.Now()
-	tools, refused := operations(text, OpenAPI{})
+	tools, refused := readOperations(text, OpenAPI{})
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	again, more := operations(text, OpenAPI{})
+	again, more := readOperations(text, OpenAPI{})
 	if !reflect.DeepEqual(tools, again) || !reflect.DeepEqual(refused, more) {
 		t.Errorf("%v, %q and then %v, %q", tools, refused, again, more)
 	}
@@ -144,11 +144,11 @@ func FuzzOperations(f *testing.F) {
 		size := 0
 		for _, tool := range tools {
 			size += len(tool.Schema)
-			if !json.Valid([]byte(tool.Schema)) || !isName(tool.Name) || len(check(tool.Request)) > 0 {
+			if !json.Valid([]byte(tool.Schema)) || !isName(tool.Name) || len(checkRequest(tool.Request)) > 0 {
 				t.Errorf("%+v", tool)
 			}
 		}
-		if size > 16*mostTotal {
+		if size > 16*maxTotalBytes {
 			t.Errorf("the schemas have %d bytes", size)
 		}
 	})

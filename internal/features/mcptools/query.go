@@ -3,23 +3,20 @@ package mcptools
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
-
-	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 )
 
-// queried is an argument that becomes a query parameter.
-type queried struct {
+// queryArgument is an argument that becomes a query parameter.
+type queryArgument struct {
 	Name string
 	List bool // a parameter for each element
 }
 
-// queriedBy are the arguments of a tool that become query parameters, by name: those that its schema has and that are
-// nowhere else in the request. why says why one can't be.
-func queriedBy(t Served) (list []queried, why string) {
+// queryArgumentsOf are the arguments of a tool that become query parameters, by name: those that its schema has and
+// that are nowhere else in the request. why says why one can't be.
+func queryArgumentsOf(t ResolvedTool) (list []queryArgument, why string) {
 	if t.Body == "*" {
 		return nil, ""
 	}
@@ -47,22 +44,10 @@ func queriedBy(t Served) (list []queried, why string) {
 		if is("object") {
 			why = fmt.Sprintf("the argument %s is an object, which a query can't have; make it the body, or leave it out", name)
 		}
-		list = append(list, queried{name, is("array")})
+		list = append(list, queryArgument{name, is("array")})
 	}
-	slices.SortFunc(list, func(a, b queried) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b queryArgument) int { return strings.Compare(a.Name, b.Name) })
 	return list, why
-}
-
-// made answers with 400 what the bridge has made of a call and is no request of a tool: with an argument in its path
-// that a backend may take for more than a part of one segment, or a query parameter that is none of the tool's, or
-// comes twice. The bridge makes one parameter of arguments that are written in two ways ({"a": {"b": 1}, "a.b": 2}); an
-// access policy sees only one of them.
-func made(v Value) *faultv3.HTTPFault {
-	var expressions []string
-	for _, t := range v.Tools {
-		expressions = append(expressions, t.expression())
-	}
-	return unless(http.StatusBadRequest, ":path", expressions...)
 }
 
 // argument is what an argument in a path looks like: something that is no dot, with anything around it. The bridge
@@ -70,22 +55,23 @@ func made(v Value) *faultv3.HTTPFault {
 // mean: control characters, "%" (which may stand for anything once more), "/", ";" and "\\" are not among what is let
 // through, nor is a dot that is written so.
 const (
-	inPath   = `[A-Za-z0-9_~!$&'()*+,=:@-]`
-	escaped  = `%(?:2[0-46-9A-Da-d]|3[0-9AaC-Fc-f]|5[0-9ABabD-Fd-f]|7[0-9A-Ea-e]|[4689A-Fa-f][0-9A-Fa-f])`
-	argument = `\.*(?:(?:` + inPath + `|` + escaped + `)\.*)+`
+	pathCharExpr    = `[A-Za-z0-9_~!$&'()*+,=:@-]`
+	escapedCharExpr = `%(?:2[0-46-9A-Da-d]|3[0-9AaC-Fc-f]|5[0-9ABabD-Fd-f]|7[0-9A-Ea-e]|[4689A-Fa-f][0-9A-Fa-f])`
+	argumentExpr    = `\.*(?:(?:` + pathCharExpr + `|` + escapedCharExpr + `)\.*)+`
 )
 
-// expression is what paths of a tool's requests look like. The bridge writes parameters in the order of their names.
-func (t Served) expression() string {
+// pathExpression is what paths of a tool's requests look like. The bridge writes parameters in the order of their
+// names.
+func (t ResolvedTool) pathExpression() string {
 	var b strings.Builder
 	rest := t.Path
-	for _, part := range braces.FindAllString(t.Path, -1) {
+	for _, part := range bracesPattern.FindAllString(t.Path, -1) {
 		before, after, _ := strings.Cut(rest, part)
-		b.WriteString(regexp.QuoteMeta(before) + argument)
+		b.WriteString(regexp.QuoteMeta(before) + argumentExpr)
 		rest = after
 	}
 	b.WriteString(regexp.QuoteMeta(rest))
-	list, _ := queriedBy(t)
+	list, _ := queryArgumentsOf(t)
 	if len(list) == 0 {
 		return b.String()
 	}
@@ -95,13 +81,13 @@ func (t Served) expression() string {
 		if q.List {
 			times = "*"
 		}
-		fmt.Fprintf(&b, "(?:%s=[^&]*&?)%s", regexp.QuoteMeta(inQuery(q.Name)), times)
+		fmt.Fprintf(&b, "(?:%s=[^&]*&?)%s", regexp.QuoteMeta(escapeQuery(q.Name)), times)
 	}
 	return b.String() + ")?"
 }
 
-// inQuery writes a name as Envoy does in a query.
-func inQuery(name string) string {
+// escapeQuery writes a name as Envoy does in a query.
+func escapeQuery(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		switch c := name[i]; {

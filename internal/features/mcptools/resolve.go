@@ -19,29 +19,31 @@ type resolver struct {
 }
 
 var (
-	errTool = fmt.Errorf("it has more than %d bytes once its references are followed; make its schemas smaller",
-		mostSchema)
-	errAll = fmt.Errorf("the document has more than %d bytes of tools once references are followed; name fewer "+
-		"operations in include", mostTotal)
+	errToolTooLarge = fmt.Errorf("it has more than %d bytes once its references are followed; make its schemas smaller",
+		maxSchemaBytes)
+	errDocumentTooLarge = fmt.Errorf(
+		"the document has more than %d bytes of tools once references are followed; name fewer "+
+			"operations in include", maxTotalBytes)
 )
 
-func (r *resolver) spend(n int) error {
+func (r *resolver) spendBytes(n int) error {
 	r.left, r.tool = r.left-n, r.tool-n
 	switch {
 	case r.left < 0:
-		return errAll
+		return errDocumentTooLarge
 	case r.tool < 0:
-		return errTool
+		return errToolTooLarge
 	}
 	return nil
 }
 
-// follow finds the object that a value is or refers to, and the references that lead to it, behind those that led here.
-func (r *resolver) follow(v any, chain []string) (map[string]any, []string, error) {
+// followReferences finds the object that a value is or refers to, and the references that lead to it, behind those that
+// led here.
+func (r *resolver) followReferences(v any, chain []string) (map[string]any, []string, error) {
 	for {
 		object, is := v.(map[string]any)
 		if !is {
-			return nil, nil, errors.New("something is no object where OpenAPI has one")
+			return nil, nil, errors.New("a value is not an object where OpenAPI requires one")
 		}
 		at, refers := object["$ref"]
 		if !refers {
@@ -50,17 +52,17 @@ func (r *resolver) follow(v any, chain []string) (map[string]any, []string, erro
 		ref, is := at.(string)
 		switch {
 		case !is:
-			return nil, nil, errors.New("a $ref is no text")
+			return nil, nil, errors.New("a $ref is not a string")
 		case !strings.HasPrefix(ref, "#/"):
-			return nil, nil, fmt.Errorf("the reference %s leads out of the document; put what it means into the document, and "+
-				"refer to it by #/components/...", clip(ref))
+			return nil, nil, fmt.Errorf("the reference %s points outside the document; copy its target into the document, "+
+				"and refer to it by #/components/...", clipText(ref))
 		case slices.Contains(chain, ref):
-			return nil, nil, fmt.Errorf("%s contains itself, and a tool's schema can't; write how deep it goes, or exclude the "+
-				"operation", clip(ref))
-		case len(chain) >= mostDepth:
-			return nil, nil, errors.New("references lead to each other too deeply")
+			return nil, nil, fmt.Errorf("%s refers to itself, which a tool's schema can't; write out its levels, or exclude "+
+				"the operation", clipText(ref))
+		case len(chain) >= maxDepth:
+			return nil, nil, errors.New("references are nested too deeply")
 		}
-		if err := r.spend(len(ref)); err != nil {
+		if err := r.spendBytes(len(ref)); err != nil {
 			return nil, nil, err
 		}
 		chain = append(slices.Clip(chain), ref)
@@ -76,7 +78,7 @@ func (r *resolver) lookUp(ref string) (v any, err error) {
 	v = r.root
 	for _, part := range strings.Split(ref[len("#/"):], "/") {
 		if part, err = url.PathUnescape(part); err != nil {
-			return nil, fmt.Errorf("the reference %s can't be read", clip(ref))
+			return nil, fmt.Errorf("the reference %s can't be read", clipText(ref))
 		}
 		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 		found := false
@@ -90,7 +92,7 @@ func (r *resolver) lookUp(ref string) (v any, err error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("the document has nothing at %s", clip(ref))
+			return nil, fmt.Errorf("the document has nothing at %s", clipText(ref))
 		}
 	}
 	return v, nil
@@ -99,117 +101,119 @@ func (r *resolver) lookUp(ref string) (v any, err error) {
 // Keywords of a schema, by what they hold: a schema, a list of schemas, or schemas by name. Keywords in plain are
 // copied as they are. All others, such as xml and example, are left out, since they tell agents nothing.
 var (
-	ofSchema  = []string{"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"}
-	ofSchemas = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
-	byName    = []string{"dependentSchemas", "patternProperties", "properties"}
-	plain     = []string{
+	schemaKeywords = []string{"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames",
+		"then"}
+	schemaListKeywords = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
+	schemaMapKeywords  = []string{"dependentSchemas", "patternProperties", "properties"}
+	copiedKeywords     = []string{
 		"const", "default", "dependentRequired", "deprecated", "description", "enum", "examples", "exclusiveMaximum",
 		"exclusiveMinimum", "format", "maxContains", "maxItems", "maxLength", "maxProperties", "maximum", "minContains",
 		"minItems", "minLength", "minProperties", "minimum", "multipleOf", "pattern", "readOnly", "required", "title", "type",
 		"uniqueItems", "writeOnly",
 	}
-	unread = []string{"$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveRef"}
+	unsupportedKeywords = []string{"$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveRef"}
 )
 
-// schema is a JSON schema without references that says the same as one of the document.
-func (r *resolver) schema(v any, chain []string, depth int) (any, error) {
+// resolveSchema is a JSON schema without references that says the same as one of the document.
+func (r *resolver) resolveSchema(v any, chain []string, depth int) (any, error) {
 	if allowed, is := v.(bool); is {
-		return allowed, r.spend(8)
+		return allowed, r.spendBytes(8)
 	}
-	if depth > mostDepth {
-		return nil, errors.New("its schemas stand in each other too deeply")
+	if depth > maxDepth {
+		return nil, errors.New("its schemas are nested too deeply")
 	}
-	of, chain, err := r.follow(v, chain)
+	of, chain, err := r.followReferences(v, chain)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range unread {
+	for _, name := range unsupportedKeywords {
 		if _, stated := of[name]; stated {
-			return nil, fmt.Errorf("a schema has %s, which is not read; use references such as #/components/schemas/NAME", name)
+			return nil, fmt.Errorf("a schema has %s, which is not supported; use references such as "+
+				"#/components/schemas/NAME", name)
 		}
 	}
 	out := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		if err := r.keyword(out, name, of[name], chain, depth+1); err != nil {
+		if err := r.resolveKeyword(out, name, of[name], chain, depth+1); err != nil {
 			return nil, err
 		}
 	}
-	olderWords(out, of)
+	convertOpenAPI30(out, of)
 	if from, is := v.(map[string]any); is && len(from) > 1 {
 		if text, is := from["description"].(string); is && from["$ref"] != nil {
 			out["description"] = text // of the reference
-			return out, r.spend(len(text))
+			return out, r.spendBytes(len(text))
 		}
 	}
 	return out, nil
 }
 
-// keyword adds what a schema says by one keyword.
-func (r *resolver) keyword(out map[string]any, name string, v any, chain []string, depth int) (err error) {
-	if err := r.spend(8 + len(name)); err != nil {
+// resolveKeyword adds what a schema says by one keyword.
+func (r *resolver) resolveKeyword(out map[string]any, name string, v any, chain []string, depth int) (err error) {
+	if err := r.spendBytes(8 + len(name)); err != nil {
 		return err
 	}
 	switch {
-	case slices.Contains(ofSchema, name):
-		out[name], err = r.schema(v, chain, depth)
-	case slices.Contains(ofSchemas, name):
+	case slices.Contains(schemaKeywords, name):
+		out[name], err = r.resolveSchema(v, chain, depth)
+	case slices.Contains(schemaListKeywords, name):
 		list, is := v.([]any)
 		if !is {
-			return fmt.Errorf("%s of a schema is no list", name)
+			return fmt.Errorf("%s of a schema is not a list", name)
 		}
 		schemas := []any{}
 		for _, element := range list {
-			one, err := r.schema(element, chain, depth)
+			one, err := r.resolveSchema(element, chain, depth)
 			if err != nil {
 				return err
 			}
 			schemas = append(schemas, one)
 		}
 		out[name] = schemas
-	case slices.Contains(byName, name):
+	case slices.Contains(schemaMapKeywords, name):
 		object, is := v.(map[string]any)
 		if !is {
-			return fmt.Errorf("%s of a schema is no object", name)
+			return fmt.Errorf("%s of a schema is not an object", name)
 		}
 		schemas := map[string]any{}
 		for _, key := range slices.Sorted(maps.Keys(object)) {
-			if err := r.spend(len(key)); err != nil {
+			if err := r.spendBytes(len(key)); err != nil {
 				return err
 			}
-			if schemas[key], err = r.schema(object[key], chain, depth); err != nil {
+			if schemas[key], err = r.resolveSchema(object[key], chain, depth); err != nil {
 				return err
 			}
 		}
 		out[name] = schemas
-	case slices.Contains(plain, name):
-		out[name], err = v, r.size(v)
+	case slices.Contains(copiedKeywords, name):
+		out[name], err = v, r.spendValue(v)
 	}
 	return err
 }
 
-// size spends what a value takes that is taken as it is.
-func (r *resolver) size(v any) error {
+// spendValue spends what a value takes that is taken as it is.
+func (r *resolver) spendValue(v any) error {
 	switch v := v.(type) {
 	case string:
-		return r.spend(4 + len(v))
+		return r.spendBytes(4 + len(v))
 	case []any:
 		for _, element := range v {
-			if err := r.size(element); err != nil {
+			if err := r.spendValue(element); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if err := errors.Join(r.spend(len(key)), r.size(v[key])); err != nil {
+			if err := errors.Join(r.spendBytes(len(key)), r.spendValue(v[key])); err != nil {
 				return err
 			}
 		}
 	}
-	return r.spend(8)
+	return r.spendBytes(8)
 }
 
-// olderWords says in the words of JSON Schema what OpenAPI 3.0 has words of its own for.
-func olderWords(out, of map[string]any) {
+// convertOpenAPI30 says in the words of JSON Schema what OpenAPI 3.0 has words of its own for.
+func convertOpenAPI30(out, of map[string]any) {
 	for limit, exclusive := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
 		is, old := out[exclusive].(bool)
 		if !old {
@@ -230,8 +234,8 @@ func olderWords(out, of map[string]any) {
 	}
 }
 
-// clip is a text of the document for a message.
-func clip(text string) string {
+// clipText is a text of the document for a message.
+func clipText(text string) string {
 	const most = 100
 	if len(text) > most {
 		text = text[:most] + "..."

@@ -7,9 +7,6 @@ package modelusage
 import (
 	_ "embed"
 
-	setmetadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"cardea.dev/cardea/extend"
 )
 
@@ -22,7 +19,7 @@ var schema []byte
 // access logs have it, by caller and model. Answers pass as they are, when they come. Those that are compressed, or say
 // nothing of usage, are counted as requests with unknown usage.
 type Spec struct {
-	// Caller says who called. Nothing stated: the user of basicAuth, the client of apiKey, the subject of the token, or
+	// Caller says who called. Default: the user of basicAuth, the client of apiKey, the subject of the token, or
 	// the URI in the client's certificate; of requests without any of them, nobody.
 	// +optional
 	Caller *Caller `json:"caller,omitempty"`
@@ -49,23 +46,22 @@ type Value struct {
 // Feature is what answers of models took.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "modelUsage", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
-	Identified: identified,
+	Read: readSpec, Renders: renders, Judge: extend.PassAll[Value], Describe: describeValue, Identified: listIdentified,
 }
 
-func identified(s Spec) []extend.Identified {
+func listIdentified(s Spec) []extend.IdentityField {
 	if s.Caller == nil || s.Caller.Claim == nil {
 		return nil // models are told apart without callers, too
 	}
-	return []extend.Identified{{Field: "caller.claim", Token: true, Otherwise: "all requests are nobody's"}}
+	return []extend.IdentityField{{Field: "caller.claim", Token: true, Otherwise: "requests are counted without a caller"}}
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
+func readSpec(r extend.Reader, s Spec) (v Value) {
 	if s.Caller == nil {
 		return v
 	}
 	if s.Caller.Claim == nil {
-		r.Field("caller").Refuse("state its claim, or leave it out")
+		r.Field("caller").Refuse("state claim in it, or leave it out")
 		return v
 	}
 	if _, err := extend.ClaimPath(*s.Caller.Claim); err != nil {
@@ -77,26 +73,9 @@ func read(r extend.Reader, s Spec) (v Value) {
 // optionsMetadata is the namespace in which the filter of SlotAI finds what is stated.
 const optionsMetadata = "cardea.dev/usage-options"
 
-// render turns reading on. It always writes the options, even if there are none, so that the nearest level counts.
-func render(e extend.EnvoyRule, v Value) {
-	options := &structpb.Struct{Fields: map[string]*structpb.Value{}}
-	if v.Claim != "" {
-		path := new(structpb.ListValue)
-		names, _ := extend.ClaimPath(v.Claim) // read has told
-		for _, name := range names {
-			path.Values = append(path.Values, structpb.NewStringValue(name))
-		}
-		options.Fields["claim"] = structpb.NewListValue(path)
-	}
-	e.Filter(extend.SlotObserve, "model-usage", &setmetadatav3.Config{
-		Metadata: []*setmetadatav3.Metadata{{MetadataNamespace: optionsMetadata, Value: options}},
-	})
-	e.Set(extend.SlotAI, nil)
-}
-
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	if v.Claim == "" {
-		return []string{"tokens of answers are counted by caller and model"}
+		return []string{"tokens of responses are counted by caller and model"}
 	}
-	return []string{"tokens of answers are counted by claim " + v.Claim + " and model"}
+	return []string{"tokens of responses are counted by claim " + v.Claim + " and model"}
 }

@@ -27,18 +27,18 @@ func TestRead(t *testing.T) {
 		words  string
 		wrong  []string
 	}{
-		{nil, "tokens of answers are counted by caller and model", nil},
-		{&Caller{Claim: new("realm.team")}, "tokens of answers are counted by claim realm.team and model", nil},
-		{&Caller{}, "tokens of answers are counted by caller and model", []string{
-			".caller: state its claim, or leave it out",
+		{nil, "tokens of responses are counted by caller and model", nil},
+		{&Caller{Claim: new("realm.team")}, "tokens of responses are counted by claim realm.team and model", nil},
+		{&Caller{}, "tokens of responses are counted by caller and model", []string{
+			".caller: state claim in it, or leave it out",
 		}},
-		{&Caller{Claim: new(`a\`)}, `tokens of answers are counted by claim a\ and model`, []string{
-			`.caller.claim: a backslash stands before nothing that needs one; write \\ for a backslash, \. for a dot`,
+		{&Caller{Claim: new(`a\`)}, `tokens of responses are counted by claim a\ and model`, []string{
+			`.caller.claim: a backslash escapes nothing; write \\ for a backslash, \. for a dot`,
 		}},
 	} {
 		var wrong []string
-		v := read(told{list: &wrong}, Spec{Caller: c.caller})
-		if got := words(v); !slices.Equal(got, []string{c.words}) || !slices.Equal(wrong, c.wrong) {
+		v := readSpec(told{list: &wrong}, Spec{Caller: c.caller})
+		if got := describeValue(v); !slices.Equal(got, []string{c.words}) || !slices.Equal(wrong, c.wrong) {
 			t.Errorf("%+v: %q, %q", c.caller, got, wrong)
 		}
 	}

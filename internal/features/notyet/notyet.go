@@ -83,11 +83,11 @@ func Fields() []Field {
 	}
 }
 
-// schema takes every object.
-func (f Field) schema() []byte {
+// anySchema takes every object.
+func (f Field) anySchema() []byte {
 	b, err := json.Marshal(map[string]any{
 		"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-map-type": "atomic",
-		"description": fmt.Sprintf("Not yet: what %s. A policy that states it is told so in its status.", f.Does),
+		"description": fmt.Sprintf("Not supported yet: what %s. A policy that sets it gets a message in its status.", f.Does),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("notyet: %v", err))
@@ -98,13 +98,13 @@ func (f Field) schema() []byte {
 // Features are the features that refuse them.
 func Features() (list []extend.Plugin) {
 	for _, f := range Fields() {
-		list = append(list, f.feature().Plug())
+		list = append(list, f.toFeature().Plug())
 	}
 	return list
 }
 
-// method names what all methods of authentication are turned off with; "": it is none of them.
-func (f Field) method() string {
+// disabledWith names what all methods of authentication are turned off with; "": it is none of them.
+func (f Field) disabledWith() string {
 	if f.Kind == extend.SecurityPolicy && slices.Contains(extend.Methods, f.Name) {
 		return extend.Authentication
 	}
@@ -114,16 +114,14 @@ func (f Field) method() string {
 // anySpec is a spec of any form.
 type anySpec map[string]any
 
-func (f Field) feature() extend.Feature[anySpec, struct{}] {
+func (f Field) toFeature() extend.Feature[anySpec, struct{}] {
 	return extend.Feature[anySpec, struct{}]{
-		Kind: f.Kind, Name: f.Name, Schema: f.schema(), Levels: f.Levels, OnInvalid: f.OnInvalid, DisabledWith: f.method(),
+		Kind: f.Kind, Name: f.Name, Schema: f.anySchema(), Levels: f.Levels, OnInvalid: f.OnInvalid,
+		DisabledWith: f.disabledWith(),
 		Read: func(r extend.Reader, _ anySpec) (none struct{}) {
 			r.Refuse("it is not supported yet; take it out")
 			return none
 		},
-		Envoy: extend.EnvoyFuncs[struct{}]{ // Read has said why nothing is rendered
-			Rule: func(extend.EnvoyRule, struct{}) {}, Backend: func(extend.EnvoyBackend, struct{}) {},
-			Listener: func(extend.EnvoyListener, struct{}) {},
-		},
+		Renders: renders,
 	}
 }

@@ -7,9 +7,6 @@ package panicthreshold
 import (
 	_ "embed"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-
 	"cardea.dev/cardea/extend"
 )
 
@@ -27,11 +24,5 @@ type Spec int32
 // Feature is when failing endpoints get requests all the same.
 var Feature = extend.Feature[Spec, Spec]{
 	Kind: extend.BackendPolicy, Name: "panicThreshold", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
-	Read: func(_ extend.Reader, s Spec) Spec { return s }, Envoy: extend.EnvoyFuncs[Spec]{Backend: render},
-}
-
-func render(e extend.EnvoyBackend, percent Spec) {
-	e.Cluster(&clusterv3.Cluster{CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
-		HealthyPanicThreshold: &typev3.Percent{Value: float64(percent)},
-	}})
+	Read: func(_ extend.Reader, s Spec) Spec { return s }, Renders: renders,
 }

@@ -8,10 +8,6 @@ package proxyprotocol
 import (
 	_ "embed"
 	"fmt"
-	"slices"
-
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
 
 	"cardea.dev/cardea/extend"
 )
@@ -21,14 +17,15 @@ import (
 var schema []byte
 
 // Spec says that connections begin with a header of the PROXY protocol, in which a load balancer writes the address of
-// its client. This address then counts as the connection's. All listeners of a port have the same one. State it only if
-// clients can't get to the port but through load balancers: who can may write any address.
+// its client. Cardea uses this address as the address of the connection. All listeners of a port have the same
+// setting. Set it only if clients can reach the port only through load balancers: any other client could write any
+// address.
 type Spec struct {
 	// Mode Required closes connections without the header; Optional takes them, with the address that they come from.
-	// Nothing stated: Required.
+	// Default: Required.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
-	// Versions of the protocol that are read. Nothing stated: both. A connection with a header of another version is
+	// Versions of the protocol that are read. Default: both. A connection with a header of another version is
 	// closed; with Optional, the header is not read, and is taken for what the client sends.
 	// +optional
 	// +listType=atomic
@@ -57,11 +54,6 @@ const (
 	V2 Version = "V2"
 )
 
-// protos are the versions as Envoy has them.
-var protos = map[Version]corev3.ProxyProtocolConfig_Version{
-	V1: corev3.ProxyProtocolConfig_V1, V2: corev3.ProxyProtocolConfig_V2,
-}
-
 // Value is the spec as read.
 type Value struct {
 	Optional bool
@@ -71,17 +63,17 @@ type Value struct {
 // Feature reads from load balancers which client a connection comes from.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "proxyProtocol", Schema: schema, Levels: extend.AtPort, OnInvalid: extend.Keep,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,
+	Read: readSpec, Renders: renders, Describe: describeValue,
 }
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{Optional: s.Mode == Optional, Versions: []Version{V1, V2}}
 	if s.Mode != "" && s.Mode != Required && s.Mode != Optional {
 		r.Field("mode").Refuse(fmt.Sprintf("%q is not a mode; write Required or Optional", s.Mode))
 	}
 	known := true
 	for i, version := range s.Versions {
-		if _, found := protos[version]; !found {
+		if _, found := protoVersions[version]; !found {
 			known = false
 			r.Field(fmt.Sprintf("versions[%d]", i)).Refuse(fmt.Sprintf("%q is not a version; write V1 or V2", version))
 		}
@@ -92,17 +84,7 @@ func read(r extend.Reader, s Spec) Value {
 	return v
 }
 
-func render(e extend.EnvoyListener, v Value) {
-	config := &proxyprotocolv3.ProxyProtocol{AllowRequestsWithoutProxyProtocol: v.Optional}
-	for _, version := range []Version{V1, V2} {
-		if !slices.Contains(v.Versions, version) {
-			config.DisallowedVersions = append(config.DisallowedVersions, protos[version])
-		}
-	}
-	e.ListenerFilter("proxy_protocol", config)
-}
-
-func words(v Value) []string {
+func describeValue(v Value) []string {
 	if v.Optional {
 		return []string{"connections may begin with a header of the PROXY protocol"}
 	}

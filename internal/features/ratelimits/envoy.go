@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/extend/envoy"
 )
 
 // Where a level says which limits hold, by their places; and where cookies are put to count by.
@@ -24,34 +25,34 @@ const (
 	cookieMetadata = "cardea.dev/cookies"
 )
 
-// only is the one status that is answered.
-const only = 429
+// overLimitStatus is the one status that is answered.
+const overLimitStatus = 429
 
-// render chooses limits by metadata: a filter that writes it is nearest-wins like all filters, and what counts stands
-// in filters that all levels share, so that edits of routes reset nothing.
+// renderRule chooses limits by metadata: a filter that writes it is nearest-wins like all filters, and what counts
+// stands in filters that all levels share, so that edits of routes reset nothing.
 //
 //	guard          writes: place -> ID        (and which requests are meant, as a shadow of RBAC tells)
 //	limits-...     rate_limits: a place -> (limit, ID), (dimension, value)...     descriptors: (limit, ID), ... -> bucket
 //
 // A place is a shape of descriptors and a number: so the filter does the same for every request, however many limits
 // there are.
-func render(e extend.EnvoyRule, v Value) {
+func renderRule(e envoy.Rule, v Value) {
 	chosen := map[string]*structpb.Value{}
 	entries := map[extend.Slot][]string{}
 	places := map[string]int{}
 	cookies := map[string]bool{}
 	for _, l := range v.Limits {
-		if l.Status != 0 && l.Status != only {
-			e.Unsupported("["+l.Name+"].status", fmt.Sprintf("Envoy answers %d to what is over a limit, always; leave it out, "+
-				"or state an error page", only))
+		if l.Status != 0 && l.Status != overLimitStatus {
+			e.Unsupported("["+l.Name+"].status", fmt.Sprintf("Envoy always answers requests over a limit with %d; leave it "+
+				"out, or state an error page", overLimitStatus))
 		}
-		slot, shape := l.slot(), l.shape()
-		name := string(slot) + "." + shape.id()
+		slot, shape := l.filterSlot(), l.buildShape()
+		name := string(slot) + "." + shape.hashID()
 		place := name + "." + strconv.Itoa(places[name])
 		places[name]++
 		chosen[place] = structpb.NewStringValue(l.ID)
 		e.Shared(slot, place, &localratelimitv3.LocalRateLimit{RateLimits: []*routev3.RateLimit{shape.rateLimit(place)}})
-		e.Shared(slot, l.ID, l.bucket(shape))
+		e.Shared(slot, l.ID, l.tokenBucket(shape))
 		entries[slot] = append(entries[slot], place, l.ID)
 		if len(l.When) > 0 {
 			e.Filter(l.whenSlot(), "rateLimits/"+place, l.whenFilter(place))
@@ -71,19 +72,19 @@ func render(e extend.EnvoyRule, v Value) {
 	if len(cookies) > 0 {
 		e.Filter(extend.SlotGuard, "rateLimits.cookies", cookieFilter(cookies))
 	}
-	for _, slot := range slots {
+	for _, slot := range limitSlots {
 		if len(entries[slot]) > 0 {
 			e.Set(slot, nil, entries[slot]...)
 		}
 	}
 }
 
-// slots are where limits are counted: each is one filter.
-var slots = []extend.Slot{
+// limitSlots are where limits are counted: each is one filter.
+var limitSlots = []extend.Slot{
 	extend.SlotLimitsEarly, extend.SlotLimitsEarlyProxy, extend.SlotLimitsLate, extend.SlotLimitsLateProxy,
 }
 
-func (l Counted) slot() extend.Slot {
+func (l ResolvedLimit) filterSlot() extend.Slot {
 	switch {
 	case l.Late && l.Proxy:
 		return extend.SlotLimitsLateProxy
@@ -96,7 +97,7 @@ func (l Counted) slot() extend.Slot {
 }
 
 // whenSlot is where it is told which requests count: before they are counted.
-func (l Counted) whenSlot() extend.Slot {
+func (l ResolvedLimit) whenSlot() extend.Slot {
 	if l.Late {
 		return extend.SlotLimits
 	}
@@ -104,10 +105,10 @@ func (l Counted) whenSlot() extend.Slot {
 }
 
 // whenFilter lets all requests pass, and writes whether one of the matches takes them.
-func (l Counted) whenFilter(place string) *filterv3.RBAC {
+func (l ResolvedLimit) whenFilter(place string) *filterv3.RBAC {
 	policies := map[string]*rbacv3.Policy{}
 	for i, m := range l.When {
-		policies[strconv.Itoa(i)] = extend.Policy(m)
+		policies[strconv.Itoa(i)] = envoy.MatchPolicy(m)
 	}
 	return &filterv3.RBAC{
 		ShadowRulesStatPrefix: whenPrefix(place),
@@ -119,18 +120,18 @@ func whenPrefix(place string) string { return place + "." }
 
 // Where a shadow of RBAC writes its result, and the result.
 const (
-	rbacMetadata = "envoy.filters.http.rbac"
-	shadowResult = "shadow_engine_result"
-	allowed      = "allowed"
+	rbacMetadata  = "envoy.filters.http.rbac"
+	shadowResult  = "shadow_engine_result"
+	shadowAllowed = "allowed"
 )
 
-// bucket is the counters of a limit.
-func (l Counted) bucket(s shape) *localratelimitv3.LocalRateLimit {
+// tokenBucket is the counters of a limit.
+func (l ResolvedLimit) tokenBucket(s descriptorShape) *localratelimitv3.LocalRateLimit {
 	entries := []*ratelimitv3.RateLimitDescriptor_Entry{{Key: limitKey, Value: l.ID}}
 	if s.When {
-		entries = append(entries, &ratelimitv3.RateLimitDescriptor_Entry{Key: whenKey, Value: allowed})
+		entries = append(entries, &ratelimitv3.RateLimitDescriptor_Entry{Key: whenKey, Value: shadowAllowed})
 	}
-	for _, d := range s.dimensions() {
+	for _, d := range s.listDimensions() {
 		entries = append(entries, &ratelimitv3.RateLimitDescriptor_Entry{Key: d.key}) // with any value
 	}
 	b := &localratelimitv3.LocalRateLimit{Descriptors: []*ratelimitv3.LocalRateLimitDescriptor{{
@@ -144,3 +145,6 @@ func (l Counted) bucket(s shape) *localratelimitv3.LocalRateLimit {
 	}
 	return b
 }
+
+// renders is how values are rendered for Envoy.
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule})

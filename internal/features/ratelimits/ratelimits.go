@@ -21,12 +21,12 @@ var schema []byte
 
 // Value is the limits that hold, by name.
 type Value struct {
-	Limits []Counted
+	Limits []ResolvedLimit
 	Lifted []string // names of limits that do not count
 }
 
-// Counted is a limit as read.
-type Counted struct {
+// ResolvedLimit is a limit as read.
+type ResolvedLimit struct {
 	Name string
 	// ID tells its counters from those of others: by the policy that states it, its name and its content.
 	ID              string
@@ -46,12 +46,12 @@ type Counted struct {
 // Feature is limits of requests. A limit that can't be served is left out, and all others hold.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep,
-	Protects: true, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Reads: reads, Judge: judge, Words: words,
-	Identified: identified,
+	Protects: true, Read: readSpec, Renders: renders, Judge: judgeRequest, Describe: describeValue,
+	Reads: listReadHeaders, Identified: listIdentified,
 }
 
-// reads are the headers that limits before authentication depend on.
-func reads(v Value) (names []string) {
+// listReadHeaders are the headers that limits before authentication depend on.
+func listReadHeaders(v Value) (names []string) {
 	for _, l := range v.Limits {
 		if !l.Late {
 			names = append(names, headersOf(l.When, l.Per)...)
@@ -73,17 +73,17 @@ func headersOf(when []extend.RequestMatch, per []extend.RequestDimension) (names
 	return names
 }
 
-// judge tells which limits may be used up: what was counted before a request can't be told. One that does not count the
-// request refuses nothing.
-func judge(q extend.Request, v Value) (list []extend.Verdict) {
+// judgeRequest tells which limits may be used up: what was counted before a request can't be told. One that does not
+// count the request refuses nothing.
+func judgeRequest(q extend.Request, v Value) (list []extend.Verdict) {
 	for _, early := range []bool{true, false} {
 		for _, l := range v.Limits {
-			if l.Late == early || !l.counts(q) {
+			if l.Late == early || !l.mayCount(q) {
 				continue
 			}
 			v := extend.Verdict{
-				Status: http.StatusTooManyRequests, RefusedIf: fmt.Sprintf("limit %s (%s) is used up", l.Name, l.rate()),
-				ByAddress: l.byAddress(), At: string(l.slot()),
+				Status: http.StatusTooManyRequests, RefusedIf: fmt.Sprintf("limit %s (%s) is used up", l.Name, l.describeRate()),
+				ByAddress: l.byAddress(), At: string(l.filterSlot()),
 			}
 			if l.Shadow {
 				v.Shadow = fmt.Sprintf("rateLimits[%s] in mode Shadow", l.Name)
@@ -94,16 +94,16 @@ func judge(q extend.Request, v Value) (list []extend.Verdict) {
 	return list
 }
 
-// counts tells whether a limit may count a request.
-func (l Counted) counts(q extend.Request) bool {
+// mayCount tells whether a limit may count a request.
+func (l ResolvedLimit) mayCount(q extend.Request) bool {
 	return len(l.When) == 0 || slices.ContainsFunc(l.When, func(m extend.RequestMatch) bool {
-		return m.Takes(q, l.Late) != extend.CertainlyNot
+		return m.Matches(q, l.Late) != extend.CertainlyNot
 	})
 }
 
-func words(v Value) (list []string) {
+func describeValue(v Value) (list []string) {
 	for _, l := range v.Limits {
-		text := l.Name + ": " + l.rate() + ", at each port"
+		text := l.Name + ": " + l.describeRate() + ", at each port"
 		if l.Late {
 			text += ", after authentication"
 		}
@@ -111,22 +111,22 @@ func words(v Value) (list []string) {
 			text += ", at each proxy"
 		}
 		if l.Shadow {
-			text += "; what is over it passes"
+			text += "; requests over the limit pass"
 		}
 		list = append(list, text)
 	}
 	for _, name := range v.Lifted {
-		list = append(list, name+": there is no limit; what else is stated of it does not count")
+		list = append(list, name+": no limit applies; its other fields are ignored")
 	}
 	return list
 }
 
-// rate is "100 per 1s for each client address and header x-tenant, of requests with path below /orders".
-func (l Counted) rate() string {
-	text := fmt.Sprintf("%d per %s", l.Requests, interval(l.Interval))
+// describeRate is "100 per 1s for each client address and header x-tenant, of requests with path below /orders".
+func (l ResolvedLimit) describeRate() string {
+	text := fmt.Sprintf("%d per %s", l.Requests, formatInterval(l.Interval))
 	var per []string
 	for _, d := range l.Per {
-		per = append(per, dimensionWords(d))
+		per = append(per, describeDimension(d))
 	}
 	if l.EachRule {
 		per = append(per, "rule")
@@ -137,13 +137,13 @@ func (l Counted) rate() string {
 	switch {
 	case !slices.ContainsFunc(l.Per, mayBeAbsent):
 	case l.Together:
-		text += " (all without one together)"
+		text += " (requests without one share a counter)"
 	default:
-		text += " (without one, for each client address)"
+		text += " (requests without one are counted by client address)"
 	}
 	var when []string
 	for _, m := range l.When {
-		when = append(when, extend.Words(m))
+		when = append(when, extend.DescribeMatch(m))
 	}
 	if len(when) > 0 {
 		text += ", of requests with " + strings.Join(when, "; or ")
@@ -151,7 +151,7 @@ func (l Counted) rate() string {
 	return text
 }
 
-func (l Counted) byAddress() bool {
+func (l ResolvedLimit) byAddress() bool {
 	return slices.ContainsFunc(l.Per, func(d extend.RequestDimension) bool { return d.ClientAddress != nil }) ||
 		!l.Together && slices.ContainsFunc(l.Per, mayBeAbsent) ||
 		slices.ContainsFunc(l.When, extend.RequestMatch.ByAddress)
@@ -162,26 +162,26 @@ func mayBeAbsent(d extend.RequestDimension) bool {
 	return d.ClientAddress == nil && d.Path == nil && d.Method == nil
 }
 
-// identified are the parts of limits that count by who sent a request.
-func identified(s Spec) (list []extend.Identified) {
+// listIdentified are the parts of limits that count by who sent a request.
+func listIdentified(s Spec) (list []extend.IdentityField) {
 	for _, l := range s {
 		field := func(list string, i int) string { return fmt.Sprintf("[%s].%s[%d]", l.Name, list, i) }
-		otherwise := "each client's address counts in its place"
+		otherwise := "requests are counted by client address instead"
 		if l.Absent == AllTogether {
-			otherwise = "all requests have one counter"
+			otherwise = "all requests share one counter"
 		}
 		for i, d := range l.Per {
 			if d.NeedsIdentity() {
-				list = append(list, extend.Identified{
+				list = append(list, extend.IdentityField{
 					Field: field("per", i), Token: d.Claim != nil, Otherwise: otherwise,
 				})
 			}
 		}
 		for i, m := range l.When {
 			if m.NeedsIdentity() {
-				list = append(list, extend.Identified{
+				list = append(list, extend.IdentityField{
 					Field: field("when", i), Token: len(m.Claims) > 0 && len(m.Users) == 0,
-					Otherwise: "it is as if the request had none",
+					Otherwise: "the request is handled as if it had none",
 				})
 			}
 		}
@@ -189,8 +189,8 @@ func identified(s Spec) (list []extend.Identified) {
 	return list
 }
 
-// interval is a duration without parts that are zero: "1h", not "1h0m0s".
-func interval(d time.Duration) string {
+// formatInterval is a duration without parts that are zero: "1h", not "1h0m0s".
+func formatInterval(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if cut, found := strings.CutSuffix(text, zero[1:]); found && strings.HasSuffix(text, zero) {
@@ -200,10 +200,10 @@ func interval(d time.Duration) string {
 	return text
 }
 
-func dimensionWords(d extend.RequestDimension) string {
+func describeDimension(d extend.RequestDimension) string {
 	switch {
 	case d.ClientAddress != nil:
-		v4, v6 := prefixes(*d.ClientAddress)
+		v4, v6 := prefixLengths(*d.ClientAddress)
 		if v4 == wholeV4 && v6 == clientV6 {
 			return "client address"
 		}
@@ -230,7 +230,7 @@ const (
 	clientV6 = 64 // what a client has at least
 )
 
-func prefixes(a extend.AddressDimension) (v4, v6 uint32) {
+func prefixLengths(a extend.AddressDimension) (v4, v6 uint32) {
 	v4, v6 = wholeV4, clientV6
 	if a.PrefixV4 != nil {
 		v4 = uint32(*a.PrefixV4)

@@ -31,7 +31,7 @@ func (told) IdentityHeaders() []string { return []string{"x-client"} }
 
 func readAs(owner string, limits ...Limit) (Value, []string) {
 	var list []string
-	v := read(told{owner: owner, list: &list}, limits)
+	v := readSpec(told{owner: owner, list: &list}, limits)
 	return v, list
 }
 
@@ -64,15 +64,15 @@ func TestRead(t *testing.T) {
 	lifted := perHour("lifted", 1)
 	lifted.Unlimited = new(true)
 	for want, change := range map[string]func(*Limit){
-		"no requests":     func(l *Limit) { l.Requests = nil },
-		"let nothing":     func(l *Limit) { l.Requests = new(int64(0)) },
-		".burst: 0":       func(l *Limit) { l.Burst = new(int64(0)) },
-		"no interval":     func(l *Limit) { l.Interval = nil },
-		"too short":       func(l *Limit) { l.Interval = new(gatewayv1.Duration("49ms")) },
-		"not a duration":  func(l *Limit) { l.Interval = new(gatewayv1.Duration("1y")) },
-		"Global is not":   func(l *Limit) { l.Scope = Global },
-		"more than burst": func(l *Limit) { l.Cost = &Cost{Request: &CostSource{Number: new(int64(4))}} },
-		"state one":       func(l *Limit) { l.Per = []extend.RequestDimension{{}} },
+		"no requests":                func(l *Limit) { l.Requests = nil },
+		"would reject every request": func(l *Limit) { l.Requests = new(int64(0)) },
+		".burst: 0":                  func(l *Limit) { l.Burst = new(int64(0)) },
+		"no interval":                func(l *Limit) { l.Interval = nil },
+		"too short":                  func(l *Limit) { l.Interval = new(gatewayv1.Duration("49ms")) },
+		"not a duration":             func(l *Limit) { l.Interval = new(gatewayv1.Duration("1y")) },
+		"Global is not":              func(l *Limit) { l.Scope = Global },
+		"more than burst":            func(l *Limit) { l.Cost = &Cost{Request: &CostSource{Number: new(int64(4))}} },
+		"state one":                  func(l *Limit) { l.Per = []extend.RequestDimension{{}} },
 		"count by it": func(l *Limit) {
 			l.Per = []extend.RequestDimension{{Header: new("a%b")}}
 		},
@@ -102,7 +102,7 @@ func TestWhereLimitsCount(t *testing.T) {
 	} {
 		l := perHour("x", 1)
 		change(&l)
-		if v, said := readAs("a", l); len(said) > 0 || v.Limits[0].slot() != want {
+		if v, said := readAs("a", l); len(said) > 0 || v.Limits[0].filterSlot() != want {
 			t.Errorf("%+v, %v; want %s", v.Limits, said, want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestJudge(t *testing.T) {
 	address.Per = []extend.RequestDimension{{ClientAddress: &extend.AddressDimension{}}, {Method: &extend.Empty{}}}
 	address.When = []extend.RequestMatch{{RequestParts: extend.RequestParts{Methods: []string{"POST"}}}}
 	v, said := readAs("a", late, shadow, address)
-	got := judge(extend.Request{Method: "POST"}, v)
+	got := judgeRequest(extend.Request{Method: "POST"}, v)
 	want := []extend.Verdict{
 		{Status: 429, RefusedIf: "limit shadow (1 per 1h) is used up", Shadow: "rateLimits[shadow] in mode Shadow",
 			At: "limits-early"},
@@ -127,7 +127,7 @@ func TestJudge(t *testing.T) {
 	if len(said) > 0 || !slices.Equal(got, want) {
 		t.Errorf("%+v %v, want %+v", got, said, want)
 	}
-	if got = judge(extend.Request{Method: "GET"}, v); len(got) != 2 || got[1] != want[2] {
+	if got = judgeRequest(extend.Request{Method: "GET"}, v); len(got) != 2 || got[1] != want[2] {
 		t.Errorf("of another method: %+v, want %+v", got, want[2])
 	}
 }
@@ -137,7 +137,7 @@ func TestIntervalWords(t *testing.T) {
 		time.Hour: "1h", 90 * time.Minute: "1h30m", time.Minute: "1m", 50 * time.Millisecond: "50ms", 10 * time.Second: "10s",
 		100 * time.Minute: "1h40m", 10 * time.Hour: "10h",
 	} {
-		if got := interval(d); got != want {
+		if got := formatInterval(d); got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
 	}
@@ -148,18 +148,19 @@ func TestIntervalWords(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	header, user, path := extend.RequestDimension{Header: new("x-a")}, extend.RequestDimension{User: &extend.Empty{}},
 		extend.RequestDimension{Path: &extend.Empty{}}
-	value := func(s shape, d extend.RequestDimension) string {
-		return s.action("0", d).GetRemoteAddressMatch().GetDescriptorValue()
+	value := func(s descriptorShape, d extend.RequestDimension) string {
+		return s.dimensionAction("0", d).GetRemoteAddressMatch().GetDescriptorValue()
 	}
 	const orAddress = `{"command":"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT","param":"64"}]})%`
-	if got, want := value(shape{}, header),
+	if got, want := value(descriptorShape{}, header),
 		`%REQ(x-a)%/%COALESCE({"operators":[{"command":"REQ","param":"x-a"},`+orAddress; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := value(shape{}, user); !strings.HasSuffix(got, orAddress) {
+	if got := value(descriptorShape{}, user); !strings.HasSuffix(got, orAddress) {
 		t.Errorf("a user is %s", got)
 	}
-	if got := value(shape{Together: true}, header) + value(shape{}, path); got != "%REQ(x-a)%%PATH(NQ)%" {
+	if got := value(descriptorShape{Together: true}, header) + value(descriptorShape{},
+		path); got != "%REQ(x-a)%%PATH(NQ)%" {
 		t.Error(got)
 	}
 }
@@ -170,8 +171,8 @@ func TestShapes(t *testing.T) {
 	a, b, c := perHour("a", 1), perHour("b", 2), perHour("c", 1)
 	a.Per, b.Per = []extend.RequestDimension{{Header: new("x")}}, []extend.RequestDimension{{Header: new("x")}}
 	v, _ := readAs("a", a, b, c)
-	shapes := fmt.Sprint(v.Limits[0].shape().id() == v.Limits[1].shape().id(),
-		v.Limits[0].shape().id() == v.Limits[2].shape().id())
+	shapes := fmt.Sprint(v.Limits[0].buildShape().hashID() == v.Limits[1].buildShape().hashID(),
+		v.Limits[0].buildShape().hashID() == v.Limits[2].buildShape().hashID())
 	if shapes != "true false" {
 		t.Error(shapes)
 	}

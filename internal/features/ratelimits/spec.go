@@ -6,8 +6,8 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// Spec are limits by their names. Those of several policies add up; if two have one name, the fields of the narrower
-// policy count.
+// Spec are limits with names. The limits of several policies are added up; if two have one name, the fields of the
+// narrower policy count.
 //
 // +listType=map
 // +listMapKey=name
@@ -22,7 +22,7 @@ type Limit struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// When says which requests count: those of any match. Nothing stated: all. A request for which an expression of a
+	// When says which requests count: those of any match. Default: all. A request for which an expression of a
 	// match can't be evaluated does not count by it.
 	// +optional
 	// +listType=atomic
@@ -30,17 +30,17 @@ type Limit struct {
 	// +kubebuilder:validation:MaxItems=8
 	When []extend.RequestMatch `json:"when,omitempty"`
 	// Per tells requests apart: each combination of values has a counter; absent says what counts in place of a value that
-	// a request does not have. Nothing stated: one counter for all. If there are more than 10000 counters, the one that
+	// a request does not have. Default: one counter for all. If there are more than 10000 counters, the one that
 	// was not used for the longest time starts again.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	Per []extend.RequestDimension `json:"per,omitempty"`
-	// Absent says what counts in place of a value that a request does not have: no user, no claim, no header, cookie or
-	// query parameter of that name. ClientAddress: the client's address, of IPv6 its network (/64), so that no client uses
-	// up what all without a value have. Together: all without it have one counter. A value that is there and empty is a
-	// value. Nothing stated: ClientAddress.
+	// Absent says which counter a request uses if it does not have the value: no user, claim, header, cookie or query
+	// parameter of that name. ClientAddress: a counter for each client address (for IPv6, for each /64 network), so no
+	// client uses up the limit of others. Together: one counter for all such requests. An empty value is a value.
+	// Default: ClientAddress.
 	// +optional
 	Absent Absent `json:"absent,omitempty"`
 	// Requests that pass in an interval, at each port; of HTTPS, at each listener.
@@ -48,10 +48,11 @@ type Limit struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	Requests *int64 `json:"requests,omitempty"`
-	// Interval in which that many pass, 50ms at least. It has no beginning: the more time went by, the more pass.
+	// Interval in which that many requests pass, at least 50ms. It does not start at a fixed time: the allowance grows
+	// continuously.
 	// +optional
 	Interval *gatewayv1.Duration `json:"interval,omitempty"`
-	// Burst is how many can pass at once. Nothing stated: requests.
+	// Burst is how many can pass at once. Default: requests.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
@@ -59,28 +60,28 @@ type Limit struct {
 	// Unlimited lifts a limit that a broader policy states under this name.
 	// +optional
 	Unlimited *bool `json:"unlimited,omitempty"`
-	// Scope says who counts together. Gateway: each of the Gateway's proxies lets its share pass, so burst has to be as
-	// large as their number. Proxy: each one lets all pass. Nothing stated: Gateway.
+	// Scope says which proxies share the limit. Gateway: each proxy of the Gateway allows its share, so burst must be at
+	// least the number of proxies. Proxy: each proxy allows the whole limit. Default: Gateway.
 	// +optional
 	Scope Scope `json:"scope,omitempty"`
-	// Count says which rules count together: all that the policy reaches, or each for itself. Nothing stated: Together.
+	// Count says which rules count together: all that the policy reaches, or each for itself. Default: Together.
 	// +optional
 	Count Count `json:"count,omitempty"`
-	// Cost is how many requests a request counts for. Nothing stated: one.
+	// Cost is how many requests a request counts for. Default: one.
 	// +optional
 	Cost *Cost `json:"cost,omitempty"`
-	// At says when requests are counted. Nothing stated: after authentication if per or when need to know who sent the
+	// At says when requests are counted. Default: after authentication if per or when need to know who sent the
 	// request, else before, so that authentication is protected, too.
 	// +optional
 	At At `json:"at,omitempty"`
 	// Mode Shadow lets all pass; what is over the limit is counted in Envoy's metrics (http_local_rate_limit.shadow_mode).
-	// Nothing stated: Enforce.
+	// Default: Enforce.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
-	// Headers DraftVersion03 tells clients of the limit, in X-RateLimit-Limit, -Remaining and -Reset. Nothing stated: Off.
+	// Headers DraftVersion03 tells clients of the limit, in X-RateLimit-Limit, -Remaining and -Reset. Default: Off.
 	// +optional
 	Headers Headers `json:"headers,omitempty"`
-	// Status of the answer to what is over the limit. Nothing stated: 429; Envoy has no other.
+	// Status of the answer to what is over the limit. Default: 429; Envoy has no other.
 	// +optional
 	// +kubebuilder:validation:Minimum=400
 	// +kubebuilder:validation:Maximum=599

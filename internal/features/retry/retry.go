@@ -8,14 +8,8 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
-	"google.golang.org/protobuf/types/known/anypb"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -28,12 +22,12 @@ var schema []byte
 // Spec says when a request is tried again. If a part of the body was sent, a request is tried again only if Envoy has
 // all of the body.
 type Spec struct {
-	// Attempts is how often a request is tried again at most; 0 is never. Nothing stated: once.
+	// Attempts is how often a request is tried again at most; 0 is never. Default: once.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Attempts *int32 `json:"attempts,omitempty"`
-	// RetryOn lists what is tried again. Nothing stated: ConnectFailure and RefusedStream, after which the backend can't
+	// RetryOn lists what is tried again. Default: ConnectFailure and RefusedStream, after which the backend can't
 	// have worked on the request, and Reset if attempts are bounded in time.
 	// +optional
 	// +listType=atomic
@@ -50,7 +44,7 @@ type Spec struct {
 	// PerTry bounds each attempt, in place of timeouts.backendRequest.
 	// +optional
 	PerTry *gatewayv1.Duration `json:"perTry,omitempty"`
-	// OtherHosts looks for an endpoint that has not failed for the request yet. Nothing stated: true.
+	// OtherHosts looks for an endpoint that has not failed for the request yet. Default: true.
 	// +optional
 	OtherHosts *bool `json:"otherHosts,omitempty"`
 }
@@ -64,18 +58,11 @@ type Code int32
 // +kubebuilder:validation:Enum=ConnectFailure;RefusedStream;Reset;ResetBeforeRequest;GatewayError;ServerError;Conflict;Cancelled;DeadlineExceeded;Internal;ResourceExhausted;Unavailable
 type Condition string
 
-// envoyWords are the conditions in Envoy's words; those in grpcWords count for gRPC statuses.
-var (
-	envoyWords = map[Condition]string{
-		"ConnectFailure": "connect-failure", "RefusedStream": "refused-stream", "Reset": "reset",
-		"ResetBeforeRequest": "reset-before-request", "GatewayError": "gateway-error", "ServerError": "5xx",
-		"Conflict": "retriable-4xx",
-	}
-	grpcWords = map[Condition]string{
-		"Cancelled": "cancelled", "DeadlineExceeded": "deadline-exceeded", "Internal": "internal",
-		"ResourceExhausted": "resource-exhausted", "Unavailable": "unavailable",
-	}
-)
+// conditions are those that are known.
+var conditions = []Condition{
+	"ConnectFailure", "RefusedStream", "Reset", "ResetBeforeRequest", "GatewayError", "ServerError", "Conflict",
+	"Cancelled", "DeadlineExceeded", "Internal", "ResourceExhausted", "Unavailable",
+}
 
 // Backoff is how long to wait between attempts.
 type Backoff struct {
@@ -90,7 +77,7 @@ type Backoff struct {
 // Value is the spec as read.
 type Value struct {
 	Attempts   uint32
-	On         []string // in Envoy's words
+	On         []Condition
 	Codes      []uint32
 	Base, Max  time.Duration
 	PerTry     time.Duration
@@ -100,17 +87,17 @@ type Value struct {
 // Feature is when a request is tried again.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "retry", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "attempts",
-	Own:   own, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render},
+	Group: "attempts", RuleFields: readRouteRule,
+	Read: readSpec, Renders: renders,
 }
 
-// own is what a route's rule states in its field retry.
-func own(rule gatewayv1.HTTPRouteRule) (s Spec, stated bool) {
+// readRouteRule is what a route's rule states in its field retry.
+func readRouteRule(rule gatewayv1.HTTPRouteRule) (s Spec, stated bool) {
 	if rule.Retry == nil {
 		return s, false
 	}
 	if rule.Retry.Attempts != nil {
-		s.Attempts = new(int32(min(*rule.Retry.Attempts, mostAttempts)))
+		s.Attempts = new(int32(min(*rule.Retry.Attempts, maxAttempts)))
 	}
 	for _, c := range rule.Retry.Codes {
 		s.Codes = append(s.Codes, Code(c))
@@ -121,16 +108,16 @@ func own(rule gatewayv1.HTTPRouteRule) (s Spec, stated bool) {
 	return s, true
 }
 
-// mostAttempts is how often a request is tried again at most, whoever states it.
-const mostAttempts = 10
+// maxAttempts is how often a request is tried again at most, whoever states it.
+const maxAttempts = 10
 
-// bounds are the fields of the feature timeouts that matter here.
-type bounds struct {
+// timeoutBounds are the fields of the feature timeouts that matter here.
+type timeoutBounds struct {
 	Request        *gatewayv1.Duration `json:"request"`
 	BackendRequest *gatewayv1.Duration `json:"backendRequest"`
 }
 
-func read(r extend.Reader, s Spec) Value {
+func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{Attempts: 1, OtherHosts: s.OtherHosts == nil || *s.OtherHosts}
 	if s.Attempts != nil {
 		v.Attempts = uint32(*s.Attempts)
@@ -139,7 +126,7 @@ func read(r extend.Reader, s Spec) Value {
 		v.Codes = append(v.Codes, uint32(c))
 	}
 	if s.Backoff != nil {
-		v.Base, v.Max = duration(r, "backoff.base", s.Backoff.Base), duration(r, "backoff.max", s.Backoff.Max)
+		v.Base, v.Max = readDuration(r, "backoff.base", s.Backoff.Base), readDuration(r, "backoff.max", s.Backoff.Max)
 		if s.Backoff.Base != nil && v.Base == 0 {
 			r.Field("backoff.base").Refuse("it must be longer than 0s; leave it out for the default, 25ms")
 		}
@@ -150,24 +137,24 @@ func read(r extend.Reader, s Spec) Value {
 			r.Field("backoff.max").Refuse(fmt.Sprintf("it is shorter than base, %s", v.Base))
 		}
 	}
-	var t bounds
+	var t timeoutBounds
 	r.Effective("timeouts", &t)
-	v.PerTry = duration(r, "perTry", s.PerTry)
+	v.PerTry = readDuration(r, "perTry", s.PerTry)
 	if s.PerTry == nil {
-		v.PerTry = duration(r, "", t.BackendRequest)
+		v.PerTry = readDuration(r, "", t.BackendRequest)
 	}
-	if whole := duration(r, "", t.Request); whole > 0 && v.PerTry > whole {
+	if whole := readDuration(r, "", t.Request); whole > 0 && v.PerTry > whole {
 		r.Field("perTry").Refuse(fmt.Sprintf("it is %s, longer than the whole request may take (timeouts.request: %s)",
 			v.PerTry, whole))
 	}
-	v.On = conditions(r, s, v)
+	v.On = retryConditions(r, s, v)
 	return v
 }
 
 // defaultBase is Envoy's.
 const defaultBase = 25 * time.Millisecond
 
-func duration(r extend.Reader, field string, text *gatewayv1.Duration) time.Duration {
+func readDuration(r extend.Reader, field string, text *gatewayv1.Duration) time.Duration {
 	if text == nil {
 		return 0
 	}
@@ -179,60 +166,23 @@ func duration(r extend.Reader, field string, text *gatewayv1.Duration) time.Dura
 	return d
 }
 
-// conditions are what is tried again, in Envoy's words.
-func conditions(r extend.Reader, s Spec, v Value) (on []string) {
+// retryConditions are what is tried again, besides Codes.
+func retryConditions(r extend.Reader, s Spec, v Value) (on []Condition) {
 	for i, c := range s.RetryOn {
-		switch {
-		case envoyWords[c] != "":
-			on = append(on, envoyWords[c])
-		case grpcWords[c] != "":
-			on = append(on, grpcWords[c])
-		default:
+		if !slices.Contains(conditions, c) {
 			r.Field(fmt.Sprintf("retryOn[%d]", i)).Refuse(fmt.Sprintf("%s is not known", c))
+			continue
 		}
+		on = append(on, c)
 	}
 	if s.RetryOn == nil {
-		on = []string{envoyWords["ConnectFailure"], envoyWords["RefusedStream"]}
+		on = []Condition{"ConnectFailure", "RefusedStream"}
 		if v.PerTry > 0 {
-			on = append(on, envoyWords["Reset"])
+			on = append(on, "Reset")
 		}
-	}
-	if len(s.Codes) > 0 {
-		on = append(on, "retriable-status-codes")
 	}
 	return slices.Compact(on)
 }
 
-// otherHosts is how often a retry looks for an endpoint that has not failed yet.
-const otherHosts = 5
-
-func render(e extend.EnvoyRule, v Value) {
-	p := &routev3.RetryPolicy{NumRetries: wrapperspb.UInt32(v.Attempts)}
-	if v.PerTry > 0 {
-		p.PerTryTimeout = durationpb.New(v.PerTry)
-	}
-	if v.Attempts > 0 {
-		p.RetryOn, p.RetriableStatusCodes = strings.Join(v.On, ","), v.Codes
-		if v.Base > 0 {
-			p.RetryBackOff = &routev3.RetryPolicy_RetryBackOff{BaseInterval: durationpb.New(v.Base)}
-			if v.Max > 0 {
-				p.RetryBackOff.MaxInterval = durationpb.New(v.Max)
-			}
-		}
-		if v.OtherHosts {
-			p.RetryHostPredicate, p.HostSelectionRetryMaxAttempts = previousHosts(), otherHosts
-		}
-	}
-	e.Route(&routev3.Route{Action: &routev3.Route_Route{Route: &routev3.RouteAction{RetryPolicy: p}}})
-}
-
-func previousHosts() []*routev3.RetryPolicy_RetryHostPredicate {
-	config, err := anypb.New(&previoushostsv3.PreviousHostsPredicate{})
-	if err != nil {
-		panic(err) // an empty message
-	}
-	return []*routev3.RetryPolicy_RetryHostPredicate{{
-		Name:       "envoy.retry_host_predicates.previous_hosts",
-		ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: config},
-	}}
-}
+// otherHostAttempts is how often a retry looks for an endpoint that has not failed yet.
+const otherHostAttempts = 5

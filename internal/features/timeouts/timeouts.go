@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -47,23 +44,23 @@ type Value struct {
 // Feature is how long a request may take.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "timeouts", Schema: schema, Levels: extend.AtRule | extend.AtBackendRef,
-	OnInvalid: extend.Deny,
-	Group:     "attempts",
-	Own:       own, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Words: words,
+	OnInvalid: extend.Deny, Group: "attempts", RuleFields: readRouteRule,
+	Read: readSpec, Renders: renders, Describe: describeValue,
 }
 
-// own is what a route's rule states in its field timeouts.
-func own(rule gatewayv1.HTTPRouteRule) (Spec, bool) {
+// readRouteRule is what a route's rule states in its field timeouts.
+func readRouteRule(rule gatewayv1.HTTPRouteRule) (Spec, bool) {
 	if rule.Timeouts == nil {
 		return Spec{}, false
 	}
 	return Spec{Request: rule.Timeouts.Request, BackendRequest: rule.Timeouts.BackendRequest}, true
 }
 
-func read(r extend.Reader, s Spec) (v Value) {
-	v.Request, v.BackendRequest = duration(r, "request", s.Request), duration(r, "backendRequest", s.BackendRequest)
-	v.StreamIdle, v.Stream = duration(r, "streamIdle", s.StreamIdle), duration(r, "stream", s.Stream)
-	if positive(v.Request) && positive(v.BackendRequest) && *v.BackendRequest > *v.Request {
+func readSpec(r extend.Reader, s Spec) (v Value) {
+	v.Request, v.BackendRequest = readDuration(r, "request", s.Request), readDuration(r, "backendRequest",
+		s.BackendRequest)
+	v.StreamIdle, v.Stream = readDuration(r, "streamIdle", s.StreamIdle), readDuration(r, "stream", s.Stream)
+	if isPositive(v.Request) && isPositive(v.BackendRequest) && *v.BackendRequest > *v.Request {
 		r.Field("backendRequest").Refuse(fmt.Sprintf("it is %s, longer than the whole request may take (request: %s)",
 			*s.BackendRequest, *s.Request))
 	}
@@ -72,7 +69,7 @@ func read(r extend.Reader, s Spec) (v Value) {
 	return v
 }
 
-func duration(r extend.Reader, field string, text *gatewayv1.Duration) *time.Duration {
+func readDuration(r extend.Reader, field string, text *gatewayv1.Duration) *time.Duration {
 	if text == nil {
 		return nil
 	}
@@ -84,36 +81,16 @@ func duration(r extend.Reader, field string, text *gatewayv1.Duration) *time.Dur
 	return &d
 }
 
-func positive(d *time.Duration) bool { return d != nil && *d > 0 }
+func isPositive(d *time.Duration) bool { return d != nil && *d > 0 }
 
-func render(e extend.EnvoyRule, v Value) {
-	action := &routev3.RouteAction{Timeout: seconds(v.Request), IdleTimeout: seconds(v.StreamIdle)}
-	if v.Stream != nil {
-		action.MaxStreamDuration = &routev3.RouteAction_MaxStreamDuration{MaxStreamDuration: seconds(v.Stream)}
-	}
-	if positive(v.BackendRequest) && !v.Retries {
-		action.RetryPolicy = &routev3.RetryPolicy{
-			PerTryTimeout: seconds(v.BackendRequest), NumRetries: wrapperspb.UInt32(0),
-		}
-	}
-	e.Route(&routev3.Route{Action: &routev3.Route_Route{Route: action}})
-}
-
-func seconds(d *time.Duration) *durationpb.Duration {
-	if d == nil {
-		return nil
-	}
-	return durationpb.New(*d)
-}
-
-func words(v Value) (list []string) {
+func describeValue(v Value) (list []string) {
 	for _, t := range []struct {
 		of   *time.Duration
 		what string
 	}{
 		{v.StreamIdle, "the request ends if nothing is sent for %s"}, {v.Stream, "the request ends after %s"},
 	} {
-		if positive(t.of) {
+		if isPositive(t.of) {
 			list = append(list, fmt.Sprintf(t.what, *t.of))
 		}
 	}

@@ -25,9 +25,16 @@ import (
 	"cardea.dev/cardea/internal/core/schema"
 )
 
+// Reads is what an Admission asks a ledger.
+type Reads interface {
+	Object(ctx context.Context, key ledger.Key, at int64) (ledger.Object, error)
+	History(ctx context.Context, key ledger.Key, q ledger.Page) ([]ledger.Object, error)
+	Targets(ctx context.Context) ([]ledger.Target, error)
+}
+
 // Config of an Admission.
 type Config struct {
-	Ledger  ledger.Ledger
+	Ledger  Reads
 	Catalog *kind.Catalog
 	// Foreign checks an object of a kind that is not in the catalog, by a dry run in a cluster of the target. It is called
 	// for targets with clusters. nil: no such object can be checked here.
@@ -66,22 +73,22 @@ func (a *Admission) Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, er
 		if e.Target == "" {
 			e.Target = ledger.DefaultTarget
 		}
-		Complete(a.Catalog, &e.Key)
+		CompleteKey(a.Catalog, &e.Key)
 		target, known := byName[e.Target]
 		if !known {
 			return d, &ledger.Error{Code: ledger.NotFound, Object: e.Key.String(), Field: "target",
 				Message: "there is no target " + e.Target, Fix: "make it with `cardea ledger target`"}
 		}
-		if err := a.edit(ctx, target, e); err != nil {
+		if err := a.admitEdit(ctx, target, e); err != nil {
 			return d, err
 		}
 	}
 	return d, nil
 }
 
-// Complete gives a key the namespace that is meant: of kinds of the catalog, "default", or none.
-func Complete(catalog *kind.Catalog, k *ledger.Key) {
-	declared := catalog.Of(model.KindOf(k.Group, k.Kind))
+// CompleteKey gives a key the namespace that is meant: of kinds of the catalog, "default", or none.
+func CompleteKey(catalog *kind.Catalog, k *ledger.Key) {
+	declared := catalog.FindKind(model.KindOf(k.Group, k.Kind))
 	switch {
 	case declared == nil:
 	case declared.Cluster:
@@ -91,24 +98,24 @@ func Complete(catalog *kind.Catalog, k *ledger.Key) {
 	}
 }
 
-func (a *Admission) edit(ctx context.Context, target ledger.Target, e *ledger.Edit) error {
+func (a *Admission) admitEdit(ctx context.Context, target ledger.Target, e *ledger.Edit) error {
 	switch {
 	case e.Delete:
 		return nil
 	case e.Revision != 0:
-		return a.goesBack(ctx, e)
+		return a.refuseExpired(ctx, e)
 	}
-	object, err := e.Content.Object()
+	object, err := e.Content.DecodeObject()
 	if err != nil {
-		return invalid(e.Key, "", "is not JSON: "+err.Error())
+		return invalidError(e.Key, "", "is not JSON: "+err.Error())
 	}
 	stated, content, err := ledger.ContentOf(e.Target, object)
 	if err != nil {
 		return err
 	}
-	Complete(a.Catalog, &stated)
+	CompleteKey(a.Catalog, &stated)
 	if stated != e.Key {
-		return invalid(e.Key, "metadata", fmt.Sprintf("the content is that of %s", stated))
+		return invalidError(e.Key, "metadata", fmt.Sprintf("the content is of another object, %s", stated))
 	}
 	if meta, _ := object["metadata"].(map[string]any); e.Namespace != "" && meta["namespace"] == nil {
 		meta["namespace"] = e.Namespace
@@ -117,23 +124,23 @@ func (a *Admission) edit(ctx context.Context, target ledger.Target, e *ledger.Ed
 		}
 	}
 	e.Content = content
-	if a.Catalog.Of(model.KindOf(e.Group, e.Kind)) == nil {
-		return a.foreign(ctx, target, *e, object)
+	if a.Catalog.FindKind(model.KindOf(e.Group, e.Kind)) == nil {
+		return a.checkForeign(ctx, target, *e, object)
 	}
-	return a.check(ctx, *e)
+	return a.checkObject(ctx, *e)
 }
 
-// check checks an object of a kind of the catalog.
-func (a *Admission) check(ctx context.Context, e ledger.Edit) error {
-	object, err := e.Content.Object() // a check may change it
+// checkObject checks an object of a kind of the catalog.
+func (a *Admission) checkObject(ctx context.Context, e ledger.Edit) error {
+	object, err := e.Content.DecodeObject() // a check may change it
 	if err != nil {
-		return invalid(e.Key, "", err.Error())
+		return invalidError(e.Key, "", err.Error())
 	}
 	read, found := a.schema.Check(object, schema.Options{})
 	if len(found) == 0 && read != nil && read.Old != nil {
-		if old := a.old(ctx, e.Key); old != nil {
-			if object, err = e.Content.Object(); err != nil {
-				return invalid(e.Key, "", err.Error())
+		if old := a.oldObject(ctx, e.Key); old != nil {
+			if object, err = e.Content.DecodeObject(); err != nil {
+				return invalidError(e.Key, "", err.Error())
 			}
 			_, found = a.schema.Check(object, schema.Options{Old: old})
 		}
@@ -141,25 +148,25 @@ func (a *Admission) check(ctx context.Context, e ledger.Edit) error {
 	if len(found) == 0 {
 		return nil
 	}
-	err = invalid(e.Key, found[0].Field, found[0].Message)
+	err = invalidError(e.Key, found[0].Field, found[0].Message)
 	if more := len(found) - 1; more > 0 {
 		var fields []string
 		for _, p := range found[1:min(len(found), 4)] {
 			fields = append(fields, p.Field)
 		}
-		err = invalid(e.Key, found[0].Field,
+		err = invalidError(e.Key, found[0].Field,
 			fmt.Sprintf("%s (and %d more: %s)", found[0].Message, more, strings.Join(fields, ", ")))
 	}
 	return err
 }
 
-// old is what rules over the old object compare with; nil: there is none.
-func (a *Admission) old(ctx context.Context, k ledger.Key) map[string]any {
+// oldObject is what rules over the old object compare with; nil: there is none.
+func (a *Admission) oldObject(ctx context.Context, k ledger.Key) map[string]any {
 	before, err := a.Ledger.Object(ctx, k, 0)
 	if err != nil || before.IsDeleted() {
 		return nil
 	}
-	object, err := before.Content.Object()
+	object, err := before.Content.DecodeObject()
 	if err != nil {
 		return nil
 	}
@@ -169,27 +176,29 @@ func (a *Admission) old(ctx context.Context, k ledger.Key) map[string]any {
 	return nil
 }
 
-func (a *Admission) foreign(ctx context.Context, target ledger.Target, e ledger.Edit, object map[string]any) error {
+func (a *Admission) checkForeign(
+	ctx context.Context, target ledger.Target, e ledger.Edit, object map[string]any,
+) error {
 	switch {
 	case target.Server != ledger.Clusters:
-		err := invalid(e.Key, "kind", "Cardea does not read this kind, and target "+target.Name+
-			" has no API server that would")
-		err.Fix = "put it into a target with clusters; `cardea get` lists the kinds that Cardea reads"
+		err := invalidError(e.Key, "kind", "Cardea does not read this kind, and target "+target.Name+
+			" has no cluster that could check it")
+		err.Fix = "use a target with clusters; `cardea get` lists the kinds that Cardea reads"
 		return err
 	case a.Foreign == nil:
-		err := invalid(e.Key, "kind", "only an API server can check objects of this kind, and none is asked here")
+		err := invalidError(e.Key, "kind", "only an API server can check objects of this kind, and none is asked here")
 		err.Fix = "send the change to `cardea ledger serve`"
 		return err
 	}
 	return a.Foreign(ctx, target, object)
 }
 
-func invalid(k ledger.Key, field, message string) *ledger.Error {
+func invalidError(k ledger.Key, field, message string) *ledger.Error {
 	return &ledger.Error{Code: ledger.Invalid, Object: k.String(), Field: field, Message: message}
 }
 
-// goesBack refuses that a certificate comes back that has expired.
-func (a *Admission) goesBack(ctx context.Context, e *ledger.Edit) error {
+// refuseExpired refuses that a certificate comes back that has expired.
+func (a *Admission) refuseExpired(ctx context.Context, e *ledger.Edit) error {
 	if !e.IsSecret() {
 		return nil
 	}
@@ -197,11 +206,11 @@ func (a *Admission) goesBack(ctx context.Context, e *ledger.Edit) error {
 	if err != nil || now.Revision == e.Revision {
 		return err // it stays as it is
 	}
-	was, err := a.ofRevision(ctx, e.Key, e.Revision)
+	was, err := a.contentAtRevision(ctx, e.Key, e.Revision)
 	if err != nil || was == nil {
 		return err
 	}
-	block, _ := pem.Decode(entry(was, "tls.crt"))
+	block, _ := pem.Decode(secretEntry(was, "tls.crt"))
 	if block == nil {
 		return nil
 	}
@@ -209,14 +218,14 @@ func (a *Admission) goesBack(ctx context.Context, e *ledger.Edit) error {
 	if err != nil || a.Now().Before(certificate.NotAfter) {
 		return nil
 	}
-	refused := invalid(e.Key, "data[tls.crt]", fmt.Sprintf("the certificate of revision %d expired at %s", e.Revision,
+	refused := invalidError(e.Key, "data[tls.crt]", fmt.Sprintf("the certificate of revision %d expired at %s", e.Revision,
 		certificate.NotAfter.UTC().Format(time.RFC3339)))
 	refused.Fix = "leave the Secret as it is, or put in a certificate that is valid"
 	return refused
 }
 
-// entry is an entry of a Secret; nil if there is none.
-func entry(secret map[string]any, name string) []byte {
+// secretEntry is an entry of a Secret; nil if there is none.
+func secretEntry(secret map[string]any, name string) []byte {
 	plain, _ := secret["stringData"].(map[string]any)
 	if text, is := plain[name].(string); is {
 		return []byte(text)
@@ -230,8 +239,8 @@ func entry(secret map[string]any, name string) []byte {
 	return decoded
 }
 
-// ofRevision is the content of an object's revision; nil if it is not kept.
-func (a *Admission) ofRevision(ctx context.Context, k ledger.Key, revision int64) (map[string]any, error) {
+// contentAtRevision is the content of an object's revision; nil if it is not kept.
+func (a *Admission) contentAtRevision(ctx context.Context, k ledger.Key, revision int64) (map[string]any, error) {
 	history, err := a.Ledger.History(ctx, k, ledger.Page{Limit: 1000})
 	if err != nil {
 		return nil, err
@@ -242,7 +251,7 @@ func (a *Admission) ofRevision(ctx context.Context, k ledger.Key, revision int64
 			if err != nil {
 				return nil, err
 			}
-			return was.Opened()
+			return was.DecodeContent()
 		}
 	}
 	return nil, nil

@@ -35,7 +35,7 @@ func newRig(t *testing.T) *rig {
 	if err := s.SetTarget(t.Context(), ledger.Target{Name: "apps", Server: ledger.Clusters}, "test"); err != nil {
 		t.Fatal(err)
 	}
-	return &rig{New(Config{Ledger: s, Catalog: kinds.Catalog()}), t, s}
+	return &rig{New(Config{Ledger: s, Catalog: kinds.NewCatalog()}), t, s}
 }
 
 // edit is one with the object of a text; the target is "" unless it is stated.

@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// adopt makes a change of the ledger of what somebody changed in the cluster: the fields that the ledger owned, and
-// those of the manager that changed them. It leaves out what others own, the status and defaults.
-func (v *watcher) adopt(ctx context.Context, s subject, by string) error {
-	set := fields{}
+// adoptChanges makes a change of the ledger of what somebody changed in the cluster: the fields that the ledger owned,
+// and those of the manager that changed them. It leaves out what others own, the status and defaults.
+func (v *watcher) adoptChanges(ctx context.Context, s driftCandidate, by string) error {
+	set := &fieldpath.Set{}
 	for _, e := range entriesOf(s.live) {
-		if e.ours() || e.manager == by && e.subresource != "status" {
-			set = set.union(e.fields)
+		if e.isOurs() || e.manager == by && e.subresource != "status" {
+			set = set.Union(e.fields)
 		}
 	}
-	part, _ := prune(s.live.Object, set, nil).(map[string]any)
+	part, _ := selectFields(s.live.Object, set, &fieldpath.Set{}).(map[string]any)
 	meta, _ := part["metadata"].(map[string]any)
 	if meta == nil {
 		meta = map[string]any{}
@@ -36,8 +38,8 @@ func (v *watcher) adopt(ctx context.Context, s subject, by string) error {
 	if author == "" {
 		author = "unknown"
 	}
-	return v.w.cfg.Adopt(ctx, ledger.Draft{Verb: ledger.Adopt, Author: author, Via: "cardea ledger",
-		Message: fmt.Sprintf("what %s changed in cluster %s", orSomebody(by), v.w.cfg.Cluster),
-		Request: fmt.Sprintf("adopt/%s/%s/%s", v.w.cfg.Cluster, s.live.GetUID(), s.live.GetResourceVersion()),
+	return v.worker.cfg.Adopt(ctx, ledger.Draft{Verb: ledger.Adopt, Author: author, Via: "cardea ledger",
+		Message: fmt.Sprintf("what %s changed in cluster %s", orSomebody(by), v.worker.cfg.Cluster),
+		Request: fmt.Sprintf("adopt/%s/%s/%s", v.worker.cfg.Cluster, s.live.GetUID(), s.live.GetResourceVersion()),
 		Edits:   []ledger.Edit{{Key: key, Content: content, Expect: &generation}}})
 }

@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// answer is what the controller of a Gateway said of an object, in its status.
-type answer struct {
+// gatewayAnswer is what the controller of a Gateway said of an object, in its status.
+type gatewayAnswer struct {
 	Gateway string // "infra/edge"; "": of no Gateway in particular
 	Refused string // its words; "": it serves
 }
@@ -23,7 +23,7 @@ type answer struct {
 // told at once. If nobody answers for a kind, an object serves as soon as it is there.
 func answersOf(o *unstructured.Unstructured, kind schema.GroupKind, awaits func(schema.GroupKind) bool) string {
 	if !awaits(kind) {
-		return textOf([]answer{{}})
+		return textOf([]gatewayAnswer{{}})
 	}
 	status, _ := o.Object["status"].(map[string]any)
 	parts, field := status["parents"], "parentRef"
@@ -31,27 +31,27 @@ func answersOf(o *unstructured.Unstructured, kind schema.GroupKind, awaits func(
 		parts, field = status["ancestors"], "ancestorRef"
 	}
 	entries, _ := parts.([]any)
-	var list []answer
+	var list []gatewayAnswer
 	open, refused := status["conditions"] == nil && len(entries) == 0, false
 	add := func(gateway string, conditions any) {
-		words, is := decided(conditions, o.GetGeneration(), gateway == own(o))
+		words, is := readConditions(conditions, o.GetGeneration(), gateway == gatewayName(o))
 		if open, refused = open || !is, refused || words != ""; is {
-			list = append(list, answer{gateway, words})
+			list = append(list, gatewayAnswer{gateway, words})
 		}
 	}
 	if status["conditions"] != nil {
-		add(own(o), status["conditions"])
+		add(gatewayName(o), status["conditions"])
 	}
-	missing, states := parents(o, awaits)
+	missing, states := readParentRefs(o, awaits)
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
 		ref, _ := entry[field].(map[string]any)
-		if field == "parentRef" && states && !missing.take(parentOf(ref, o.GetNamespace())) {
+		if field == "parentRef" && states && !missing.markAnswered(parentOf(ref, o.GetNamespace())) {
 			continue // the spec does not name it any more, or nobody waits for its answer
 		}
-		add(named(ref, o.GetNamespace()), entry["conditions"])
+		add(nameOfRef(ref, o.GetNamespace()), entry["conditions"])
 	}
-	if !refused && (open || len(missing.left) > 0) {
+	if !refused && (open || len(missing.unanswered) > 0) {
 		return ""
 	}
 	return textOf(list)
@@ -64,23 +64,23 @@ type parent struct {
 	port                     int64
 }
 
-// parentSet has the parents of a spec; left are those without an entry in the status yet.
-type parentSet struct{ all, left map[parent]bool }
+// parentSet has the parents of a spec; unanswered are those without an entry in the status yet.
+type parentSet struct{ all, unanswered map[parent]bool }
 
-func (s parentSet) take(p parent) bool {
-	delete(s.left, p)
+func (s parentSet) markAnswered(p parent) bool {
+	delete(s.unanswered, p)
 	return s.all[p]
 }
 
-// parents are the parents that a route's spec names, if controllers answer for their kinds; states is false if it is no
-// route.
-func parents(o *unstructured.Unstructured, awaits func(schema.GroupKind) bool) (set parentSet, states bool) {
+// readParentRefs are the parents that a route's spec names, if controllers answer for their kinds; states is false if
+// it is no route.
+func readParentRefs(o *unstructured.Unstructured, awaits func(schema.GroupKind) bool) (set parentSet, states bool) {
 	refs, states, _ := unstructured.NestedSlice(o.Object, "spec", "parentRefs")
 	set = parentSet{map[parent]bool{}, map[parent]bool{}}
 	for _, r := range refs {
 		ref, _ := r.(map[string]any)
 		if p := parentOf(ref, o.GetNamespace()); awaits(p.kind) {
-			set.all[p], set.left[p] = true, true
+			set.all[p], set.unanswered[p] = true, true
 		}
 	}
 	return set, states
@@ -101,16 +101,16 @@ func parentOf(ref map[string]any, namespace string) (p parent) {
 	return p
 }
 
-// own is how a Gateway's own conditions are named; "" of other kinds.
-func own(o *unstructured.Unstructured) string {
+// gatewayName is how a Gateway's own conditions are named; "" of other kinds.
+func gatewayName(o *unstructured.Unstructured) string {
 	if o.GetKind() != "Gateway" {
 		return ""
 	}
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// named is what a parentRef or an ancestorRef names: a Gateway, if it says nothing else.
-func named(ref map[string]any, namespace string) string {
+// nameOfRef is what a parentRef or an ancestorRef names: a Gateway, if it says nothing else.
+func nameOfRef(ref map[string]any, namespace string) string {
 	kind, _ := ref["kind"].(string)
 	stated, _ := ref["namespace"].(string)
 	name, _ := ref["name"].(string)
@@ -121,12 +121,12 @@ func named(ref map[string]any, namespace string) string {
 	return name
 }
 
-// waits are reasons of conditions that will change by themselves.
-var waits = []string{"Pending", "NoResources", "AddressNotAssigned", "Waiting"}
+// transientReasons are reasons of conditions that will change by themselves.
+var transientReasons = []string{"Pending", "NoResources", "AddressNotAssigned", "Waiting"}
 
-// decided reads conditions (metav1.Condition): an object is served if it is accepted and, where a controller says so,
-// programmed. strict: it has to say so.
-func decided(conditions any, generation int64, strict bool) (refused string, is bool) {
+// readConditions reads conditions (metav1.Condition): an object is served if it is accepted and, where a controller
+// says so, programmed. strict: it has to say so.
+func readConditions(conditions any, generation int64, strict bool) (refused string, is bool) {
 	list, _ := conditions.([]any)
 	accepted, programmed := false, !strict
 	for _, c := range list {
@@ -140,7 +140,7 @@ func decided(conditions any, generation int64, strict bool) (refused string, is 
 		switch {
 		case kind != "Accepted" && !ofProxies:
 			continue
-		case seen < generation || status == "Unknown" || status != "True" && slices.Contains(waits, reason):
+		case seen < generation || status == "Unknown" || status != "True" && slices.Contains(transientReasons, reason):
 			return "", false
 		case status != "True":
 			refused = strings.TrimSuffix(reason+": "+message, ": ")
@@ -154,11 +154,11 @@ func decided(conditions any, generation int64, strict bool) (refused string, is 
 }
 
 // textOf writes answers so that they can be compared: each Gateway once, a refusal before what serves.
-func textOf(list []answer) string {
-	slices.SortFunc(list, func(a, b answer) int {
+func textOf(list []gatewayAnswer) string {
+	slices.SortFunc(list, func(a, b gatewayAnswer) int {
 		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(b.Refused, a.Refused))
 	})
-	list = slices.CompactFunc(list, func(a, b answer) bool { return a.Gateway == b.Gateway })
+	list = slices.CompactFunc(list, func(a, b gatewayAnswer) bool { return a.Gateway == b.Gateway })
 	text, err := json.Marshal(list)
 	if err != nil {
 		panic("apply: " + err.Error()) // it is text
@@ -168,7 +168,7 @@ func textOf(list []answer) string {
 
 // liveOf are answers as the ledger takes them.
 func liveOf(k ledger.Key, cluster string, generation int64, text string) (list []ledger.Live) {
-	var answers []answer
+	var answers []gatewayAnswer
 	if json.Unmarshal([]byte(text), &answers) != nil {
 		return nil // textOf made it
 	}
@@ -181,10 +181,10 @@ func liveOf(k ledger.Key, cluster string, generation int64, text string) (list [
 
 // answeredBefore are the answers of a generation that the ledger knows, as textOf writes them; "": none.
 func answeredBefore(list []ledger.Live, cluster string, generation int64) string {
-	var known []answer
+	var known []gatewayAnswer
 	for _, l := range list {
 		if l.Cluster == cluster && l.Generation == generation {
-			known = append(known, answer{l.Gateway, l.Refused})
+			known = append(known, gatewayAnswer{l.Gateway, l.Refused})
 		}
 	}
 	if len(known) == 0 {
@@ -193,11 +193,11 @@ func answeredBefore(list []ledger.Live, cluster string, generation int64) string
 	return textOf(known)
 }
 
-// awaits tells whether controllers say in the status whether objects of a kind serve.
-func (c *Config) awaits(k schema.GroupKind) bool {
+// awaitsStatus tells whether controllers say in the status whether objects of a kind serve.
+func (c *Config) awaitsStatus(k schema.GroupKind) bool {
 	if c.Catalog == nil {
 		return false
 	}
-	declared := c.Catalog.Of(model.KindOf(k.Group, k.Kind))
+	declared := c.Catalog.FindKind(model.KindOf(k.Group, k.Kind))
 	return declared != nil && declared.Status != nil
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,28 +15,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
+
+	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
-// mapperPatience is how long a kind that the cluster does not have is not asked for again.
-const mapperPatience = time.Second
-
-// api is the API server: what kinds it has, and requests with a deadline each.
-type api struct {
-	objects dynamic.Interface
-	plain   rest.Interface // for what is no object
-	patient time.Duration  // for each request
-
-	mu     sync.Mutex
-	mapper *restmapper.DeferredDiscoveryRESTMapper
-	reset  time.Time // when the list of kinds was read anew
+// apiServer is the API server: what kinds it has, and requests with a deadline each.
+type apiServer struct {
+	objects        dynamic.Interface
+	plain          rest.Interface // for what is no object
+	kinds          *kinds
+	requestTimeout time.Duration // for each request
 }
 
-func newAPI(config *rest.Config, patient time.Duration) (*api, error) {
+func newAPI(config *rest.Config, patient time.Duration) (*apiServer, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter, config.Timeout = -1, nil, 0
 	config.WarningHandlerWithContext = rest.NoWarnings{} // of deprecated kinds, again with each request
@@ -49,48 +41,30 @@ func newAPI(config *rest.Config, patient time.Duration) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	plain, err := kubeclient.Plain(config, client)
 	if err != nil {
 		return nil, err
 	}
-	return &api{objects: objects, plain: kinds.RESTClient(), patient: patient,
-		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
+	return &apiServer{objects: objects, plain: plain, kinds: newKinds(plain), requestTimeout: patient}, nil
 }
 
-// kind finds how a kind is called in requests; no version: the one that the API server prefers. A kind that is not
-// known is looked for again in the API server, at most once a second.
-func (a *api) kind(ctx context.Context, kind schema.GroupKind, version string) (*meta.RESTMapping, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.patient)
+// findMapping is kinds.find with a deadline.
+func (a *apiServer) findMapping(ctx context.Context, kind schema.GroupKind, version string) (*meta.RESTMapping, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.requestTimeout)
 	defer cancel()
-	var versions []string
-	if version != "" {
-		versions = []string{version}
-	}
-	found, err := a.mapper.RESTMappingWithContext(ctx, kind, versions...)
-	if !meta.IsNoMatchError(err) {
-		return found, err
-	}
-	if !a.refresh(ctx) {
-		return nil, err
-	}
-	return a.mapper.RESTMappingWithContext(ctx, kind, versions...)
+	return a.kinds.find(ctx, kind, version)
 }
 
-// refresh has the list of kinds read anew, unless that was a moment ago.
-func (a *api) refresh(ctx context.Context) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if time.Since(a.reset) < mapperPatience {
-		return false
-	}
-	a.reset = time.Now()
-	a.mapper.ResetWithContext(ctx)
-	return true
+// lacksKind is kinds.lack with a deadline.
+func (a *apiServer) lacksKind(ctx context.Context, kind schema.GroupKind) bool {
+	ctx, cancel := context.WithTimeout(ctx, a.requestTimeout)
+	defer cancel()
+	return a.kinds.lack(ctx, kind)
 }
 
-// all are the objects of a kind, in the version that the API server prefers.
-func (a *api) all(ctx context.Context, of scope) (dynamic.ResourceInterface, error) {
-	m, err := a.kind(ctx, of.kind, "")
+// resourceClient are the objects of a kind, in the version that the API server prefers.
+func (a *apiServer) resourceClient(ctx context.Context, of kindScope) (dynamic.ResourceInterface, error) {
+	m, err := a.findMapping(ctx, of.kind, "")
 	if err != nil {
 		return nil, err
 	}
@@ -100,47 +74,16 @@ func (a *api) all(ctx context.Context, of scope) (dynamic.ResourceInterface, err
 	return a.objects.Resource(m.Resource), nil
 }
 
-// lacks tells for certain whether the API server has no such kind in any version: a group that does not answer for now
-// may have it.
-func (a *api) lacks(ctx context.Context, kind schema.GroupKind) bool {
-	ctx, cancel := context.WithTimeout(ctx, a.patient)
-	defer cancel()
-	if kind.Group == "" {
-		return false
-	}
-	text, err := a.plain.Get().AbsPath("/apis/" + kind.Group).MaxRetries(0).Do(ctx).Raw()
-	if apierrors.IsNotFound(err) {
-		return true
-	}
-	var group metav1.APIGroup
-	if err != nil || json.Unmarshal(text, &group) != nil {
-		return false
-	}
-	for _, v := range group.Versions {
-		var list metav1.APIResourceList
-		text, err := a.plain.Get().AbsPath("/apis/" + v.GroupVersion).MaxRetries(0).Do(ctx).Raw()
-		if err != nil || json.Unmarshal(text, &list) != nil {
-			return false
-		}
-		for _, r := range list.APIResources {
-			if r.Kind == kind.Kind {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// object is the place of one object.
-type object struct {
-	api       *api
+// objectClient is the place of one object.
+type objectClient struct {
+	api       *apiServer
 	resource  dynamic.ResourceInterface
 	namespace string
 	name      string
 }
 
-func (a *api) object(m *meta.RESTMapping, namespace, name string) object {
-	o := object{api: a, resource: a.objects.Resource(m.Resource), namespace: namespace, name: name}
+func (a *apiServer) clientFor(m *meta.RESTMapping, namespace, name string) objectClient {
+	o := objectClient{api: a, resource: a.objects.Resource(m.Resource), namespace: namespace, name: name}
 	if namespace != "" {
 		o.resource = a.objects.Resource(m.Resource).Namespace(namespace)
 	}
@@ -148,26 +91,26 @@ func (a *api) object(m *meta.RESTMapping, namespace, name string) object {
 }
 
 // get is the object as it is; nil: it is not there.
-func (o object) get(ctx context.Context) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.api.patient)
+func (o objectClient) get(ctx context.Context) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.api.requestTimeout)
 	defer cancel()
 	found, err := o.resource.Get(ctx, o.name, metav1.GetOptions{})
-	if missing(err) {
+	if isMissing(err) {
 		return nil, nil
 	}
 	return found, err
 }
 
 // apply writes an object by server-side apply. It must be the version that was read, if it was there.
-func (o object) apply(
+func (o objectClient) apply(
 	ctx context.Context, want map[string]any, read *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.api.patient)
+	ctx, cancel := context.WithTimeout(ctx, o.api.requestTimeout)
 	defer cancel()
 	if read != nil {
-		want = copied(want)
+		want = copyMap(want)
 		m, _ := want["metadata"].(map[string]any)
-		m = copied(m)
+		m = copyMap(m)
 		m["uid"], m["resourceVersion"] = string(read.GetUID()), read.GetResourceVersion()
 		want["metadata"] = m
 	}
@@ -181,37 +124,37 @@ func (o object) apply(
 }
 
 // patch changes what an apply can't: who owns what.
-func (o object) patch(ctx context.Context, text []byte) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.api.patient)
+func (o objectClient) patch(ctx context.Context, text []byte) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.api.requestTimeout)
 	defer cancel()
 	return o.resource.Patch(ctx, o.name, types.JSONPatchType, text, metav1.PatchOptions{FieldManager: Manager})
 }
 
 // remove deletes the object if it is as it was read: neither another one of its name, nor one that a later generation
 // was applied to. One that is gone already is no error.
-func (o object) remove(ctx context.Context, read *unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, o.api.patient)
+func (o objectClient) remove(ctx context.Context, read *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, o.api.requestTimeout)
 	defer cancel()
 	uid, version, policy := read.GetUID(), read.GetResourceVersion(), metav1.DeletePropagationBackground
 	err := o.resource.Delete(ctx, o.name, metav1.DeleteOptions{PropagationPolicy: &policy,
 		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	return err
 }
 
-// ready asks the API server whether it is there; an answer of any kind but "not ready" is one.
-func (a *api) ready(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, a.patient)
+// isReady asks the API server whether it is there; an answer of any kind but "not ready" is one.
+func (a *apiServer) isReady(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, a.requestTimeout)
 	defer cancel()
 	code := 0
 	a.plain.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).StatusCode(&code)
 	return code != 0 && code < http.StatusInternalServerError
 }
 
-// missing tells whether an object is not there, though its kind is (noKind).
-func missing(err error) bool { return apierrors.IsNotFound(err) && !noKind(err) }
+// isMissing tells whether an object is not there, though its kind is (noKind).
+func isMissing(err error) bool { return apierrors.IsNotFound(err) && !noKind(err) }
 
 // noKind tells whether the API server has no such resource: then it answers no Status, and the client library makes
 // one.
@@ -231,8 +174,8 @@ func missingNamespace(err error) string {
 	return ""
 }
 
-// unreachable tells whether there was no answer.
-func unreachable(err error) bool {
+// isUnreachable tells whether there was no answer.
+func isUnreachable(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return false

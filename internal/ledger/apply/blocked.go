@@ -10,57 +10,57 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// block is why an object is not as it should be.
-type block struct {
-	code    string
-	why     why
-	version string // of its kind, as its content states it; "": not known, or it is to be deleted
-	deleted bool
-	at      time.Time // when it failed; zero: at some time, or for good
+// blockReason is why an object is not as it should be.
+type blockReason struct {
+	code     string
+	retryOn  retryCondition
+	version  string // of its kind, as its content states it; "": not known, or it is to be deleted
+	deleted  bool
+	failedAt time.Time // when it failed; zero: at some time, or for good
 }
 
-// blocked are the objects with a last claim that failed, as far as this process knows.
-type blocked struct {
+// blockedObjects are the objects with a last claim that failed, as far as this process knows.
+type blockedObjects struct {
 	mu   sync.Mutex
-	keys map[ledger.Key]block
+	keys map[ledger.Key]blockReason
 }
 
-func (b *blocked) set(k ledger.Key, to block) {
+func (b *blockedObjects) set(k ledger.Key, to blockReason) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.keys[k] = to
 }
 
-func (b *blocked) get(k ledger.Key) block {
+func (b *blockedObjects) get(k ledger.Key) blockReason {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.keys[k]
 }
 
-func (b *blocked) clear(k ledger.Key) {
+func (b *blockedObjects) clear(k ledger.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.keys, k)
 }
 
-// recently tells whether something failed a short time ago, and not for good.
-func (b *blocked) recently() bool {
-	return len(b.pick(func(_ ledger.Key, is block) bool { return time.Since(is.at) < hurriedFor })) > 0
+// failedRecently tells whether something failed a short time ago, and not for good.
+func (b *blockedObjects) failedRecently() bool {
+	return len(b.filterKeys(func(_ ledger.Key, is blockReason) bool { return time.Since(is.failedAt) < fastPollFor })) > 0
 }
 
-// keep forgets all but some: those that the ledger says have failed.
-func (b *blocked) keep(failed map[ledger.Key]bool) {
+// keepOnly forgets all but some: those that the ledger says have failed.
+func (b *blockedObjects) keepOnly(failed map[ledger.Key]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for k, is := range b.keys {
-		if !failed[k] && time.Since(is.at) > hurriedFor {
+		if !failed[k] && time.Since(is.failedAt) > fastPollFor {
 			delete(b.keys, k)
 		}
 	}
 }
 
-// pick lists the objects that a function takes.
-func (b *blocked) pick(takes func(ledger.Key, block) bool) (keys []ledger.Key) {
+// filterKeys lists the objects that a function takes.
+func (b *blockedObjects) filterKeys(takes func(ledger.Key, blockReason) bool) (keys []ledger.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for k, is := range b.keys {
@@ -71,39 +71,42 @@ func (b *blocked) pick(takes func(ledger.Key, block) bool) (keys []ledger.Key) {
 	return keys
 }
 
-func (b *blocked) by(w why) []ledger.Key {
-	return b.pick(func(_ ledger.Key, is block) bool { return is.why == w })
+func (b *blockedObjects) keysWaitingFor(w retryCondition) []ledger.Key {
+	return b.filterKeys(func(_ ledger.Key, is blockReason) bool { return is.retryOn == w })
 }
 
-func (b *blocked) inNamespace(name string) []ledger.Key {
-	return b.pick(func(k ledger.Key, is block) bool { return is.why == space && k.Namespace == name })
+func (b *blockedObjects) inNamespace(name string) []ledger.Key {
+	return b.filterKeys(func(k ledger.Key, is blockReason) bool {
+		return is.retryOn == retryOnNamespace &&
+			k.Namespace == name
+	})
 }
 
-// whyOf is what a failure that an earlier process had waits for.
-func whyOf(code, message string) why {
+// retryConditionOf is what a failure that an earlier process had waits for.
+func retryConditionOf(code, message string) retryCondition {
 	switch code {
 	case string(metav1.StatusReasonForbidden):
-		return whyForbidden(message)
+		return retryConditionOfForbidden(message)
 	case codeUnknownKind:
-		return schema_
+		return retryOnSchema
 	case codeUnreachable, codeTimeout, string(metav1.StatusReasonServiceUnavailable),
 		string(metav1.StatusReasonServerTimeout):
-		return contact
+		return retryOnContact
 	case ledger.Waiting:
-		return deletion
+		return retryOnDeletion
 	}
 	for reason, because := range permanentReasons {
 		if string(reason) == code {
 			return because
 		}
 	}
-	return time_
+	return retryAfterDelay
 }
 
 func groupKind(k ledger.Key) schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
 
-// note is set for an object that this process knows nothing about yet.
-func (b *blocked) note(k ledger.Key, to block) {
+// setIfUnknown is set for an object that this process knows nothing about yet.
+func (b *blockedObjects) setIfUnknown(k ledger.Key, to blockReason) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, there := b.keys[k]; !there {

@@ -45,9 +45,10 @@ func (c childConfig) run() error {
 	if err != nil {
 		return err
 	}
-	// It asks for work seldom, so that it is not in the middle of a transaction when it stops: that would stop all.
-	w, err := New(Config{Work: s, Targets: s.Targets, REST: kubeclient.Once(config), Cluster: clusterName,
-		Worker: c.Worker, Lease: c.Lease, Poll: time.Hour, Recheck: 200 * time.Millisecond,
+	// It asks for work seldom, so that it is hardly ever in the middle of a transaction when it stops: that would stop
+	// all. It asks again after a lease: a worker that was killed just before may hold the lease of an object.
+	w, err := New(Config{Work: s, Targets: s.Targets, REST: kubeclient.NoRetryConfig(config), Cluster: clusterName,
+		Worker: c.Worker, Lease: c.Lease, Poll: c.Lease, Recheck: 200 * time.Millisecond,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err

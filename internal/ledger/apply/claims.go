@@ -8,14 +8,14 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// hurried is how often the ledger is asked for work for some time after something failed: it may be due any second.
+// fastPoll is how often the ledger is asked for work for some time after something failed: it may be due any second.
 const (
-	hurried    = time.Second
-	hurriedFor = time.Minute
+	fastPoll    = time.Second
+	fastPollFor = time.Minute
 )
 
-// claims takes work and does it, as much at a time as there is room for, until ctx ends.
-func (w *Worker) claims(ctx context.Context) {
+// runClaims takes work and does it, as much at a time as there is room for, until ctx ends.
+func (w *Worker) runClaims(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	ended := make(chan struct{}, w.cfg.Parallel)
@@ -29,16 +29,16 @@ func (w *Worker) claims(ctx context.Context) {
 				return
 			}
 		}
-		if !w.reachable(ctx) {
+		if !w.waitUntilReachable(ctx) {
 			return
 		}
 		free := w.cfg.Parallel - running
-		list := w.claim(ctx, free, func(handle func()) {
+		list := w.claimWork(ctx, free, func(handle func()) {
 			running++
 			group.Go(func() {
 				handle()
 				ended <- struct{}{} // has room for all
-				w.due()             // others may have waited for it
+				w.wakeUp()          // others may have waited for it
 			})
 		})
 		if wanted = 1; list == free {
@@ -46,7 +46,7 @@ func (w *Worker) claims(ctx context.Context) {
 			wanted = (w.cfg.Parallel + 1) / 2
 			continue
 		}
-		w.idle(ctx)
+		w.waitForWork(ctx)
 		for drained := false; !drained; {
 			select {
 			case <-ended:
@@ -58,9 +58,9 @@ func (w *Worker) claims(ctx context.Context) {
 	}
 }
 
-// claim takes at most so much work, and starts it. It answers how much there was.
-func (w *Worker) claim(ctx context.Context, most int, start func(handle func())) int {
-	seen, unseen := w.marker.read(ctx)
+// claimWork takes at most so much work, and starts it. It answers how much there was.
+func (w *Worker) claimWork(ctx context.Context, most int, start func(handle func())) int {
+	seen, unseen := w.marker.readSeen(ctx)
 	asked := time.Now() // the lease began later than this
 	list, err := w.cfg.Work.Claim(ctx, ledger.ClaimQuery{Cluster: w.cfg.Cluster, Worker: w.cfg.Worker, Max: most,
 		Lease: w.cfg.Lease, Seen: seen})
@@ -70,16 +70,16 @@ func (w *Worker) claim(ctx context.Context, most int, start func(handle func()))
 	w.cfg.Metrics.claims.WithLabelValues(w.cfg.Cluster).Add(float64(len(list)))
 	for _, c := range list {
 		// A claim that was begun is finished even if ctx ends: nobody else may do it before the lease ends.
-		start(func() { w.handle(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease), unseen) })
+		start(func() { w.handleClaim(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease), unseen) })
 	}
 	return len(list)
 }
 
-// idle waits until there may be work.
-func (w *Worker) idle(ctx context.Context) {
+// waitForWork waits until there may be work.
+func (w *Worker) waitForWork(ctx context.Context) {
 	poll := w.cfg.Poll
-	if w.blocked.recently() {
-		poll = min(poll, hurried)
+	if w.blocked.failedRecently() {
+		poll = min(poll, fastPoll)
 	}
 	timer := time.NewTimer(poll)
 	defer timer.Stop()
@@ -90,11 +90,11 @@ func (w *Worker) idle(ctx context.Context) {
 	}
 }
 
-// hints has work claimed when somebody made a change, until ctx ends. They are hints only: polling finds the changes
-// that they miss.
-func (w *Worker) hints(ctx context.Context) {
+// followChanges has work claimed when somebody made a change, until ctx ends. They are hints only: polling finds the
+// changes that they miss.
+func (w *Worker) followChanges(ctx context.Context) {
 	if w.cfg.News != nil {
-		w.news(ctx)
+		w.followNews(ctx)
 		return
 	}
 	if w.cfg.Changes == nil {
@@ -103,63 +103,63 @@ func (w *Worker) hints(ctx context.Context) {
 	for ctx.Err() == nil {
 		head, err := w.cfg.Changes.Head(ctx)
 		if err == nil {
-			w.due() // changes until now
+			w.wakeUp() // changes until now
 			for change, err := range w.cfg.Changes.Watch(ctx, head.Change) {
 				if err != nil {
 					break
 				}
-				w.due()
-				w.watcher.changed(change)
+				w.wakeUp()
+				w.watcher.suspectChanged(change)
 			}
 		}
-		sleep(ctx, hurried)
+		sleep(ctx, fastPoll)
 	}
 }
 
-// news is hints for a worker that may not read changes.
-func (w *Worker) news(ctx context.Context) {
+// followNews is hints for a worker that may not read changes.
+func (w *Worker) followNews(ctx context.Context) {
 	last := int64(0)
 	for ctx.Err() == nil {
 		newest, err := w.cfg.News(ctx, last)
 		if err != nil {
-			sleep(ctx, hurried)
+			sleep(ctx, fastPoll)
 			continue
 		}
 		if newest != last {
 			last = newest
-			w.due()
+			w.wakeUp()
 		}
 	}
 }
 
-// reachable waits until the API server answers, if it did not. Then claims that failed for that reason are due at once.
-// False: ctx ended.
-func (w *Worker) reachable(ctx context.Context) bool {
+// waitUntilReachable waits until the API server answers, if it did not. Then claims that failed for that reason are due
+// at once. False: ctx ended.
+func (w *Worker) waitUntilReachable(ctx context.Context) bool {
 	select {
 	case <-w.down:
 	default:
 		return ctx.Err() == nil
 	}
-	if w.api.ready(ctx) {
+	if w.api.isReady(ctx) {
 		return ctx.Err() == nil // it was that one object, which is tried again when it is due
 	}
 	w.cfg.Log.Warn("the API server does not answer: nothing is applied until it does")
-	for !w.api.ready(ctx) {
-		if !sleep(ctx, hurried/2) {
+	for !w.api.isReady(ctx) {
+		if !sleep(ctx, fastPoll/2) {
 			return false
 		}
 	}
 	w.cfg.Log.Info("the API server answers again")
-	for !w.retry(ctx, w.blocked.by(contact)) {
-		if !sleep(ctx, hurried) {
+	for !w.retryKeys(ctx, w.blocked.keysWaitingFor(retryOnContact)) {
+		if !sleep(ctx, fastPoll) {
 			return false
 		}
 	}
 	return ctx.Err() == nil
 }
 
-// retry makes what failed due now. False: the ledger does not answer.
-func (w *Worker) retry(ctx context.Context, keys []ledger.Key) bool {
+// retryKeys makes what failed due now. False: the ledger does not answer.
+func (w *Worker) retryKeys(ctx context.Context, keys []ledger.Key) bool {
 	if len(keys) == 0 {
 		return true
 	}
@@ -167,6 +167,6 @@ func (w *Worker) retry(ctx context.Context, keys []ledger.Key) bool {
 		w.cfg.Log.Warn("the ledger does not answer", "error", err)
 		return false
 	}
-	w.due()
+	w.wakeUp()
 	return true
 }

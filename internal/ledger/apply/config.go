@@ -24,10 +24,11 @@ type Config struct {
 	Changes ledger.Reader
 	// News, if not nil, is asked in place of Changes whether there is something new: it answers the number of the newest
 	// change as soon as that is another one than after, or after a while. For workers that may not read everything.
-	News    func(ctx context.Context, after int64) (int64, error)
-	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kubeclient.Once)
-	Cluster string       // its name in the ledger
-	Worker  string       // another name for each process
+	News func(ctx context.Context, after int64) (int64, error)
+	// its rate limits are not used; its clients should make each request once (kubeclient.NoRetryConfig)
+	REST    *rest.Config
+	Cluster string // its name in the ledger
+	Worker  string // another name for each process
 	// Catalog has the kinds with controllers that say in the status whether an object serves: until they do, it is not
 	// live. nil: there are none.
 	Catalog *kind.Catalog
@@ -46,7 +47,7 @@ type Config struct {
 	Log     *slog.Logger // nil: nothing is logged
 }
 
-func (c *Config) defaults() error {
+func (c *Config) setDefaults() error {
 	if c.Work == nil || c.Targets == nil || c.REST == nil || c.Cluster == "" || c.Worker == "" {
 		return errors.New("apply: Work, Targets, REST, Cluster and Worker must be set")
 	}
@@ -80,9 +81,9 @@ func (c *Config) defaults() error {
 // Worker makes a cluster what the ledger wants.
 type Worker struct {
 	cfg     Config
-	api     *api
+	api     *apiServer
 	marker  marker
-	blocked blocked
+	blocked blockedObjects
 	watcher *watcher
 	wake    chan struct{} // work may be due
 	down    chan struct{} // the API server can't be reached
@@ -90,7 +91,7 @@ type Worker struct {
 
 // New builds a Worker. Nothing is asked of the cluster or the ledger before Run.
 func New(c Config) (*Worker, error) {
-	if err := c.defaults(); err != nil {
+	if err := c.setDefaults(); err != nil {
 		return nil, err
 	}
 	api, err := newAPI(c.REST, c.Lease/3)
@@ -98,7 +99,7 @@ func New(c Config) (*Worker, error) {
 		return nil, fmt.Errorf("connect to the API server of %s: %w", c.Cluster, err)
 	}
 	w := &Worker{cfg: c, api: api, marker: marker{api: api}, wake: make(chan struct{}, 1), down: make(chan struct{}, 1)}
-	w.blocked.keys = map[ledger.Key]block{}
+	w.blocked.keys = map[ledger.Key]blockReason{}
 	w.watcher = newWatcher(w)
 	return w, nil
 }
@@ -106,15 +107,15 @@ func New(c Config) (*Worker, error) {
 // Run works until ctx ends. Then it finishes the claims that are under way, which takes no longer than a lease.
 func (w *Worker) Run(ctx context.Context) error {
 	var group sync.WaitGroup
-	for _, run := range []func(context.Context){w.claims, w.hints, w.recheck, w.watcher.run} {
+	for _, run := range []func(context.Context){w.runClaims, w.followChanges, w.runRechecks, w.watcher.run} {
 		group.Go(func() { run(ctx) })
 	}
 	group.Wait()
 	return nil
 }
 
-// due tells the worker that there may be work.
-func (w *Worker) due() {
+// wakeUp tells the worker that there may be work.
+func (w *Worker) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
 	default:

@@ -21,39 +21,39 @@ const (
 	codeUnreadable  = "UnreadableState" // the content in the ledger is not JSON
 )
 
-// move is what is done about a claim.
-type move int
+// action is what is done about a claim.
+type action int
 
 // The moves.
 const (
-	doWrite  move = iota // apply the content, fenced by what was read
-	doKeep               // it is there already
-	doRemove             // delete the object
-	doOrphan             // take the ledger's marks from the object, and leave it
-	doGone               // it is not there, or not the ledger's, and should not be
-	doWait               // until the cluster has finished something
-	doRefuse             // say why not
+	doWrite  action = iota // apply the content, fenced by what was read
+	doKeep                 // it is there already
+	doRemove               // delete the object
+	doOrphan               // take the ledger's marks from the object, and leave it
+	doGone                 // it is not there, or not the ledger's, and should not be
+	doWait                 // until the cluster has finished something
+	doRefuse               // say why not
 )
 
 // decision is what is done about a claim, and why it is refused or waits.
 type decision struct {
-	move
+	action
 	code, message string
 	permanent     bool
 }
 
-// restored ends the words of why nothing is applied to a cluster that is ahead.
-const restored = " than the ledger has: it was restored from an older backup; nothing is applied until " +
-	"`cardea ledger restored` says that it counts"
+// restoredSuffix ends the words of why nothing is applied to a cluster that is ahead.
+const restoredSuffix = " than the ledger, which was restored from an older backup; nothing is applied until you " +
+	"confirm the backup with `cardea ledger restored`"
 
-// decide is what is to be done about a claim, by the object as it is in the cluster; nil: it is not there. want is the
-// content with its marks; nil of a deleted object. exact: see exactKind.
-func decide(c ledger.Claim, want map[string]any, live *unstructured.Unstructured, exact bool) decision {
+// decideClaim is what is to be done about a claim, by the object as it is in the cluster; nil: it is not there. want is
+// the content with its marks; nil of a deleted object. exact: see exactKind.
+func decideClaim(c ledger.Claim, want map[string]any, live *unstructured.Unstructured, exact bool) decision {
 	switch {
 	case live == nil && c.IsDeleted():
-		return decision{move: doGone}
+		return decision{action: doGone}
 	case live == nil:
-		return decision{move: doWrite}
+		return decision{action: doWrite}
 	}
 	id := live.GetAnnotations()[ledger.ObjectAnnotation]
 	applied := c.Applied != nil && c.Applied.UID != "" && c.Applied.UID == string(live.GetUID())
@@ -61,21 +61,21 @@ func decide(c ledger.Claim, want map[string]any, live *unstructured.Unstructured
 	switch {
 	case id == c.ID && isAhead(live, c):
 		return decision{doRefuse, codeAhead, fmt.Sprintf("the cluster has generation %d of change %d", generationOf(live),
-			numberOf(live, ledger.ChangeAnnotation)) + ", a later one" + restored, true}
+			numberOf(live, ledger.ChangeAnnotation)) + ", a later one" + restoredSuffix, true}
 	case c.IsDeleted() && !ours:
-		return decision{move: doGone}
+		return decision{action: doGone}
 	case live.GetDeletionTimestamp() != nil && (ours || !c.IsDeleted()):
-		return decision{doWait, ledger.Waiting, terminating(live), false}
+		return decision{doWait, ledger.Waiting, describeDeletion(live), false}
 	case c.IsDeleted() && c.Target.Retain:
-		return decision{move: doOrphan}
+		return decision{action: doOrphan}
 	case c.IsDeleted():
-		return decision{move: doRemove}
+		return decision{action: doRemove}
 	case !ours:
 		return decideExisting(c, live)
-	case holds(live, keepEpoch(want, live), exact):
-		return decision{move: doKeep}
+	case hasContent(live, keepEpoch(want, live), exact):
+		return decision{action: doKeep}
 	}
-	return decision{move: doWrite}
+	return decision{action: doWrite}
 }
 
 // decideExisting decides about an object that the ledger has not made.
@@ -83,9 +83,9 @@ func decideExisting(c ledger.Claim, live *unstructured.Unstructured) decision {
 	owner := ownerOf(live)
 	switch {
 	case c.Target.Existing == ledger.ExistingOverwrite:
-		return decision{move: doWrite}
+		return decision{action: doWrite}
 	case c.Target.Existing == ledger.ExistingAdopt && owner == "":
-		return decision{move: doWrite}
+		return decision{action: doWrite}
 	}
 	message := "exists already"
 	if owner != "" {
@@ -101,8 +101,8 @@ func decideExisting(c ledger.Claim, live *unstructured.Unstructured) decision {
 	return decision{doRefuse, codeExists, message + fix, true}
 }
 
-// terminating says what a deletion waits for.
-func terminating(live *unstructured.Unstructured) string {
+// describeDeletion says what a deletion waits for.
+func describeDeletion(live *unstructured.Unstructured) string {
 	if f := live.GetFinalizers(); len(f) > 0 {
 		return "is being deleted, and waits for its finalizers: " + strings.Join(f, ", ")
 	}

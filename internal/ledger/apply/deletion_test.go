@@ -35,8 +35,8 @@ func TestDeletionWaitsForFinalizers(t *testing.T) {
 	s.merge(k, "slow", finalize)
 	s.delete(k)
 	s.waits(k)
-	if all, _ := s.status(k); all.State() != "deleting" {
-		t.Errorf("the state is %s", all.State())
+	if all, _ := s.status(k); all.SummaryState() != "deleting" {
+		t.Errorf("the state is %s", all.SummaryState())
 	}
 	s.merge(k, "slow", unfinalize)
 	s.forgotten(k)

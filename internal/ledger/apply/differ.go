@@ -38,23 +38,23 @@ func (c *comparison) compare(path string, stated, owned, live any) {
 			break
 		}
 		for _, name := range slices.Sorted(maps.Keys(stated)) {
-			c.compare(join(path, name), stated[name], mine[name], is[name])
+			c.compare(joinPath(path, name), stated[name], mine[name], is[name])
 		}
 		return
 	case []any:
-		if c.items(path, stated, owned, live) {
+		if c.compareLists(path, stated, owned, live) {
 			return
 		}
 	default:
-		if same(stated, owned) || c.lenient && sameQuantity(stated, owned) {
+		if equalJSON(stated, owned) || c.lenient && sameQuantity(stated, owned) {
 			return
 		}
 	}
 	c.list = append(c.list, difference{path: path, wanted: stated, found: live})
 }
 
-// items compares lists, by names if all items have one. False: it can't be said item by item.
-func (c *comparison) items(path string, stated []any, owned, live any) bool {
+// compareLists compares lists, by names if all items have one. False: it can't be said item by item.
+func (c *comparison) compareLists(path string, stated []any, owned, live any) bool {
 	mine, _ := owned.([]any)
 	is, _ := live.([]any)
 	names, named := namesOf(stated)
@@ -107,15 +107,15 @@ func sameQuantity(a, b any) bool {
 	return err == nil && err2 == nil && x.Cmp(y) == 0
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if strings.ContainsAny(name, "./") {
 		return fmt.Sprintf("%s[%s]", path, name)
 	}
 	return strings.TrimPrefix(path+"."+name, ".")
 }
 
-// sentence says a few differences; without values for what is secret.
-func sentence(list []difference, secret bool) string {
+// describeDifferences says a few differences; without values for what is secret.
+func describeDifferences(list []difference, secret bool) string {
 	const few = 5
 	var words []string
 	for _, d := range list[:min(few, len(list))] {
@@ -123,13 +123,14 @@ func sentence(list []difference, secret bool) string {
 		case secret:
 			words = append(words, d.path+" differs")
 		case d.surplus:
-			words = append(words, fmt.Sprintf("%s was added: %s", d.path, short(d.found)))
+			words = append(words, fmt.Sprintf("%s was added: %s", d.path, shortJSON(d.found)))
 		case d.found == nil:
-			words = append(words, fmt.Sprintf("%s: wanted %s, found nothing", d.path, short(d.wanted)))
-		case same(d.wanted, d.found):
-			words = append(words, fmt.Sprintf("%s is %s as wanted, but another field manager owns it", d.path, short(d.found)))
+			words = append(words, fmt.Sprintf("%s: wanted %s, found nothing", d.path, shortJSON(d.wanted)))
+		case equalJSON(d.wanted, d.found):
+			words = append(words, fmt.Sprintf("%s is %s as wanted, but another field manager owns it", d.path,
+				shortJSON(d.found)))
 		default:
-			words = append(words, fmt.Sprintf("%s: wanted %s, found %s", d.path, short(d.wanted), short(d.found)))
+			words = append(words, fmt.Sprintf("%s: wanted %s, found %s", d.path, shortJSON(d.wanted), shortJSON(d.found)))
 		}
 	}
 	text := strings.Join(words, "; ")
@@ -139,8 +140,8 @@ func sentence(list []difference, secret bool) string {
 	return text
 }
 
-// short is a value as JSON, of at most 80 bytes.
-func short(v any) string {
+// shortJSON is a value as JSON, of at most 80 bytes.
+func shortJSON(v any) string {
 	const most = 80
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -10,28 +10,28 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// subject is an object that may have drifted: as the ledger has it, and as it is.
-type subject struct {
-	place
-	status ledger.Status
-	in     ledger.InCluster
-	target ledger.Target
-	live   *unstructured.Unstructured // nil: it is not there
+// driftCandidate is an object that may have drifted: as the ledger has it, and as it is.
+type driftCandidate struct {
+	objectKey
+	status    ledger.Status
+	inCluster ledger.InCluster
+	target    ledger.Target
+	live      *unstructured.Unstructured // nil: it is not there
 }
 
-// compare compares an object with what was applied last, and does what its target wants of drift.
-func (v *watcher) compare(ctx context.Context, s subject) {
-	now := s.sight()
+// compareObject compares an object with what was applied last, and does what its target wants of drift.
+func (v *watcher) compareObject(ctx context.Context, s driftCandidate) {
+	now := s.takeSnapshot()
 	v.mu.Lock()
-	i := v.items[s.place]
-	if i == nil || i.holds > 0 {
+	i := v.items[s.objectKey]
+	if i == nil || i.activeClaims > 0 {
 		v.mu.Unlock()
 		return
 	}
-	before := i.seen
-	i.seen = &now
-	i.version = "" // what was read is newer than all that was written before
-	verdict := i.judge()
+	before := i.lastSeen
+	i.lastSeen = &now
+	i.writtenVersion = "" // what was read is newer than all that was written before
+	verdict := i.judgeSnapshot()
 	// A generation that is not the one that was recorded may be another worker's, which records it any moment.
 	unsure := now.generation != i.applied.Generation && now.generation != 0 &&
 		(before == nil || before.version != now.version || before.generation != now.generation)
@@ -39,28 +39,28 @@ func (v *watcher) compare(ctx context.Context, s subject) {
 	switch {
 	case verdict != suspicious:
 		v.mu.Lock()
-		v.index.look(s.place)
+		v.index.reviewObject(s.objectKey)
 		v.mu.Unlock()
 	case unsure:
-		v.again([]place{s.place}, lookAgain)
+		v.reviewLater([]objectKey{s.objectKey}, reviewRetry)
 	default:
-		v.drifted(ctx, s, now)
+		v.reportDrift(ctx, s, now)
 	}
 }
 
-// sight is the object as it was read.
-func (s subject) sight() sight {
+// takeSnapshot is the object as it was read.
+func (s driftCandidate) takeSnapshot() snapshot {
 	if s.live == nil {
-		return sight{gone: true}
+		return snapshot{gone: true}
 	}
-	return sight{uid: string(s.live.GetUID()), version: s.live.GetResourceVersion(), generation: generationOf(s.live),
-		id: s.live.GetAnnotations()[ledger.ObjectAnnotation], ending: s.live.GetDeletionTimestamp() != nil,
-		sum: sum(s.live, exactKind(s.kind)), whole: whole(s.live)}
+	return snapshot{uid: string(s.live.GetUID()), version: s.live.GetResourceVersion(), generation: generationOf(s.live),
+		id: s.live.GetAnnotations()[ledger.ObjectAnnotation], deleting: s.live.GetDeletionTimestamp() != nil,
+		sum: resultHash(s.live, exactKind(s.kind)), whole: hashWhole(s.live)}
 }
 
-// drifted tells the ledger of drift, and has it corrected, or adopts it.
-func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
-	words, by := v.words(ctx, s)
+// reportDrift tells the ledger of drift, and has it corrected, or adopts it.
+func (v *watcher) reportDrift(ctx context.Context, s driftCandidate, now snapshot) {
+	words, by := v.describeDrift(ctx, s)
 	o := ledger.Observation{Object: s.status.ID, UID: now.uid, ResourceVersion: now.version, Generation: now.generation,
 		Result: now.sum, Drift: words, By: by}
 	did := "reported"
@@ -70,9 +70,9 @@ func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
 		o.Correct = true
 	case s.target.Drift == ledger.DriftReport:
 	case s.target.Drift == ledger.DriftAdopt:
-		if v.w.cfg.Adopt != nil && !now.gone && now.uid == s.in.Applied.UID {
+		if v.worker.cfg.Adopt != nil && !now.gone && now.uid == s.inCluster.Applied.UID {
 			did = "adopted"
-			if err := v.adopt(ctx, s, by); err != nil {
+			if err := v.adoptChanges(ctx, s, by); err != nil {
 				did = "reported"
 				o.Drift += "; it can't be adopted: " + err.Error()
 			}
@@ -86,8 +86,8 @@ func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
 	if o.Correct {
 		did, o.Gone = "corrected", now.gone
 		v.mu.Lock()
-		if i := v.items[s.place]; i != nil {
-			pause := i.fight.round(by, v.w.cfg.Now())
+		if i := v.items[s.objectKey]; i != nil {
+			pause := i.corrections.noteCorrection(by, v.worker.cfg.Now())
 			if o.After = int(pause / time.Second); o.After > 0 {
 				o.Drift += fmt.Sprintf("; %s undoes the ledger's writes again and again, so they are made less often",
 					orSomebody(by))
@@ -95,19 +95,19 @@ func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
 		}
 		v.mu.Unlock()
 	}
-	if !v.observe(ctx, o) {
-		v.again([]place{s.place}, lookAgain)
+	if !v.reportObservation(ctx, o) {
+		v.reviewLater([]objectKey{s.objectKey}, reviewRetry)
 		return
 	}
-	v.w.cfg.Metrics.drift.WithLabelValues(v.w.cfg.Cluster, did).Inc()
-	v.w.cfg.Log.Info("an object was changed in the cluster", "object", s.status.Key.String(), "what", words, "by", by,
+	v.worker.cfg.Metrics.drift.WithLabelValues(v.worker.cfg.Cluster, did).Inc()
+	v.worker.cfg.Log.Info("an object was changed in the cluster", "object", s.status.Key.String(), "what", words, "by", by,
 		"did", did)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if i := v.items[s.place]; i != nil {
-		i.told = told{uid: now.uid, sum: now.sum, whole: now.whole, drift: o.Drift, by: by, gone: now.gone}
+	if i := v.items[s.objectKey]; i != nil {
+		i.reported = reportedState{uid: now.uid, sum: now.sum, whole: now.whole, drift: o.Drift, by: by, gone: now.gone}
 		if o.Correct && o.After == 0 {
-			v.suspect(s.place, time.Now().Add(lookLatest)) // the correction may get lost
+			v.addSuspect(s.objectKey, time.Now().Add(reviewLatest)) // the correction may get lost
 		}
 	}
 }

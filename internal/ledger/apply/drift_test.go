@@ -162,7 +162,7 @@ func TestOwnershipIsTakenBack(t *testing.T) {
 	s.synced(k)
 	s.merge(k, "somebody", `{"data":{"color":"green"}}`)
 	s.isThere(k, func(o *unstructured.Unstructured) bool {
-		ours := &unstructured.Unstructured{Object: owned(o)}
+		ours := &unstructured.Unstructured{Object: selectOwned(o)}
 		return field(o, "data", "color") == "red" && field(ours, "data", "color") == "red"
 	})
 	s.synced(k)

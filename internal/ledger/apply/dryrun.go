@@ -14,13 +14,13 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// dryRunPatience is how long one API server may take for a dry run.
-const dryRunPatience = 10 * time.Second
+// dryRunTimeout is how long one API server may take for a dry run.
+const dryRunTimeout = 10 * time.Second
 
 // DryRun asks the API server of a cluster whether it would take an object. An error of code Invalid says that it would
 // not; any other one, that it could not be asked.
 func DryRun(ctx context.Context, config *rest.Config, cluster string, object map[string]any) error {
-	a, err := newAPI(config, dryRunPatience)
+	a, err := newAPI(config, dryRunTimeout)
 	if err != nil {
 		return err
 	}
@@ -30,9 +30,9 @@ func DryRun(ctx context.Context, config *rest.Config, cluster string, object map
 		return &ledger.Error{Code: ledger.Invalid, Object: name, Field: field, Message: fmt.Sprintf(format, args...)}
 	}
 	kind := u.GroupVersionKind()
-	mapping, err := a.kind(ctx, kind.GroupKind(), kind.Version)
+	mapping, err := a.findMapping(ctx, kind.GroupKind(), kind.Version)
 	switch {
-	case meta.IsNoMatchError(err) && a.lacks(ctx, kind.GroupKind()):
+	case meta.IsNoMatchError(err) && a.lacksKind(ctx, kind.GroupKind()):
 		return invalid("kind", "cluster %s has no kind %s of %s", cluster, kind.Kind, u.GetAPIVersion())
 	case err != nil:
 		return err
@@ -41,15 +41,15 @@ func DryRun(ctx context.Context, config *rest.Config, cluster string, object map
 	case mapping.Scope.Name() != meta.RESTScopeNameNamespace && u.GetNamespace() != "":
 		return invalid("metadata.namespace", "objects of this kind are in no namespace")
 	}
-	o := a.object(mapping, u.GetNamespace(), u.GetName())
-	ctx, cancel := context.WithTimeout(ctx, dryRunPatience)
+	o := a.clientFor(mapping, u.GetNamespace(), u.GetName())
+	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
 	_, err = o.resource.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{
 		FieldManager: ledger.FieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
 	})
 	switch {
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		return invalid("", "cluster %s does not take it: %v", cluster, err)
+		return invalid("", "cluster %s rejects it: %v", cluster, err)
 	case apierrors.IsNotFound(err): // its Namespace: it may be in the same change
 		return nil
 	}

@@ -2,10 +2,13 @@ package apply
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // exactKind tells whether nobody but the ledger may own anything of a kind's spec. Their controllers write to the
@@ -18,58 +21,45 @@ func exactKind(kind schema.GroupKind) bool {
 // takeOver is a JSON patch that makes the ledger the owner of what others own of an object's spec, so that the next
 // apply removes what it does not state. It fails with a conflict if the object is another version by then.
 func takeOver(object *unstructured.Unstructured) ([]byte, error) {
-	meta, _ := object.Object["metadata"].(map[string]any)
-	list, _ := meta["managedFields"].([]any)
-	taken, mine := fields{}, -1
-	var kept []any
-	for _, item := range list {
-		e, _ := item.(map[string]any)
-		set, _ := e["fieldsV1"].(map[string]any)
+	spec := fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+	ours := metav1.ManagedFieldsEntry{Manager: Manager, Operation: metav1.ManagedFieldsOperationApply,
+		APIVersion: object.GetAPIVersion(), FieldsType: "FieldsV1"}
+	owned := &fieldpath.Set{}
+	var kept []metav1.ManagedFieldsEntry
+	for _, e := range object.GetManagedFields() {
+		fields := readFields(e.FieldsV1)
+		others := fields.RecursiveDifference(spec)
 		switch {
-		case e["manager"] == Manager && e["operation"] == "Apply" && e["subresource"] == nil:
-			mine = len(kept)
-		case e["subresource"] == "status":
-		case set["f:spec"] != nil:
-			taken = taken.union(fields{"f:spec": set["f:spec"]})
-			rest := map[string]any{}
-			for element, sub := range set {
-				if element != "f:spec" {
-					rest[element] = sub
-				}
-			}
-			if len(rest) == 0 {
+		case e.Manager == Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "":
+			ours, owned = e, owned.Union(fields)
+			continue
+		case e.Subresource != "status" && !others.Equals(fields):
+			owned = owned.Union(fields.Difference(others))
+			if others.Empty() {
 				continue
 			}
-			e = copied(e)
-			e["fieldsV1"] = rest
-			item = e
+			text, err := others.ToJSON()
+			if err != nil {
+				return nil, err
+			}
+			e.FieldsV1 = &metav1.FieldsV1{Raw: text}
 		}
-		kept = append(kept, item)
+		kept = append(kept, e)
 	}
-	if mine < 0 {
-		mine = len(kept)
-		kept = append(kept, map[string]any{"manager": Manager, "operation": "Apply", "apiVersion": object.GetAPIVersion(),
-			"fieldsType": "FieldsV1", "fieldsV1": map[string]any{}})
+	text, err := owned.ToJSON()
+	if err != nil {
+		return nil, err
 	}
-	e := copied(kept[mine].(map[string]any))
-	set, _ := e["fieldsV1"].(map[string]any)
-	e["fieldsV1"] = map[string]any(fields(set).union(taken))
-	kept[mine] = e
-	return replaceMeta(object, map[string]any{"managedFields": kept})
+	ours.FieldsV1 = &metav1.FieldsV1{Raw: text}
+	return replaceMeta(object, map[string]any{"managedFields": append(kept, ours)})
 }
 
-// release is a JSON patch that takes the ledger's marks and ownership from an object, which stays as it is.
-func release(object *unstructured.Unstructured) ([]byte, error) {
-	meta, _ := object.Object["metadata"].(map[string]any)
-	list, _ := meta["managedFields"].([]any)
-	kept := []any{}
-	for _, item := range list {
-		if e, _ := item.(map[string]any); e["manager"] != Manager {
-			kept = append(kept, item)
-		}
-	}
+// releasePatch is a JSON patch that takes the ledger's marks and ownership from an object, which stays as it is.
+func releasePatch(object *unstructured.Unstructured) ([]byte, error) {
+	kept := slices.DeleteFunc(object.GetManagedFields(),
+		func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Manager })
 	if len(kept) == 0 {
-		kept = append(kept, map[string]any{}) // how a client says: nobody owns anything
+		kept = []metav1.ManagedFieldsEntry{{}} // how a client says: nobody owns anything
 	}
 	notes := map[string]any{}
 	for name, value := range object.GetAnnotations() {
@@ -88,7 +78,7 @@ func replaceMeta(object *unstructured.Unstructured, values map[string]any) ([]by
 	return json.Marshal(patch)
 }
 
-func copied(m map[string]any) map[string]any {
+func copyMap(m map[string]any) map[string]any {
 	c := map[string]any{}
 	for name, value := range m {
 		c[name] = value

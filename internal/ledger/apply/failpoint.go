@@ -14,8 +14,8 @@ var failpoint = sync.OnceValue(func() string { return os.Getenv(failpointVariabl
 
 var failOnce sync.Once
 
-// reached is called at each step of a claim.
-func reached(step string) {
+// hitFailpoint is called at each step of a claim.
+func hitFailpoint(step string) {
 	signal := syscall.SIGKILL
 	switch failpoint() {
 	case "apply-" + step:

@@ -33,8 +33,8 @@ func TestInvalidObjectKeepsItsOldGeneration(t *testing.T) {
 	}
 	s.synced(other)
 	all, in := s.status(k)
-	if all.State() != "error" || time.Until(in.Due) < 30*time.Minute {
-		t.Errorf("the state is %s, due %v", all.State(), in.Due)
+	if all.SummaryState() != "error" || time.Until(in.Due) < 30*time.Minute {
+		t.Errorf("the state is %s, due %v", all.SummaryState(), in.Due)
 	}
 	s.put(strings.ReplaceAll(deploymentText, "replicas: 0", "replicas: 1"))
 	s.synced(k)
@@ -190,7 +190,7 @@ func TestAccessIsWaitedFor(t *testing.T) {
 	s.run(func(c *Config) {
 		c.REST = rest.CopyConfig(s.cluster.Config)
 		c.REST.Impersonate.UserName = who
-		c.REST = kubeclient.Once(c.REST)
+		c.REST = kubeclient.NoRetryConfig(c.REST)
 	})
 	k := s.edit(configText).Key
 	s.put(configText)

@@ -250,7 +250,7 @@ func TestLateCreationIsRepaired(t *testing.T) {
 			claims, err := s.Claim(t.Context(), ledger.ClaimQuery{Cluster: clusterName, Worker: "sleeper",
 				Lease: time.Millisecond})
 			s.must(err)
-			j, err := sleeper.job(t.Context(), claims[0], time.Now().Add(time.Hour))
+			j, err := sleeper.prepareJob(t.Context(), claims[0], time.Now().Add(time.Hour))
 			s.must(err)
 
 			s.run(hasty)
@@ -270,13 +270,13 @@ func TestLateCreationIsRepaired(t *testing.T) {
 				defer running.Wait()
 				defer stop()
 			}
-			late, err := j.write(t.Context(), nil) // it saw nothing there
+			late, err := j.writeObject(t.Context(), nil) // it saw nothing there
 			s.must(err)
 			if generationOf(late.object) != 1 || field(late.object, "data", "color") != "red" {
 				t.Fatalf("the late write made %v", late.object.Object)
 			}
 			if !c.dies {
-				sleeper.record(t.Context(), claims[0], late)
+				sleeper.recordResult(t.Context(), claims[0], late)
 				s.said("the lease was lost", k.String())
 			}
 			s.eventually(func() error {

@@ -1,245 +1,198 @@
 package apply
 
 import (
-	"encoding/json"
-	"reflect"
-	"strings"
+	"bytes"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // Manager is the field manager of all writes.
 const Manager = "cardea-ledger"
 
-// fields is a set of fields as managedFields has them (FieldsV1): "f:name" is a field of a map, `k:{"name":"x"}`,
-// `v:"x"` or "i:0" an item of a list; below it, {} is all of it, and "." the map or item itself.
-type fields map[string]any
-
-// entry is a field manager of an object, with the fields that it owns.
-type entry struct {
+// managerEntry is a field manager of an object, with the fields that it owns.
+type managerEntry struct {
 	manager, version, subresource string
 	apply                         bool
-	fields                        fields
+	fields                        *fieldpath.Set
 }
 
-// ours tells whether the entry is of the ledger.
-func (e entry) ours() bool { return e.manager == Manager && e.subresource == "" }
+// isOurs tells whether the entry is of the ledger.
+func (e managerEntry) isOurs() bool { return e.manager == Manager && e.subresource == "" }
 
 // entriesOf reads the managedFields of an object.
-func entriesOf(object metav1.Object) (list []entry) {
+func entriesOf(object metav1.Object) (list []managerEntry) {
 	for _, m := range object.GetManagedFields() {
-		e := entry{manager: m.Manager, version: m.APIVersion, subresource: m.Subresource, fields: fields{},
-			apply: m.Operation == metav1.ManagedFieldsOperationApply}
-		if m.FieldsV1 != nil {
-			_ = json.Unmarshal(m.FieldsV1.Raw, &e.fields) // the API server checked it; a broken one owns nothing
-		}
-		list = append(list, e)
+		list = append(list, managerEntry{manager: m.Manager, version: m.APIVersion, subresource: m.Subresource,
+			fields: readFields(m.FieldsV1), apply: m.Operation == metav1.ManagedFieldsOperationApply})
 	}
 	return list
 }
 
-// ownership returns the fields that the ledger owns, and those that others own, without the status.
-func ownership(list []entry) (ours, others fields) {
-	ours, others = fields{}, fields{}
+// readFields reads a set of fields. The API server checked it: a broken one owns nothing.
+func readFields(raw *metav1.FieldsV1) *fieldpath.Set {
+	set := &fieldpath.Set{}
+	if raw == nil || set.FromJSON(bytes.NewReader(raw.Raw)) != nil {
+		return &fieldpath.Set{}
+	}
+	return set
+}
+
+// splitOwnership returns the fields that the ledger owns, and those that others own, without the status.
+func splitOwnership(list []managerEntry) (ours, others *fieldpath.Set) {
+	ours, others = &fieldpath.Set{}, &fieldpath.Set{}
 	for _, e := range list {
 		switch {
-		case e.ours():
-			ours = ours.union(e.fields)
+		case e.isOurs():
+			ours = ours.Union(e.fields)
 		case e.subresource != "status":
-			others = others.union(e.fields)
+			others = others.Union(e.fields)
 		}
 	}
 	return ours, others
 }
 
-// below is the set under one element; nil if there is none.
-func (f fields) below(element string) fields {
-	switch sub := f[element].(type) {
-	case map[string]any:
-		return sub
-	case fields:
-		return sub
+// listElements lists the elements at the top of a set: those that are in it as a whole, and those with parts in it.
+func listElements(set *fieldpath.Set) []fieldpath.PathElement {
+	list := slices.Collect(set.Members.All())
+	for element := range set.Children.All() {
+		if !set.Members.Has(element) {
+			list = append(list, element)
+		}
 	}
-	return nil
+	return list
 }
 
-// union has what is in one of both.
-func (f fields) union(g fields) fields {
-	if len(f) == 0 || len(g) == 0 {
-		both := fields{}
-		for _, set := range []fields{f, g} {
-			for element, sub := range set {
-				both[element] = sub
-			}
-		}
-		return both
-	}
-	both := fields{}
-	for element, sub := range f {
-		both[element] = sub
-	}
-	for element := range g {
-		_, there := both[element]
-		if !there {
-			both[element] = g[element]
-			continue
-		}
-		a, b := f.below(element), g.below(element)
-		joined := a.union(b)
-		if (len(a) == 0) != (len(b) == 0) {
-			joined["."] = map[string]any{} // one of them has all of it
-		}
-		both[element] = map[string]any(joined)
-	}
-	return both
+func hasElement(set *fieldpath.Set, element fieldpath.PathElement) bool {
+	_, hasParts := set.Children.Get(element)
+	return hasParts || set.Members.Has(element)
 }
 
-// prune is the part of a value that is in the set. If the set has a value as a whole, it is kept without the parts that
-// only others own.
-func prune(value any, set, others fields) any {
-	if len(set) == 0 {
-		return subtract(value, others)
+// fieldsBelow is the set under one element. If it is empty, all of the element is in the set, or nothing.
+func fieldsBelow(set *fieldpath.Set, element fieldpath.PathElement) *fieldpath.Set {
+	if sub, found := set.Children.Get(element); found {
+		return sub
 	}
-	switch value := value.(type) {
+	return &fieldpath.Set{}
+}
+
+// selectFields is the part of a value that is in the set. If the set has a value as a whole, it is kept without the
+// parts that only others own.
+func selectFields(of any, set, others *fieldpath.Set) any {
+	if set.Empty() {
+		return subtractFields(of, others)
+	}
+	switch of := of.(type) {
 	case map[string]any:
 		kept := map[string]any{}
-		for name, child := range value {
-			if sub, in := set["f:"+name]; in && sub != nil {
-				kept[name] = prune(child, set.below("f:"+name), others.below("f:"+name))
+		for name, child := range of {
+			if field := fieldpath.FieldNameElement(name); hasElement(set, field) {
+				kept[name] = selectFields(child, fieldsBelow(set, field), fieldsBelow(others, field))
 			}
 		}
 		return kept
 	case []any:
 		kept := []any{}
-		for i, item := range value {
-			if element, in := set.element(item, i); in {
-				kept = append(kept, prune(item, set.below(element), others.below(element)))
+		for i, item := range of {
+			if element, in := elementOf(set, item, i); in {
+				kept = append(kept, selectFields(item, fieldsBelow(set, element), fieldsBelow(others, element)))
 			}
 		}
 		return kept
 	}
-	return value
+	return of
 }
 
-// subtract takes from a value what is in the set below it.
-func subtract(value any, set fields) any {
-	if len(set) == 0 {
-		return value
+// subtractFields takes from a value what is in the set below it.
+func subtractFields(of any, set *fieldpath.Set) any {
+	if set.Empty() {
+		return of
 	}
-	switch value := value.(type) {
+	switch of := of.(type) {
 	case map[string]any:
 		kept := map[string]any{}
-		for name, child := range value {
-			element := "f:" + name
-			if _, in := set[element]; !in {
+		for name, child := range of {
+			field := fieldpath.FieldNameElement(name)
+			if !hasElement(set, field) {
 				kept[name] = child
-			} else if sub := set.below(element); len(sub) > 0 {
-				kept[name] = subtract(child, sub)
+			} else if sub := fieldsBelow(set, field); !sub.Empty() {
+				kept[name] = subtractFields(child, sub)
 			}
 		}
 		return kept
 	case []any:
 		kept := []any{}
-		for i, item := range value {
-			element, in := set.element(item, i)
+		for i, item := range of {
+			element, in := elementOf(set, item, i)
 			if !in {
 				kept = append(kept, item)
-			} else if sub := set.below(element); len(sub) > 0 {
-				kept = append(kept, subtract(item, sub))
+			} else if sub := fieldsBelow(set, element); !sub.Empty() {
+				kept = append(kept, subtractFields(item, sub))
 			}
 		}
 		return kept
 	}
-	return value
+	return of
 }
 
-// element finds the element of a set that an item of a list is.
-func (f fields) element(item any, index int) (string, bool) {
-	for element := range f {
+// elementOf finds the element of a set that an item of a list is.
+func elementOf(set *fieldpath.Set, item any, index int) (found fieldpath.PathElement, in bool) {
+	for _, element := range listElements(set) {
 		if isItem(element, item, index, false) {
 			return element, true
 		}
 	}
-	return "", false
+	return found, false
 }
 
 // isItem tells whether an item of a list is the one that an element names. A lenient answer takes an item that states
 // only some of the key's fields: the API server adds defaults.
-func isItem(element string, item any, index int, lenient bool) bool {
-	kind, text, _ := strings.Cut(element, ":")
-	var named any
-	if json.Unmarshal([]byte(text), &named) != nil {
-		return false
-	}
-	switch kind {
-	case "k":
+func isItem(element fieldpath.PathElement, item any, index int, lenient bool) bool {
+	switch {
+	case element.Key != nil:
 		object, isMap := item.(map[string]any)
-		key, _ := named.(map[string]any)
-		if !isMap {
-			return false
-		}
-		for name, value := range key {
-			has, there := object[name]
-			if !there && lenient {
-				continue
-			}
-			if !there || !same(has, value) {
-				return false
-			}
-		}
-		return true
-	case "v":
-		return same(item, named)
-	case "i":
-		return same(int64(index), named)
+		return isMap && !slices.ContainsFunc(*element.Key, func(field value.Field) bool {
+			stated, found := object[field.Name]
+			return found && !equalJSON(stated, field.Value.Unstructured()) || !found && !lenient
+		})
+	case element.Value != nil:
+		return equalJSON(item, (*element.Value).Unstructured())
+	case element.Index != nil:
+		return index == *element.Index
 	}
 	return false
 }
 
-// same compares values of JSON; numbers by what they mean.
-func same(a, b any) bool {
-	x, isNumber := number(a)
-	y, isToo := number(b)
-	if isNumber && isToo {
-		return x == y
-	}
-	return reflect.DeepEqual(a, b)
+// equalJSON compares values of JSON; numbers by what they mean.
+func equalJSON(a, b any) bool {
+	return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
 }
 
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
-}
-
-// within tells whether every field of the set is in a value that somebody stated.
-func (f fields) within(value any) bool {
-	for element := range f {
-		if element == "." {
-			continue
-		}
-		child, there := find(value, element)
-		if !there || !f.below(element).within(child) {
+// isWithin tells whether every field of a set is in a value that somebody stated.
+func isWithin(set *fieldpath.Set, stated any) bool {
+	for _, element := range listElements(set) {
+		child, found := findElement(stated, element)
+		if !found || !isWithin(fieldsBelow(set, element), child) {
 			return false
 		}
 	}
 	return true
 }
 
-// find is what an element of a set names in a value.
-func find(value any, element string) (any, bool) {
-	switch value := value.(type) {
+// findElement is what an element of a set names in a value.
+func findElement(of any, element fieldpath.PathElement) (any, bool) {
+	switch of := of.(type) {
 	case map[string]any:
-		name, isField := strings.CutPrefix(element, "f:")
-		child, there := value[name]
-		return child, there && isField
+		if element.FieldName == nil {
+			return nil, false
+		}
+		child, found := of[*element.FieldName]
+		return child, found
 	case []any:
 		for _, lenient := range []bool{false, true} {
-			for i, item := range value {
+			for i, item := range of {
 				if isItem(element, item, i, lenient) {
 					return item, true
 				}

@@ -10,17 +10,17 @@ const (
 	fightMost   = 10 * time.Minute //
 )
 
-// fight is the recent corrections of one object. Its zero value: there were none.
-type fight struct {
+// correctionHistory is the recent corrections of one object. Its zero value: there were none.
+type correctionHistory struct {
 	by     string // the field manager that made it differ each time
 	rounds []time.Time
 	pause  time.Duration
 }
 
-// round notes a correction, and answers how long it should wait; 0: it is no fight.
-func (f *fight) round(by string, now time.Time) time.Duration {
+// noteCorrection notes a correction, and answers how long it should wait; 0: it is no fight.
+func (f *correctionHistory) noteCorrection(by string, now time.Time) time.Duration {
 	if by != f.by {
-		*f = fight{by: by}
+		*f = correctionHistory{by: by}
 	}
 	recent := f.rounds[:0]
 	for _, at := range f.rounds {

@@ -10,47 +10,47 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// place is where an object is in the cluster.
-type place struct {
+// objectKey is where an object is in the cluster.
+type objectKey struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
 
-// scope is a kind in a namespace.
-type scope struct {
+// kindScope is a kind in a namespace.
+type kindScope struct {
 	kind      schema.GroupKind
 	namespace string // "": all of them, or the kind has none
 }
 
-func (p place) scope() scope { return scope{p.kind, p.namespace} }
+func (p objectKey) scopeOf() kindScope { return kindScope{p.kind, p.namespace} }
 
-func placeOf(k ledger.Key) place { return place{groupKind(k), k.Namespace, k.Name} }
+func objectKeyOf(k ledger.Key) objectKey { return objectKey{groupKind(k), k.Namespace, k.Name} }
 
-// sight is an object as the watch saw it.
-type sight struct {
-	uid, version string // version: resourceVersion
-	id           string // of the ledger's object, by its annotation
-	generation   int64  // by its annotation; 0: none
-	sum          string // "": the ledger wrote it in another version of its kind than the one that is watched
-	gone, ending bool
-	answers      string // what its status says of its newest spec (answersOf)
-	whole        string // hash of all but the status, if it is not as it was applied
+// snapshot is an object as the watch saw it.
+type snapshot struct {
+	uid, version   string // version: resourceVersion
+	id             string // of the ledger's object, by its annotation
+	generation     int64  // by its annotation; 0: none
+	sum            string // "": the ledger wrote it in another version of its kind than the one that is watched
+	gone, deleting bool
+	answers        string // what its status says of its newest spec (answersOf)
+	whole          string // hash of all but the status, if it differs from what was applied
 }
 
-// item is what is known of one object that was applied.
-type item struct {
-	key     ledger.Key
-	id      string
-	applied ledger.Applied
-	version string // resourceVersion that the API server answered to our last write; "": not known
-	holds   int    // claims of it that are being done
-	seen    *sight // nil: not yet
-	told    told
-	fight   fight
+// trackedObject is what is known of one object that was applied.
+type trackedObject struct {
+	key            ledger.Key
+	id             string
+	applied        ledger.Applied
+	writtenVersion string    // resourceVersion that the API server answered to our last write; "": not known
+	activeClaims   int       // claims of it that are being done
+	lastSeen       *snapshot // nil: not yet
+	reported       reportedState
+	corrections    correctionHistory
 }
 
-// told is what the ledger knows of what is seen.
-type told struct {
+// reportedState is what the ledger knows of what is seen.
+type reportedState struct {
 	uid, sum, whole string
 	answers         string
 	generation      int64
@@ -69,109 +69,110 @@ const (
 	suspicious                // not as it was applied, as far as this process knows
 )
 
-// judge compares what was seen with what was applied.
-func (i *item) judge() verdict {
-	s := i.seen
+// judgeSnapshot compares what was seen with what was applied.
+func (i *trackedObject) judgeSnapshot() verdict {
+	s := i.lastSeen
 	switch {
-	case i.holds > 0 || s == nil || i.behind() || s.ending:
+	case i.activeClaims > 0 || s == nil || i.isBehind() || s.deleting:
 		return unseen
-	case i.inSync(s) && i.told == i.toldOf(s):
+	case i.inSync(s) && i.reported == i.reportedStateOf(s):
 		return settled
 	case i.inSync(s):
 		return fresh
-	case i.told.drift != "" && i.told.sum == s.sum && i.told.uid == s.uid && i.told.gone == s.gone &&
-		i.told.whole == s.whole && (s.gone || s.sum != ""):
+	case i.reported.drift != "" && i.reported.sum == s.sum && i.reported.uid == s.uid && i.reported.gone == s.gone &&
+		i.reported.whole == s.whole && (s.gone || s.sum != ""):
 		return settled // and it is what was told
 	}
 	return suspicious
 }
 
-func (i *item) inSync(s *sight) bool {
+func (i *trackedObject) inSync(s *snapshot) bool {
 	return !s.gone && s.uid == i.applied.UID && s.sum == i.applied.Result && s.sum != ""
 }
 
-func (i *item) toldOf(s *sight) told {
-	return told{uid: s.uid, sum: s.sum, generation: s.generation, answers: s.answers}
+func (i *trackedObject) reportedStateOf(s *snapshot) reportedState {
+	return reportedState{uid: s.uid, sum: s.sum, generation: s.generation, answers: s.answers}
 }
 
-// behind tells whether the watch has not come to our own last write.
-func (i *item) behind() bool {
-	if i.version == "" || i.seen.version == "" {
+// isBehind tells whether the watch has not come to our own last write.
+func (i *trackedObject) isBehind() bool {
+	if i.writtenVersion == "" || i.lastSeen.version == "" {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(i.seen.version, i.version)
+	order, err := resourceversion.CompareResourceVersion(i.lastSeen.version, i.writtenVersion)
 	return err == nil && order < 0
 }
 
 // index has all objects that the ledger applied to the cluster.
 type index struct {
 	mu    sync.Mutex
-	items map[place]*item
-	kinds map[scope]int // how many items a kind has in each namespace
-	// narrow are the kinds that may be listed by namespace only.
-	narrow map[schema.GroupKind]bool
-	unread map[scope]bool // can't be listed or watched for now
+	items map[objectKey]*trackedObject
+	kinds map[kindScope]int // how many items a kind has in each namespace
+	// namespacedOnly are the kinds that may be listed by namespace only.
+	namespacedOnly map[schema.GroupKind]bool
+	unwatchable    map[kindScope]bool // can't be listed or watched for now
 	// suspects are to be looked at, at the earliest at a time.
-	suspects map[place]time.Time
-	strays   map[place]sight // have the ledger's mark, but are not known here
-	news     map[place]bool
-	ready    bool // the ledger was asked what there is
+	suspects   map[objectKey]time.Time
+	strays     map[objectKey]snapshot // have the ledger's mark, but are not known here
+	unreported map[objectKey]bool
+	ready      bool // the ledger was asked what there is
 }
 
 func newIndex() *index {
-	return &index{items: map[place]*item{}, kinds: map[scope]int{}, narrow: map[schema.GroupKind]bool{},
-		unread: map[scope]bool{}, suspects: map[place]time.Time{},
-		strays: map[place]sight{}, news: map[place]bool{}}
+	return &index{items: map[objectKey]*trackedObject{}, kinds: map[kindScope]int{},
+		namespacedOnly: map[schema.GroupKind]bool{},
+		unwatchable:    map[kindScope]bool{}, suspects: map[objectKey]time.Time{},
+		strays: map[objectKey]snapshot{}, unreported: map[objectKey]bool{}}
 }
 
-// put adds or finds an item. The caller has the lock.
-func (x *index) put(k ledger.Key, id string) *item {
-	p := placeOf(k)
+// findOrAdd adds or finds an item. The caller has the lock.
+func (x *index) findOrAdd(k ledger.Key, id string) *trackedObject {
+	p := objectKeyOf(k)
 	i := x.items[p]
 	if i == nil {
-		i = &item{key: k, id: id}
+		i = &trackedObject{key: k, id: id}
 		x.items[p] = i
-		x.kinds[p.scope()]++
+		x.kinds[p.scopeOf()]++
 	}
 	i.key, i.id = k, id
 	return i
 }
 
-// drop forgets an item. The caller has the lock.
-func (x *index) drop(p place) {
+// dropItem forgets an item. The caller has the lock.
+func (x *index) dropItem(p objectKey) {
 	if x.items[p] == nil {
 		return
 	}
 	delete(x.items, p)
-	delete(x.news, p)
-	if x.kinds[p.scope()]--; x.kinds[p.scope()] == 0 {
-		delete(x.kinds, p.scope())
+	delete(x.unreported, p)
+	if x.kinds[p.scopeOf()]--; x.kinds[p.scopeOf()] == 0 {
+		delete(x.kinds, p.scopeOf())
 	}
 }
 
-// look judges an item and notes what is to be done. The caller has the lock.
-func (x *index) look(p place) {
+// reviewObject judges an item and notes what is to be done. The caller has the lock.
+func (x *index) reviewObject(p objectKey) {
 	i := x.items[p]
 	if i == nil {
 		return
 	}
-	switch i.judge() {
+	switch i.judgeSnapshot() {
 	case fresh:
-		if i.told.drift != "" {
-			i.told = told{} // the same drift again is another one
+		if i.reported.drift != "" {
+			i.reported = reportedState{} // the same drift again is another one
 		}
-		x.news[p] = true
+		x.unreported[p] = true
 		delete(x.suspects, p)
 	case suspicious:
-		x.suspect(p, time.Time{})
+		x.addSuspect(p, time.Time{})
 	case settled:
 		delete(x.suspects, p)
 	case unseen:
 	}
 }
 
-// suspect has a place looked at, not before a time. The caller has the lock.
-func (x *index) suspect(p place, at time.Time) {
+// addSuspect has a place looked at, not before a time. The caller has the lock.
+func (x *index) addSuspect(p objectKey, at time.Time) {
 	if before, there := x.suspects[p]; !there || at.Before(before) {
 		x.suspects[p] = at
 	}

@@ -159,13 +159,13 @@ func TestWhatIsThereIsNotWritten(t *testing.T) {
 			Generation: 1, Correct: true})
 		head, err := s.Head(t.Context())
 		s.must(err)
-		want, err := stated(ledger.Object{Key: k, Content: s.edit(text).Content,
+		want, err := annotateContent(ledger.Object{Key: k, Content: s.edit(text).Content,
 			ID: o.GetAnnotations()[ledger.ObjectAnnotation], Generation: 1, Revision: 1, Change: 1,
 			Author: o.GetAnnotations()[ledger.AuthorAnnotation], Message: o.GetAnnotations()[ledger.MessageAnnotation]},
 			head.Epoch)
 		s.must(err)
 		// What is stated as stringData is kept as data: that can't be compared.
-		if got := holds(o, want, exactKind(groupKind(k))); got == (k.Kind == "Secret") {
+		if got := hasContent(o, want, exactKind(groupKind(k))); got == (k.Kind == "Secret") {
 			t.Errorf("%s: that it need not be sent again is %v", k, got)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // line is a TCP proxy to the API server, which can be cut, or held up.
@@ -53,8 +53,8 @@ func newLine(t testing.TB, config *rest.Config) (*line, *rest.Config) {
 	})
 	config = rest.CopyConfig(config)
 	config.Host = "https://" + listener.Addr().String()
-	config.TLSClientConfig.ServerName = cluster.NodeAddress.String()
-	return l, kubeclient.Once(config)
+	config.TLSClientConfig.ServerName = kubetest.NodeAddress.String()
+	return l, kubeclient.NoRetryConfig(config)
 }
 
 func (l *line) serve(c net.Conn) {

@@ -10,19 +10,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// listPage is how many objects List asks for at a time.
+// listPage is how many objects ListObjects asks for at a time.
 const listPage = 500
 
-// List calls each with the objects of a kind that a cluster has, to be put into a ledger: those of a namespace; "":
-// all. It leaves out objects that a controller made for another one, since they go with it (ownerReferences). There is
-// no error if the cluster has no such kind.
-func List(ctx context.Context, config *rest.Config, kind schema.GroupKind, namespace string,
+// ListObjects calls each with the objects of a kind that a cluster has, to be put into a ledger: those of a namespace;
+// "": all. It leaves out objects that a controller made for another one, since they go with it (ownerReferences). There
+// is no error if the cluster has no such kind.
+func ListObjects(ctx context.Context, config *rest.Config, kind schema.GroupKind, namespace string,
 	each func(object map[string]any) error) error {
-	a, err := newAPI(config, dryRunPatience)
+	a, err := newAPI(config, dryRunTimeout)
 	if err != nil {
 		return err
 	}
-	from, err := a.all(ctx, scope{kind, namespace})
+	from, err := a.resourceClient(ctx, kindScope{kind, namespace})
 	if meta.IsNoMatchError(err) {
 		return nil
 	}

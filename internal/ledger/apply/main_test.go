@@ -24,22 +24,22 @@ import (
 	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/ledger/store"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(child())
 	}
-	cluster.Main(m)
+	kubetest.Main(m)
 }
 
-// patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
-const patience = time.Minute
+// waitTimeout is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
+const waitTimeout = time.Minute
 
 // shared is the cluster of all tests. It ends with the process.
-var shared = sync.OnceValues(func() (*cluster.Cluster, error) {
-	c, err := cluster.Up(context.Background(), cluster.Options{})
+var shared = sync.OnceValues(func() (*kubetest.Cluster, error) {
+	c, err := kubetest.Up(context.Background(), kubetest.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ var shared = sync.OnceValues(func() (*cluster.Cluster, error) {
 type stage struct {
 	*store.Store
 	t         testing.TB
-	cluster   *cluster.Cluster
+	cluster   *kubetest.Cluster
 	objects   dynamic.Interface
 	namespace string
 	path      string // of the ledger
@@ -63,7 +63,7 @@ const clusterName = "east"
 
 func newStage(t testing.TB, changes ...func(*ledger.Target)) *stage {
 	t.Helper()
-	cluster.Require(t)
+	kubetest.Require(t)
 	c, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func (s *stage) must(err error) {
 
 // config is one of a worker that asks often what it asks seldom else.
 func (s *stage) config(name string) Config {
-	return Config{Work: s.Store, Targets: s.Targets, Changes: s.Store, REST: kubeclient.Once(s.cluster.Config),
+	return Config{Work: s.Store, Targets: s.Targets, Changes: s.Store, REST: kubeclient.NoRetryConfig(s.cluster.Config),
 		Cluster: clusterName, Worker: name, Recheck: 200 * time.Millisecond, Metrics: s.counts,
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 }
@@ -236,7 +236,7 @@ func (s *stage) becomes(k ledger.Key, wanted func(ledger.Status, ledger.InCluste
 func (s *stage) synced(k ledger.Key) ledger.InCluster {
 	s.t.Helper()
 	return s.becomes(k, func(all ledger.Status, in ledger.InCluster) bool {
-		return all.State() == "synced" && in.Due.IsZero()
+		return all.SummaryState() == "synced" && in.Due.IsZero()
 	})
 }
 
@@ -262,9 +262,9 @@ func (s *stage) forgotten(k ledger.Key) {
 // place is where requests for an object go.
 func (s *stage) place(k ledger.Key) dynamic.ResourceInterface {
 	s.t.Helper()
-	api, err := newAPI(s.cluster.Config, patience)
+	api, err := newAPI(s.cluster.Config, waitTimeout)
 	s.must(err)
-	m, err := api.kind(s.t.Context(), groupKind(k), "")
+	m, err := api.findMapping(s.t.Context(), groupKind(k), "")
 	s.must(err)
 	if k.Namespace == "" {
 		return s.objects.Resource(m.Resource)
@@ -276,7 +276,7 @@ func (s *stage) place(k ledger.Key) dynamic.ResourceInterface {
 func (s *stage) live(k ledger.Key) *unstructured.Unstructured {
 	s.t.Helper()
 	o, err := s.place(k).Get(context.Background(), k.Name, metav1.GetOptions{})
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	s.must(err)
@@ -321,7 +321,7 @@ func (s *stage) create(by, text string) (ledger.Key, *unstructured.Unstructured)
 func (s *stage) eventually(ask func() error) {
 	s.t.Helper()
 	last := errors.New("it was not asked")
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if last = ask(); last == nil {
 			return
 		}

@@ -29,31 +29,31 @@ const (
 // something is deleted: nothing else would tell a ledger that was restored from an older backup. There is one write for
 // all deletions of a batch.
 type marker struct {
-	api *api
+	api *apiServer
 
-	mu   sync.Mutex
-	last []ledger.Seen // as it was read or written last
-	at   time.Time     // when it was read
+	mu     sync.Mutex
+	last   []ledger.Seen // as it was read or written last
+	readAt time.Time     // when it was read
 }
 
-// read is what the cluster has seen: each claim asks for it.
-func (m *marker) read(ctx context.Context) ([]ledger.Seen, error) {
+// readSeen is what the cluster has seen: each claim asks for it.
+func (m *marker) readSeen(ctx context.Context) ([]ledger.Seen, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if time.Since(m.at) < markerFresh {
+	if time.Since(m.readAt) < markerFresh {
 		return m.last, nil
 	}
-	_, err := m.get(ctx)
+	_, err := m.getConfigMap(ctx)
 	return m.last, err
 }
 
-// get reads the ConfigMap; nil: there is none. The caller has the lock.
-func (m *marker) get(ctx context.Context) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.api.patient)
+// getConfigMap reads the ConfigMap; nil: there is none. The caller has the lock.
+func (m *marker) getConfigMap(ctx context.Context) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.api.requestTimeout)
 	defer cancel()
-	live, err := m.place().resource.Get(ctx, markerName, metav1.GetOptions{})
-	if missing(err) {
-		m.last, m.at = nil, time.Now()
+	live, err := m.configMapClient().resource.Get(ctx, markerName, metav1.GetOptions{})
+	if isMissing(err) {
+		m.last, m.readAt = nil, time.Now()
 		return nil, nil
 	}
 	if err != nil {
@@ -69,31 +69,33 @@ func (m *marker) get(ctx context.Context) (*unstructured.Unstructured, error) {
 		m.last = append(m.last, seen)
 	}
 	if err != nil || len(m.last) < len(texts) {
-		return nil, &failure{failed{codeUnreadable, fmt.Sprintf("ConfigMap %s/%s, which tells what the cluster has seen of "+
-			"the ledger, is not as it was written; restore it, or delete it if no backup of the ledger was restored",
-			markerNamespace, markerName), false, time_}}
+		return nil, &claimError{claimFailure{codeUnreadable,
+			fmt.Sprintf("ConfigMap %s/%s, which records the newest change of the ledger that the cluster has seen, was "+
+				"changed after it was written; restore it, or delete it if no backup of the ledger was restored",
+				markerNamespace, markerName), false, retryAfterDelay}}
 	}
-	m.at = time.Now()
+	m.readAt = time.Now()
 	return live, nil
 }
 
-// raise has the cluster know of the ledger's changes up to the head of a claim, unless it knows of the claim's.
-func (m *marker) raise(ctx context.Context, c ledger.Claim) error {
+// recordSeen has the cluster know of the ledger's changes up to the head of a claim, unless it knows of the claim's.
+func (m *marker) recordSeen(ctx context.Context, c ledger.Claim) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for pause := time.Millisecond; !m.covers(c); pause = min(2*pause, time.Second) {
-		live, err := m.get(ctx)
+	for pause := time.Millisecond; !m.coversClaim(c); pause = min(2*pause, time.Second) {
+		live, err := m.getConfigMap(ctx)
 		if err != nil {
 			return err
 		}
-		if m.covers(c) {
+		if m.coversClaim(c) {
 			return nil // another worker did
 		}
 		if slices.ContainsFunc(m.last, func(s ledger.Seen) bool { return ledger.IsLater(s.Epoch, c.Head.Epoch) }) {
-			return &failure{failed{codeAhead, "the cluster has seen later changes" + restored, true, time_}}
+			return &claimError{claimFailure{codeAhead, "the cluster has seen later changes" + restoredSuffix, true,
+				retryAfterDelay}}
 		}
 		seen := ledger.Seen{Epoch: c.Head.Epoch, Change: c.Head.Change, Digest: c.Head.Digest}
-		err = m.write(ctx, live, seen)
+		err = m.writeConfigMap(ctx, live, seen)
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			if err != nil {
 				return markerError(err)
@@ -110,16 +112,16 @@ func (m *marker) raise(ctx context.Context, c ledger.Claim) error {
 	return nil
 }
 
-// covers tells whether the cluster knows of a claim's change.
-func (m *marker) covers(c ledger.Claim) bool {
+// coversClaim tells whether the cluster knows of a claim's change.
+func (m *marker) coversClaim(c ledger.Claim) bool {
 	return slices.ContainsFunc(m.last, func(s ledger.Seen) bool {
 		return s.Epoch == c.Head.Epoch && s.Change >= c.Change
 	})
 }
 
-// write makes the ConfigMap, or changes the version that was read.
-func (m *marker) write(ctx context.Context, live *unstructured.Unstructured, seen ledger.Seen) error {
-	ctx, cancel := context.WithTimeout(ctx, m.api.patient)
+// writeConfigMap makes the ConfigMap, or changes the version that was read.
+func (m *marker) writeConfigMap(ctx context.Context, live *unstructured.Unstructured, seen ledger.Seen) error {
+	ctx, cancel := context.WithTimeout(ctx, m.api.requestTimeout)
 	defer cancel()
 	text, err := json.Marshal(seen)
 	if err != nil {
@@ -127,7 +129,7 @@ func (m *marker) write(ctx context.Context, live *unstructured.Unstructured, see
 	}
 	data := map[string]any{ledger.IDOf(seen.Epoch): string(text)}
 	if live == nil {
-		_, err = m.place().resource.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		_, err = m.configMapClient().resource.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "data": data,
 			"metadata": map[string]any{"name": markerName, "namespace": markerNamespace},
 		}}, metav1.CreateOptions{FieldManager: Manager})
@@ -136,15 +138,16 @@ func (m *marker) write(ctx context.Context, live *unstructured.Unstructured, see
 	patch, err := json.Marshal(map[string]any{"data": data,
 		"metadata": map[string]any{"resourceVersion": live.GetResourceVersion()}})
 	if err == nil {
-		_, err = m.place().resource.Patch(ctx, markerName, types.MergePatchType, patch,
+		_, err = m.configMapClient().resource.Patch(ctx, markerName, types.MergePatchType, patch,
 			metav1.PatchOptions{FieldManager: Manager})
 	}
 	return err
 }
 
-func (m *marker) place() object {
+func (m *marker) configMapClient() objectClient {
 	maps := m.api.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
-	return object{api: m.api, resource: maps.Namespace(markerNamespace), namespace: markerNamespace, name: markerName}
+	return objectClient{api: m.api, resource: maps.Namespace(markerNamespace), namespace: markerNamespace,
+		name: markerName}
 }
 
 // markerError says what an error is about. If access is forbidden, the claim is tried again as often as after other
@@ -153,6 +156,7 @@ func markerError(err error) error {
 	if !apierrors.IsForbidden(err) {
 		return fmt.Errorf("ConfigMap %s/%s: %w", markerNamespace, markerName, err)
 	}
-	return &failure{failed{string(metav1.StatusReasonForbidden), err.Error() + "; it tells what the cluster has seen of " +
-		"the ledger: let the worker get, create and patch it", false, time_}}
+	return &claimError{claimFailure{string(metav1.StatusReasonForbidden), err.Error() +
+		"; it records the newest change of the ledger that the cluster has seen: let the worker get, create and patch it",
+		false, retryAfterDelay}}
 }

@@ -56,19 +56,19 @@ func keepEpoch(stated map[string]any, live metav1.Object) map[string]any {
 	if epoch == "" {
 		return stated
 	}
-	stated = copied(stated)
+	stated = copyMap(stated)
 	meta, _ := stated["metadata"].(map[string]any)
-	meta = copied(meta)
+	meta = copyMap(meta)
 	notes, _ := meta["annotations"].(map[string]any)
-	notes = copied(notes)
+	notes = copyMap(notes)
 	notes[ledger.EpochAnnotation] = epoch
 	meta["annotations"], stated["metadata"] = notes, meta
 	return stated
 }
 
-// stated is a content with the marks of its generation, as it is sent.
-func stated(o ledger.Object, epoch string) (map[string]any, error) {
-	object, err := o.Content.Object()
+// annotateContent is a content with the marks of its generation, as it is sent.
+func annotateContent(o ledger.Object, epoch string) (map[string]any, error) {
+	object, err := o.Content.DecodeObject()
 	if err != nil {
 		return nil, err
 	}

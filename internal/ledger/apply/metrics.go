@@ -51,7 +51,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// Restores counts how often the store of a cluster's API server was restored.
-func (m *Metrics) Restores(cluster string) prometheus.Counter {
+// RestoreCounter counts how often the store of a cluster's API server was restored.
+func (m *Metrics) RestoreCounter(cluster string) prometheus.Counter {
 	return m.restores.WithLabelValues(cluster)
 }

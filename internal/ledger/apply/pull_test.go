@@ -44,7 +44,7 @@ func TestPulledWork(t *testing.T) {
 // pulls has a worker ask the ledger over HTTP, with the token of its cluster.
 func (s *stage) pulls() func(*Config) {
 	s.t.Helper()
-	token, hash := auth.Mint()
+	token, hash := auth.MintToken()
 	s.must(s.SetToken(s.t.Context(), ledger.Token{Name: "east", Cluster: clusterName, Hash: hash}, "test"))
 	handler, err := rest.New(rest.Config{Ledger: s.Store, Callers: auth.New(auth.Config{Access: s.Store})})
 	s.must(err)
@@ -53,8 +53,8 @@ func (s *stage) pulls() func(*Config) {
 	c, err := client.New(client.Config{URL: server.URL, Token: token})
 	s.must(err)
 	s.t.Cleanup(c.Close)
-	worker := c.Worker(clusterName)
+	worker := c.ForCluster(clusterName)
 	return func(c *Config) {
-		c.Work, c.Targets, c.Changes, c.News = worker, worker.Targets, nil, worker.News
+		c.Work, c.Targets, c.Changes, c.News = worker, worker.Targets, nil, worker.WaitForNews
 	}
 }

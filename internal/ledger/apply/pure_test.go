@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/core/ledger"
@@ -70,11 +71,11 @@ spec:
   items: [{name: one, port: 80}]
 `).Object
 	delete(want, "kind")
-	if got := owned(o); !reflect.DeepEqual(got, want) {
+	if got := selectOwned(o); !reflect.DeepEqual(got, want) {
 		t.Errorf("owned is %v, want %v", got, want)
 	}
 	others := []string{"spec.empty.added", "spec.items[name=one].extra", "spec.items[name=two]", `spec.set["b"]`}
-	if got := foreign(o); !slices.Equal(got, others) {
+	if got := listForeign(o); !slices.Equal(got, others) {
 		t.Errorf("foreign is %v", got)
 	}
 }
@@ -107,11 +108,24 @@ func TestSumIsOfWhatIsOwned(t *testing.T) {
 	} {
 		before, after := parsed(t, mixed), parsed(t, mixed)
 		c.edit(after)
-		if got := sum(before, false) == sum(after, false); got != c.same {
+		if got := resultHash(before, false) == resultHash(after, false); got != c.same {
 			t.Errorf("%s: the same is %v", c.name, got)
 		}
-		if got := sum(before, true) == sum(after, true); got != c.exact {
+		if got := resultHash(before, true) == resultHash(after, true); got != c.exact {
 			t.Errorf("%s: the same for an exact kind is %v", c.name, got)
+		}
+	}
+}
+
+// TestHashStays: ledgers hold these hashes. If another version of the program computed others, all objects would seem
+// to have drifted.
+func TestHashStays(t *testing.T) {
+	for exact, want := range map[bool]string{
+		false: "7d706ffc04c5c2e2f600e9f1b45a13b934ee11c7e2dc3aff67f1769f49905cc6",
+		true:  "dff83190c43b5a59669b0451cfdcf5b7680e3c43ca9243ba6ef66ee4fabba179",
+	} {
+		if got := resultHash(parsed(t, mixed), exact); got != want {
+			t.Errorf("the hash, exact %v, is %s, want %s", exact, got, want)
 		}
 	}
 }
@@ -136,11 +150,12 @@ func TestTakeOver(t *testing.T) {
 	if err := unstructured.SetNestedField(o.Object, steps[1].Value, "metadata", "managedFields"); err != nil {
 		t.Fatal(err)
 	}
-	if got := foreign(o); len(got) != 0 {
+	if got := listForeign(o); len(got) != 0 {
 		t.Errorf("others still own %v", got)
 	}
-	ours, others := ownership(entriesOf(o))
-	if !ours.within(o.Object) || others.below("f:metadata") == nil || len(o.GetManagedFields()) != 3 {
+	ours, others := splitOwnership(entriesOf(o))
+	if !isWithin(ours, o.Object) || !hasElement(others, fieldpath.FieldNameElement("metadata")) ||
+		len(o.GetManagedFields()) != 3 {
 		t.Errorf("the owners are %v", o.GetManagedFields())
 	}
 }
@@ -159,10 +174,10 @@ spec: {cpu: 500m, count: 2, list: [{name: b, more: 1}, {name: a, v: 3}], plain: 
 	c.compare("", stated.Object, live.Object, live.Object)
 	want := `spec.count: wanted 1, found 2; spec.gone: wanted "x", found nothing; ` +
 		`spec.list[name=a].v: wanted 1, found 3; spec.plain[1]: wanted 2, found 3`
-	if got := sentence(c.list, false); got != want {
+	if got := describeDifferences(c.list, false); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := sentence(c.list[:1], true); got != "spec.count differs" {
+	if got := describeDifferences(c.list[:1], true); got != "spec.count differs" {
 		t.Errorf("of a Secret it is said: %s", got)
 	}
 	strict := comparison{}
@@ -175,27 +190,27 @@ spec: {cpu: 500m, count: 2, list: [{name: b, more: 1}, {name: a, v: 3}], plain: 
 // TestFight: five corrections a minute are none; then each waits twice as long, up to ten minutes; another manager, or
 // a quiet time, begins anew.
 func TestFight(t *testing.T) {
-	var f fight
+	var f correctionHistory
 	now := time.Now()
 	for range fightRounds {
-		if pause := f.round("x", now); pause != 0 {
+		if pause := f.noteCorrection("x", now); pause != 0 {
 			t.Fatalf("the pause is %v", pause)
 		}
 		now = now.Add(time.Second)
 	}
 	for _, want := range []time.Duration{10, 20, 40, 80, 160, 320, 600, 600} {
-		pause := f.round("x", now)
+		pause := f.noteCorrection("x", now)
 		if pause != want*time.Second {
 			t.Errorf("the pause is %v, want %v", pause, want*time.Second)
 		}
 		now = now.Add(pause)
 	}
-	if pause := f.round("y", now); pause != 0 {
+	if pause := f.noteCorrection("y", now); pause != 0 {
 		t.Errorf("the pause for another one is %v", pause)
 	}
 	for range 2 * fightRounds {
 		now = now.Add(fightWindow)
-		if pause := f.round("y", now); pause != 0 {
+		if pause := f.noteCorrection("y", now); pause != 0 {
 			t.Errorf("the pause of one a minute is %v", pause)
 		}
 	}
@@ -208,23 +223,23 @@ func TestFailuresAreSorted(t *testing.T) {
 		err       error
 		code      string
 		permanent bool
-		why       why
+		why       retryCondition
 	}{
-		{apierrors.NewBadRequest("no"), "BadRequest", true, schema_},
-		{apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", nil), "Invalid", true, schema_},
-		{apierrors.NewForbidden(things, "x", errors.New(`User "w" cannot get resource`)), "Forbidden", true, access},
-		{apierrors.NewForbidden(things, "x", errors.New("violates PodSecurity")), "Forbidden", true, time_},
-		{apierrors.NewForbidden(things, "x", errors.New("exceeded quota: few")), "Forbidden", false, time_},
-		{apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a"), "NotFound", false, space},
-		{apierrors.NewServiceUnavailable("no"), "ServiceUnavailable", false, contact},
-		{apierrors.NewInternalError(errors.New("webhook")), "InternalError", false, time_},
-		{apierrors.NewTooManyRequests("busy", 1), "TooManyRequests", false, time_},
-		{apierrors.NewConflict(things, "x", errors.New("again")), "Conflict", false, time_},
-		{apierrors.NewUnauthorized("who"), "Unauthorized", false, time_},
-		{&url.Error{Op: "Get", Err: errors.New("refused")}, codeUnreachable, false, contact},
+		{apierrors.NewBadRequest("no"), "BadRequest", true, retryOnSchema},
+		{apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", nil), "Invalid", true, retryOnSchema},
+		{apierrors.NewForbidden(things, "x", errors.New(`User "w" cannot get resource`)), "Forbidden", true, retryOnAccess},
+		{apierrors.NewForbidden(things, "x", errors.New("violates PodSecurity")), "Forbidden", true, retryAfterDelay},
+		{apierrors.NewForbidden(things, "x", errors.New("exceeded quota: few")), "Forbidden", false, retryAfterDelay},
+		{apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a"), "NotFound", false, retryOnNamespace},
+		{apierrors.NewServiceUnavailable("no"), "ServiceUnavailable", false, retryOnContact},
+		{apierrors.NewInternalError(errors.New("webhook")), "InternalError", false, retryAfterDelay},
+		{apierrors.NewTooManyRequests("busy", 1), "TooManyRequests", false, retryAfterDelay},
+		{apierrors.NewConflict(things, "x", errors.New("again")), "Conflict", false, retryAfterDelay},
+		{apierrors.NewUnauthorized("who"), "Unauthorized", false, retryAfterDelay},
+		{&url.Error{Op: "Get", Err: errors.New("refused")}, codeUnreachable, false, retryOnContact},
 	} {
 		f := failureOf(ledger.Key{Kind: "Thing"}, c.err)
-		if f.code != c.code || f.permanent != c.permanent || f.why != c.why {
+		if f.code != c.code || f.permanent != c.permanent || f.retryOn != c.why {
 			t.Errorf("%v is %+v", c.err, f)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// recheck looks, until ctx ends, whether what failed for good can succeed now: because a kind or its schema is another
-// one, the worker may do what it could not, or a namespace was made. It asks nothing while there is nothing of that
-// sort.
-func (w *Worker) recheck(ctx context.Context) {
+// runRechecks looks, until ctx ends, whether what failed for good can succeed now: because a kind or its schema is
+// another one, the worker may do what it could not, or a namespace was made. It asks nothing while there is nothing of
+// that sort.
+func (w *Worker) runRechecks(ctx context.Context) {
 	var schemas map[string]string
 	for sleep(ctx, w.cfg.Recheck) {
-		if len(w.blocked.by(schema_)) == 0 {
+		if len(w.blocked.keysWaitingFor(retryOnSchema)) == 0 {
 			schemas = nil
 		} else {
 			schemas = w.recheckSchemas(ctx, schemas)
@@ -31,7 +31,7 @@ func (w *Worker) recheck(ctx context.Context) {
 
 // recheckSchemas compares the hashes that the API server has of each group's OpenAPI document.
 func (w *Worker) recheckSchemas(ctx context.Context, before map[string]string) map[string]string {
-	now, err := w.api.schemas(ctx)
+	now, err := w.api.schemaHashes(ctx)
 	if err != nil {
 		return before
 	}
@@ -42,25 +42,25 @@ func (w *Worker) recheckSchemas(ctx context.Context, before map[string]string) m
 		}
 	}
 	// A kind that was unknown may have come before the first look.
-	unknown := w.blocked.pick(func(_ ledger.Key, is block) bool { return is.code == codeUnknownKind })
+	unknown := w.blocked.filterKeys(func(_ ledger.Key, is blockReason) bool { return is.code == codeUnknownKind })
 	known := map[schema.GroupVersionKind]bool{}
 	for _, k := range unknown {
 		kind := groupKind(k).WithVersion(w.blocked.get(k).version)
 		if _, asked := known[kind]; !asked {
-			_, err := w.api.kind(ctx, groupKind(k), kind.Version)
+			_, err := w.api.findMapping(ctx, groupKind(k), kind.Version)
 			known[kind] = err == nil
 		}
 	}
-	w.retry(ctx, w.blocked.pick(func(k ledger.Key, is block) bool {
-		return is.why == schema_ && groups[k.Group] ||
+	w.retryKeys(ctx, w.blocked.filterKeys(func(k ledger.Key, is blockReason) bool {
+		return is.retryOn == retryOnSchema && groups[k.Group] ||
 			is.code == codeUnknownKind && known[groupKind(k).WithVersion(is.version)]
 	}))
 	return now
 }
 
-// schemas are the API server's OpenAPI documents by path, e.g. "apis/apps/v1", with their hashes.
-func (a *api) schemas(ctx context.Context) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.patient)
+// schemaHashes are the API server's OpenAPI documents by path, e.g. "apis/apps/v1", with their hashes.
+func (a *apiServer) schemaHashes(ctx context.Context) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.requestTimeout)
 	defer cancel()
 	text, err := a.plain.Get().AbsPath("/openapi/v3").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
@@ -103,10 +103,10 @@ func (w *Worker) recheckAccess(ctx context.Context) {
 	}
 	may := map[question]bool{}
 	var granted []ledger.Key
-	for _, k := range w.blocked.by(access) {
+	for _, k := range w.blocked.keysWaitingFor(retryOnAccess) {
 		q := question{groupKind(k), k.Namespace, w.blocked.get(k).deleted}
 		if _, asked := may[q]; !asked {
-			allowed, err := w.api.allowed(ctx, q.kind, q.namespace, q.deleted)
+			allowed, err := w.api.checkAccess(ctx, q.kind, q.namespace, q.deleted)
 			if err != nil {
 				w.cfg.Log.Warn("can't ask what the worker may do", "error", err)
 				return
@@ -117,12 +117,14 @@ func (w *Worker) recheckAccess(ctx context.Context) {
 			granted = append(granted, k)
 		}
 	}
-	w.retry(ctx, granted)
+	w.retryKeys(ctx, granted)
 }
 
-// allowed asks the API server whether we may do what a claim needs.
-func (a *api) allowed(ctx context.Context, kind schema.GroupKind, namespace string, deleted bool) (bool, error) {
-	m, err := a.kind(ctx, kind, "")
+// checkAccess asks the API server whether we may do what a claim needs.
+func (a *apiServer) checkAccess(
+	ctx context.Context, kind schema.GroupKind, namespace string, deleted bool,
+) (bool, error) {
+	m, err := a.findMapping(ctx, kind, "")
 	if err != nil {
 		if meta.IsNoMatchError(err) {
 			return false, nil
@@ -142,7 +144,7 @@ func (a *api) allowed(ctx context.Context, kind schema.GroupKind, namespace stri
 		if err != nil {
 			return false, err
 		}
-		text, err := a.post(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
+		text, err := a.postJSON(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
 		if err != nil {
 			return false, err
 		}
@@ -153,8 +155,8 @@ func (a *api) allowed(ctx context.Context, kind schema.GroupKind, namespace stri
 	return true, nil
 }
 
-func (a *api) post(ctx context.Context, path string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.patient)
+func (a *apiServer) postJSON(ctx context.Context, path string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.requestTimeout)
 	defer cancel()
 	return a.plain.Post().AbsPath(path).SetHeader("Content-Type", "application/json").
 		SetHeader("Accept", "application/json").Body(body).MaxRetries(0).Do(ctx).Raw()
@@ -163,17 +165,17 @@ func (a *api) post(ctx context.Context, path string, body []byte) ([]byte, error
 // recheckNamespaces looks for namespaces that were missing.
 func (w *Worker) recheckNamespaces(ctx context.Context) {
 	found := map[string]bool{}
-	for _, k := range w.blocked.by(space) {
+	for _, k := range w.blocked.keysWaitingFor(retryOnNamespace) {
 		if _, asked := found[k.Namespace]; asked {
 			continue
 		}
-		m, err := w.api.kind(ctx, schema.GroupKind{Kind: "Namespace"}, "v1")
+		m, err := w.api.findMapping(ctx, schema.GroupKind{Kind: "Namespace"}, "v1")
 		if err != nil {
 			return
 		}
-		live, err := w.api.object(m, "", k.Namespace).get(ctx)
+		live, err := w.api.clientFor(m, "", k.Namespace).get(ctx)
 		if found[k.Namespace] = err == nil && live != nil && live.GetDeletionTimestamp() == nil; found[k.Namespace] {
-			w.retry(ctx, w.blocked.inNamespace(k.Namespace))
+			w.retryKeys(ctx, w.blocked.inNamespace(k.Namespace))
 		}
 	}
 }

@@ -214,7 +214,7 @@ func (w *written) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *stage) marker() map[string]string {
 	s.t.Helper()
 	m, err := s.cluster.Client.CoreV1().ConfigMaps(markerNamespace).Get(s.t.Context(), markerName, metav1.GetOptions{})
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	s.must(err)

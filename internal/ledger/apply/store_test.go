@@ -19,8 +19,8 @@ import (
 // be missing and applied again: an edit, a creation, and a deletion. What was as it is stays unwritten.
 func TestStoreRestored(t *testing.T) {
 	s := newStage(t)
-	var told []kubeclient.Restored
-	guard := kubeclient.New(func(r kubeclient.Restored) { told = append(told, r) })
+	var told []kubeclient.Restoration
+	guard := kubeclient.NewGuard(func(r kubeclient.Restoration) { told = append(told, r) })
 	s.run(func(c *Config) {
 		c.REST = rest.CopyConfig(c.REST)
 		c.REST.Wrap(guard.Wrap)

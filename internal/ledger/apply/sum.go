@@ -7,36 +7,35 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// owned is the part of an object that the ledger owns, without the status.
-func owned(object *unstructured.Unstructured) map[string]any {
-	ours, others := ownership(entriesOf(object))
-	if len(ours) == 0 {
+// selectOwned is the part of an object that the ledger owns, without the status.
+func selectOwned(object *unstructured.Unstructured) map[string]any {
+	ours, others := splitOwnership(entriesOf(object))
+	if ours.Empty() {
 		return map[string]any{}
 	}
-	part, _ := prune(object.Object, ours, others).(map[string]any)
+	part, _ := selectFields(object.Object, ours, others).(map[string]any)
 	delete(part, "status")
 	return part
 }
 
-// foreign lists the elements of the spec that others own and the ledger does not, as paths, sorted.
-func foreign(object *unstructured.Unstructured) (paths []string) {
-	ours, others := ownership(entriesOf(object))
-	others.below("f:spec").outside(ours.below("f:spec"), "spec", &paths)
+// listForeign lists the elements of the spec that others own and the ledger does not, as paths, sorted.
+func listForeign(object *unstructured.Unstructured) (paths []string) {
+	ours, others := splitOwnership(entriesOf(object))
+	spec := fieldpath.FieldNameElement("spec")
+	listOutside(fieldsBelow(others, spec), fieldsBelow(ours, spec), "spec", &paths)
 	slices.Sort(paths)
 	return paths
 }
 
-// outside lists what is in a set and not in another one. If the other set has an element as a whole and this one has a
-// part of it, the part was added: an element that can't be shared has no parts.
-func (f fields) outside(g fields, path string, paths *[]string) {
-	for element := range f {
-		if element == "." {
-			continue
-		}
-		if _, in := g[element]; in {
-			f.below(element).outside(g.below(element), path+elementName(element), paths)
+// listOutside lists what is in a set and not in another one. If the other set has an element as a whole and this one
+// has a part of it, the part was added: an element that can't be shared has no parts.
+func listOutside(set, other *fieldpath.Set, path string, paths *[]string) {
+	for _, element := range listElements(set) {
+		if hasElement(other, element) {
+			listOutside(fieldsBelow(set, element), fieldsBelow(other, element), path+elementName(element), paths)
 		} else {
 			*paths = append(*paths, path+elementName(element))
 		}
@@ -44,23 +43,19 @@ func (f fields) outside(g fields, path string, paths *[]string) {
 }
 
 // elementName is how messages call an element: ".name", "[name=http]".
-func elementName(element string) string {
-	if len(element) < 2 {
-		return element
+func elementName(element fieldpath.PathElement) string {
+	switch {
+	case element.FieldName != nil:
+		return "." + *element.FieldName
+	case element.Key != nil && len(*element.Key) == 1:
+		key := (*element.Key)[0]
+		return "[" + key.Name + "=" + trimQuotes(shortJSON(key.Value.Unstructured())) + "]"
 	}
-	text := element[2:]
-	switch element[:2] {
-	case "f:":
-		return "." + text
-	case "k:":
-		var key map[string]any
-		if json.Unmarshal([]byte(text), &key) == nil && len(key) == 1 {
-			for name, value := range key {
-				return "[" + name + "=" + trimQuotes(short(value)) + "]"
-			}
-		}
+	text, err := fieldpath.SerializePathElement(element)
+	if err != nil {
+		return "[" + element.String() + "]"
 	}
-	return "[" + text + "]"
+	return "[" + text[2:] + "]"
 }
 
 func trimQuotes(text string) string {
@@ -70,23 +65,23 @@ func trimQuotes(text string) string {
 	return text
 }
 
-// sum is a hash of what of an object must stay as it is (ledger.Applied.Result): the fields that the ledger owns with
-// their values, its annotations among them, and of exact kinds what others own of the spec. Neither who else owns
+// resultHash is a hash of what of an object must stay as it is (ledger.Applied.Result): the fields that the ledger owns
+// with their values, its annotations among them, and of exact kinds what others own of the spec. Neither who else owns
 // something nor the status counts.
-func sum(object *unstructured.Unstructured, exact bool) string {
-	state := map[string]any{"owned": owned(object)}
+func resultHash(object *unstructured.Unstructured, exact bool) string {
+	state := map[string]any{"owned": selectOwned(object)}
 	if exact {
-		state["foreign"] = foreign(object)
+		state["foreign"] = listForeign(object)
 	}
 	return hashOf(state)
 }
 
-// whole is a hash of an object without its status and the fields that change with each write.
-func whole(object *unstructured.Unstructured) string {
-	state := copied(object.Object)
+// hashWhole is a hash of an object without its status and the fields that change with each write.
+func hashWhole(object *unstructured.Unstructured) string {
+	state := copyMap(object.Object)
 	delete(state, "status")
 	if meta, isMap := state["metadata"].(map[string]any); isMap {
-		meta = copied(meta)
+		meta = copyMap(meta)
 		delete(meta, "resourceVersion")
 		delete(meta, "managedFields")
 		state["metadata"] = meta
@@ -103,15 +98,15 @@ func hashOf(v any) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// holds tells whether an object has a content already, and all of it is the ledger's: to apply it would write nothing.
-// In doubt the answer is no. Quantities may be written otherwise: the API server does that, and anybody else who
-// changed one would own it.
-func holds(object *unstructured.Unstructured, stated map[string]any, exact bool) bool {
-	part := owned(object)
+// hasContent tells whether an object has a content already, and all of it is the ledger's: to apply it would write
+// nothing. In doubt the answer is no. Quantities may be written otherwise: the API server does that, and anybody else
+// who changed one would own it.
+func hasContent(object *unstructured.Unstructured, stated map[string]any, exact bool) bool {
+	part := selectOwned(object)
 	c := comparison{lenient: true}
 	c.compare("", withoutIdentity(stated), part, object.Object)
-	ours, _ := ownership(entriesOf(object))
-	return len(c.list) == 0 && ours.within(stated) && (!exact || len(foreign(object)) == 0)
+	ours, _ := splitOwnership(entriesOf(object))
+	return len(c.list) == 0 && isWithin(ours, stated) && (!exact || len(listForeign(object)) == 0)
 }
 
 // withoutIdentity takes away what no field manager owns.

@@ -11,32 +11,32 @@ import (
 func (v *watcher) targetsNow(ctx context.Context) (map[string]ledger.Target, error) {
 	v.targetsMu.Lock()
 	defer v.targetsMu.Unlock()
-	if v.targets != nil && time.Since(v.asked) < 2*time.Second {
+	if v.targets != nil && time.Since(v.targetsRead) < 2*time.Second {
 		return v.targets, nil
 	}
-	list, err := v.w.cfg.Targets(ctx)
+	list, err := v.worker.cfg.Targets(ctx)
 	if err != nil {
 		return nil, err
 	}
 	before := v.targets
-	v.targets, v.asked = map[string]ledger.Target{}, time.Now()
+	v.targets, v.targetsRead = map[string]ledger.Target{}, time.Now()
 	for _, t := range list {
 		v.targets[t.Name] = t
 	}
 	if before != nil {
-		v.retarget(before, v.targets)
+		v.reviewRetargeted(before, v.targets)
 	}
 	return v.targets, nil
 }
 
-// retarget has drift that was told looked at again, if its target wants something else by now.
-func (v *watcher) retarget(before, now map[string]ledger.Target) {
+// reviewRetargeted has drift that was told looked at again, if its target wants something else by now.
+func (v *watcher) reviewRetargeted(before, now map[string]ledger.Target) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for p, i := range v.items {
-		if i.told.drift != "" && before[i.key.Target].Drift != now[i.key.Target].Drift {
-			i.told = told{}
-			v.index.look(p)
+		if i.reported.drift != "" && before[i.key.Target].Drift != now[i.key.Target].Drift {
+			i.reported = reportedState{}
+			v.index.reviewObject(p)
 		}
 	}
 }
@@ -44,9 +44,9 @@ func (v *watcher) retarget(before, now map[string]ledger.Target) {
 // askTargets asks what targets want as often as for work.
 func (v *watcher) askTargets(ctx context.Context) {
 	v.targetsMu.Lock()
-	asked := v.asked
+	asked := v.targetsRead
 	v.targetsMu.Unlock()
-	if time.Since(asked) >= v.w.cfg.Poll {
+	if time.Since(asked) >= v.worker.cfg.Poll {
 		_, _ = v.targetsNow(ctx) // an examination says so if it fails
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// record tells the ledger that a claim is done. If it does not answer before the lease ends, the object is due again by
-// itself, and is then found as it should be.
-func (w *Worker) record(ctx context.Context, c ledger.Claim, d done) {
+// recordResult tells the ledger that a claim is done. If it does not answer before the lease ends, the object is due
+// again by itself, and is then found as it should be.
+func (w *Worker) recordResult(ctx context.Context, c ledger.Claim, d jobOutcome) {
 	r := ledger.Result{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease, Generation: c.Generation,
 		Revision: c.Revision, Gone: d.object == nil}
 	version := ""
 	if d.object != nil {
 		r.UID, r.KubeGeneration = string(d.object.GetUID()), d.object.GetGeneration()
-		r.Result = sum(d.object, exactKind(schema.GroupKind{Group: c.Group, Kind: c.Kind}))
+		r.Result = resultHash(d.object, exactKind(schema.GroupKind{Group: c.Group, Kind: c.Kind}))
 		version = d.object.GetResourceVersion()
 	}
 	w.blocked.clear(c.Key)
-	recorded, err := w.persist(ctx, func() (bool, error) { return w.cfg.Work.Record(ctx, r) })
+	recorded, err := w.retryUntilAnswered(ctx, func() (bool, error) { return w.cfg.Work.Record(ctx, r) })
 	switch {
 	case isFinal(err):
-		w.fail(ctx, c, failed{string(ledger.CodeOf(err)), err.Error(), true, time_})
+		w.recordFailure(ctx, c, claimFailure{string(ledger.CodeOf(err)), err.Error(), true, retryAfterDelay})
 		return
 	case err != nil:
 		return
@@ -41,26 +41,26 @@ func (w *Worker) record(ctx context.Context, c ledger.Claim, d done) {
 		}
 	}
 	w.cfg.Log.Debug("applied", "object", c.Key.String(), "generation", c.Generation, "did", d.did)
-	w.watcher.recorded(c.Key, r, version)
+	w.watcher.noteRecorded(c.Key, r, version)
 	if c.Kind == "Namespace" && c.Group == "" && !r.Gone {
-		w.retry(ctx, w.blocked.inNamespace(c.Name))
+		w.retryKeys(ctx, w.blocked.inNamespace(c.Name))
 	}
 }
 
-// fail tells the ledger why a claim is not done.
-func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
-	if f.why == contact {
+// recordFailure tells the ledger why a claim is not done.
+func (w *Worker) recordFailure(ctx context.Context, c ledger.Claim, f claimFailure) {
+	if f.retryOn == retryOnContact {
 		select {
 		case w.down <- struct{}{}:
 		default:
 		}
 	}
-	is := block{code: f.code, why: f.why, version: versionOf(c), deleted: c.IsDeleted()}
+	is := blockReason{code: f.code, retryOn: f.retryOn, version: versionOf(c), deleted: c.IsDeleted()}
 	if !f.permanent {
-		is.at = time.Now()
+		is.failedAt = time.Now()
 	}
 	w.blocked.set(c.Key, is)
-	told, err := w.persist(ctx, func() (bool, error) {
+	told, err := w.retryUntilAnswered(ctx, func() (bool, error) {
 		return w.cfg.Work.Fail(ctx, ledger.Failure{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease,
 			Generation: c.Generation, Code: f.code, Message: f.message, Permanent: f.permanent})
 	})
@@ -75,7 +75,7 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 		return
 	}
 	if f.code == ledger.Waiting {
-		w.watcher.waits(c.Key)
+		w.watcher.noteWaiting(c.Key)
 		return
 	}
 	w.cfg.Metrics.failures.WithLabelValues(w.cfg.Cluster, f.code).Inc()
@@ -88,8 +88,8 @@ func isFinal(err error) bool {
 	return code != "" && code != ledger.Unavailable
 }
 
-// persist tells the ledger something again and again, until it answers or ctx ends.
-func (w *Worker) persist(ctx context.Context, tell func() (bool, error)) (told bool, err error) {
+// retryUntilAnswered tells the ledger something again and again, until it answers or ctx ends.
+func (w *Worker) retryUntilAnswered(ctx context.Context, tell func() (bool, error)) (told bool, err error) {
 	pause := 50 * time.Millisecond
 	for {
 		if told, err = tell(); err == nil || isFinal(err) {

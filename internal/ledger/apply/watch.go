@@ -26,9 +26,9 @@ var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time
 func (v *watcher) watchKinds(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	running := map[scope]context.CancelFunc{}
+	running := map[kindScope]context.CancelFunc{}
 	for {
-		wanted := v.scopes()
+		wanted := v.listScopes()
 		for of, stop := range running {
 			if !wanted[of] {
 				stop()
@@ -39,7 +39,7 @@ func (v *watcher) watchKinds(ctx context.Context) {
 			if running[of] == nil {
 				one, stop := context.WithCancel(ctx)
 				running[of] = stop
-				group.Go(func() { v.watch(one, of) })
+				group.Go(func() { v.watchKind(one, of) })
 			}
 		}
 		select {
@@ -48,18 +48,18 @@ func (v *watcher) watchKinds(ctx context.Context) {
 				stop()
 			}
 			return
-		case <-v.kind:
+		case <-v.kindsChanged:
 		}
 	}
 }
 
-// scopes are what is to be watched: a kind in all namespaces, or where it has objects if no more may be read.
-func (v *watcher) scopes() map[scope]bool {
+// listScopes are what is to be watched: a kind in all namespaces, or where it has objects if no more may be read.
+func (v *watcher) listScopes() map[kindScope]bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	wanted := map[scope]bool{}
+	wanted := map[kindScope]bool{}
 	for of := range v.kinds {
-		if !v.narrow[of.kind] {
+		if !v.namespacedOnly[of.kind] {
 			of.namespace = ""
 		}
 		wanted[of] = true
@@ -67,30 +67,30 @@ func (v *watcher) scopes() map[scope]bool {
 	return wanted
 }
 
-// reads notes whether objects could be listed or watched, and says so once. A kind that may not be read in all
-// namespaces may be readable where it has objects.
-func (v *watcher) reads(ctx context.Context, of scope, err error) {
+// noteReadability notes whether objects could be listed or watched, and says so once. A kind that may not be read in
+// all namespaces may be readable where it has objects.
+func (v *watcher) noteReadability(ctx context.Context, of kindScope, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
-	case err == nil && v.unread[of]:
-		delete(v.unread, of)
-		v.w.cfg.Log.Info("objects can be watched again", "kind", of.kind.String(), "namespace", of.namespace)
-	case err != nil && of.namespace == "" && apierrors.IsForbidden(err) && !v.narrow[of.kind]:
-		v.narrow[of.kind] = true
-		signal(v.kind)
-	case err != nil && !v.unread[of] && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
-		v.unread[of] = true
-		v.w.cfg.Log.Warn("objects can't be watched: what others do to them is not seen", "kind", of.kind.String(),
+	case err == nil && v.unwatchable[of]:
+		delete(v.unwatchable, of)
+		v.worker.cfg.Log.Info("objects can be watched again", "kind", of.kind.String(), "namespace", of.namespace)
+	case err != nil && of.namespace == "" && apierrors.IsForbidden(err) && !v.namespacedOnly[of.kind]:
+		v.namespacedOnly[of.kind] = true
+		notifyChan(v.kindsChanged)
+	case err != nil && !v.unwatchable[of] && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
+		v.unwatchable[of] = true
+		v.worker.cfg.Log.Warn("objects can't be watched: changes by others are not seen", "kind", of.kind.String(),
 			"namespace", of.namespace, "error", err)
 	}
 }
 
-// watch lists and watches objects of a kind until ctx ends.
-func (v *watcher) watch(ctx context.Context, of scope) {
+// watchKind lists and watches objects of a kind until ctx ends.
+func (v *watcher) watchKind(ctx context.Context, of kindScope) {
 	// The client library tells its errors to a logger of its own; the worker says once that the API server does not
 	// answer.
 	quiet := logr.Discard()
@@ -98,89 +98,91 @@ func (v *watcher) watch(ctx context.Context, of scope) {
 	backoff := watchBackoff
 	cache.NewReflectorWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			from, err := v.w.api.all(ctx, of)
+			from, err := v.worker.api.resourceClient(ctx, of)
 			if err != nil {
-				v.reads(ctx, of, err)
+				v.noteReadability(ctx, of, err)
 				return nil, err
 			}
 			list, err := from.List(ctx, o)
 			if noKind(err) {
-				v.w.api.refresh(ctx) // perhaps it is served in another version by now
+				v.worker.api.kinds.refresh() // perhaps it is served in another version by now
 			}
-			v.reads(ctx, of, err)
+			v.noteReadability(ctx, of, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			from, err := v.w.api.all(ctx, of)
+			from, err := v.worker.api.resourceClient(ctx, of)
 			if err != nil {
 				return nil, err
 			}
 			w, err := from.Watch(ctx, o)
-			v.reads(ctx, of, err)
+			v.noteReadability(ctx, of, err)
 			return w, err
 		},
-	}, nil, &sights{watcher: v, of: of, exact: exactKind(of.kind)}, cache.ReflectorOptions{
+	}, nil, &snapshotStore{watcher: v, of: of, exact: exactKind(of.kind)}, cache.ReflectorOptions{
 		Name: "ledger/" + of.kind.String(), Backoff: &backoff, Logger: &quiet}).RunWithContext(ctx)
 }
 
-// sights is the store of a Reflector: it sums up what it gets and keeps nothing.
-type sights struct {
+// snapshotStore is the store of a Reflector: it sums up what it gets and keeps nothing.
+type snapshotStore struct {
 	*watcher
-	of    scope
+	of    kindScope
 	exact bool
 }
 
-func (s *sights) place(o metav1.Object) place { return place{s.of.kind, o.GetNamespace(), o.GetName()} }
+func (s *snapshotStore) keyOf(o metav1.Object) objectKey {
+	return objectKey{s.of.kind, o.GetNamespace(), o.GetName()}
+}
 
 // Add is for the Reflector.
-func (s *sights) Add(is any) error {
+func (s *snapshotStore) Add(is any) error {
 	if o, ok := is.(*unstructured.Unstructured); ok {
-		s.saw(s.place(o), s.sight(o))
+		s.noteWatched(s.keyOf(o), s.takeSnapshot(o))
 	}
 	return nil
 }
 
 // Update is for the Reflector.
-func (s *sights) Update(is any) error { return s.Add(is) }
+func (s *snapshotStore) Update(is any) error { return s.Add(is) }
 
 // Delete is for the Reflector.
-func (s *sights) Delete(is any) error {
+func (s *snapshotStore) Delete(is any) error {
 	if o, ok := is.(*unstructured.Unstructured); ok {
-		s.saw(s.place(o), sight{gone: true, version: o.GetResourceVersion()})
+		s.noteWatched(s.keyOf(o), snapshot{gone: true, version: o.GetResourceVersion()})
 	}
 	return nil
 }
 
 // Replace is for the Reflector.
-func (s *sights) Replace(list []any, version string) error {
-	all := make(map[place]sight, len(list))
+func (s *snapshotStore) Replace(list []any, version string) error {
+	all := make(map[objectKey]snapshot, len(list))
 	for _, is := range list {
 		if o, ok := is.(*unstructured.Unstructured); ok {
-			all[s.place(o)] = s.sight(o)
+			all[s.keyOf(o)] = s.takeSnapshot(o)
 		}
 	}
-	s.sawAll(s.of, all, version)
+	s.noteList(s.of, all, version)
 	return nil
 }
 
 // Resync is for the Reflector.
-func (s *sights) Resync() error { return nil }
+func (s *snapshotStore) Resync() error { return nil }
 
-// sight sums up an object. An object without any sign of the ledger needs little.
-func (s *sights) sight(o *unstructured.Unstructured) sight {
-	seen := sight{uid: string(o.GetUID()), version: o.GetResourceVersion(), generation: generationOf(o),
-		id: o.GetAnnotations()[ledger.ObjectAnnotation], ending: o.GetDeletionTimestamp() != nil}
+// takeSnapshot sums up an object. An object without any sign of the ledger needs little.
+func (s *snapshotStore) takeSnapshot(o *unstructured.Unstructured) snapshot {
+	seen := snapshot{uid: string(o.GetUID()), version: o.GetResourceVersion(), generation: generationOf(o),
+		id: o.GetAnnotations()[ledger.ObjectAnnotation], deleting: o.GetDeletionTimestamp() != nil}
 	s.mu.Lock()
-	i := s.items[s.place(o)]
+	i := s.items[s.keyOf(o)]
 	result, known := "", i != nil
 	if known {
 		result = i.applied.Result
 	}
 	s.mu.Unlock()
 	if v := ourVersion(o); (known || seen.id != "") && (v == "" || v == o.GetAPIVersion()) {
-		seen.answers = answersOf(o, s.of.kind, s.w.cfg.awaits)
-		if seen.sum = sum(o, s.exact); known && seen.sum != result {
-			seen.whole = whole(o)
+		seen.answers = answersOf(o, s.of.kind, s.worker.cfg.awaitsStatus)
+		if seen.sum = resultHash(o, s.exact); known && seen.sum != result {
+			seen.whole = hashWhole(o)
 		}
 	}
 	return seen

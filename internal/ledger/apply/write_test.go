@@ -41,7 +41,7 @@ func TestObjectsComeChangeGoBackAndGo(t *testing.T) {
 			s.synced(k)
 			second := s.live(k)
 			marked(t, second, 2, 2, 2)
-			if same(field(second, c.path...), old) || second.GetUID() != first.GetUID() {
+			if equalJSON(field(second, c.path...), old) || second.GetUID() != first.GetUID() {
 				t.Errorf("after the edit the object is %v", second.Object)
 			}
 
@@ -49,7 +49,7 @@ func TestObjectsComeChangeGoBackAndGo(t *testing.T) {
 			s.synced(k)
 			third := s.live(k)
 			marked(t, third, 3, 1, 3)
-			if !same(field(third, c.path...), old) {
+			if !equalJSON(field(third, c.path...), old) {
 				t.Errorf("back at revision 1 the object is %v", third.Object)
 			}
 

@@ -12,12 +12,12 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// remember is how long grants are used before they are read again: so long may what another process changed take to
+// grantsTTL is how long grants are used before they are read again: so long may what another process changed take to
 // count here.
-const remember = time.Second
+const grantsTTL = time.Second
 
-// longest is how many bytes a bearer token may have. ID tokens with many groups have a few thousand.
-const longest = 64 << 10
+// maxTokenBytes is how many bytes a bearer token may have. ID tokens with many groups have a few thousand.
+const maxTokenBytes = 64 << 10
 
 // Access is what is asked of a ledger.
 type Access interface {
@@ -51,15 +51,15 @@ type Callers struct {
 	config Config
 	oidc   *verifier
 
-	mutex  sync.Mutex
-	grants []ledger.Grant
-	read   time.Time // when grants were; zero: they are to be read
+	mutex      sync.Mutex
+	grants     []ledger.Grant
+	grantsRead time.Time // when grants were; zero: they are to be read
 }
 
 // New makes Callers. It asks nobody yet: an issuer is asked when the first ID token comes.
 func New(c Config) *Callers {
 	if c.Groups == nil {
-		c.Groups = Groups
+		c.Groups = KindGroups
 	}
 	callers := &Callers{config: c}
 	if c.OIDC != nil {
@@ -68,46 +68,48 @@ func New(c Config) *Callers {
 	return callers
 }
 
-func unknown(message, fix string) error {
+func unknownCaller(message, fix string) error {
 	return &ledger.Error{Code: ledger.Unknown, Message: message, Fix: fix}
 }
 
-// Caller identifies the sender of a request. The error is of code Unknown if that is nobody known, and Unavailable if
-// who would know can't be asked.
-func (c *Callers) Caller(r *http.Request) (ledger.Caller, error) {
+// IdentifyCaller identifies the sender of a request. The error is of code Unknown if that is nobody known, and
+// Unavailable if who would know can't be asked.
+func (c *Callers) IdentifyCaller(r *http.Request) (ledger.Caller, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
-		return ledger.Caller{}, unknown("the request has no token", "send Authorization: Bearer TOKEN (--ledger-token-file)")
+		return ledger.Caller{}, unknownCaller("the request has no token",
+			"send Authorization: Bearer TOKEN (--ledger-token-file)")
 	}
 	scheme, token, _ := strings.Cut(header[0], " ")
 	if token = strings.TrimSpace(token); len(header) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" ||
-		len(token) > longest {
-		return ledger.Caller{}, unknown("the Authorization header has no bearer token", "send Authorization: Bearer TOKEN")
+		len(token) > maxTokenBytes {
+		return ledger.Caller{}, unknownCaller("the Authorization header has no bearer token",
+			"send Authorization: Bearer TOKEN")
 	}
 	switch {
 	case strings.HasPrefix(token, Prefix):
-		return c.byToken(r.Context(), token)
-	case c.oidc != nil && c.oidc.issued(token):
-		return c.oidc.caller(r.Context(), token)
+		return c.lookUpToken(r.Context(), token)
+	case c.oidc != nil && c.oidc.claimsIssuer(token):
+		return c.oidc.verifyToken(r.Context(), token)
 	case c.config.Reviewer != nil:
 		who, ok, err := c.config.Reviewer.Review(r.Context(), token)
 		if err != nil {
 			return ledger.Caller{}, &ledger.Error{Code: ledger.Unavailable, Cause: err,
-				Message: "Kubernetes can't be asked whose token it is"}
+				Message: "Kubernetes can't be asked about the token"}
 		}
 		if ok && who.Subject != "" && !who.All {
 			return who, nil
 		}
 	}
-	return ledger.Caller{}, unknown("the token is not known here", "use a token of this ledger")
+	return ledger.Caller{}, unknownCaller("the token is not known here", "use a token of this ledger")
 }
 
-func (c *Callers) byToken(ctx context.Context, token string) (ledger.Caller, error) {
-	wrong := unknown("the token is not known, or has expired", "ask an administrator for another one")
+func (c *Callers) lookUpToken(ctx context.Context, token string) (ledger.Caller, error) {
+	wrong := unknownCaller("the token is not known, or has expired", "ask an administrator for another one")
 	if !wellFormed(token) {
 		return ledger.Caller{}, wrong
 	}
-	hash := Hash(token)
+	hash := HashToken(token)
 	t, err := c.config.Access.Token(ctx, hash)
 	if ledger.CodeOf(err) == ledger.NotFound {
 		return ledger.Caller{}, wrong
@@ -129,12 +131,12 @@ func (c *Callers) May(ctx context.Context, who ledger.Caller, p ledger.Permissio
 	if who.Cluster != "" || who.Subject == "" {
 		return false, nil
 	}
-	grants, err := c.known(ctx)
+	grants, err := c.loadGrants(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, g := range grants {
-		if g.Lets(who, p, k) {
+		if g.AllowsObject(who, p, k) {
 			return true, nil
 		}
 	}
@@ -153,23 +155,23 @@ func (c *Callers) MayAny(ctx context.Context, who ledger.Caller, list ...ledger.
 	if who.Cluster != "" || who.Subject == "" {
 		return false, nil
 	}
-	grants, err := c.known(ctx)
+	grants, err := c.loadGrants(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, g := range grants {
-		if slices.ContainsFunc(list, func(p ledger.Permission) bool { return g.Gives(who, p) }) {
+		if slices.ContainsFunc(list, func(p ledger.Permission) bool { return g.HasPermission(who, p) }) {
 			return true, nil
 		}
 	}
 	return c.config.Authorizer != nil, nil
 }
 
-// known are the grants, at most as old as remember. One request reads them; others wait for it.
-func (c *Callers) known(ctx context.Context) ([]ledger.Grant, error) {
+// loadGrants are the grants, at most as old as remember. One request reads them; others wait for it.
+func (c *Callers) loadGrants(ctx context.Context) ([]ledger.Grant, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if !c.read.IsZero() && time.Since(c.read) < remember {
+	if !c.grantsRead.IsZero() && time.Since(c.grantsRead) < grantsTTL {
 		return c.grants, nil
 	}
 	began := time.Now() // before they are read: what is changed meanwhile counts a second later at most
@@ -178,15 +180,15 @@ func (c *Callers) known(ctx context.Context) ([]ledger.Grant, error) {
 		return nil, err
 	}
 	for i := range list {
-		list[i].Kinds = grouped(list[i].Kinds, c.config.Groups)
+		list[i].Kinds = expandKinds(list[i].Kinds, c.config.Groups)
 	}
-	c.grants, c.read = list, began
+	c.grants, c.grantsRead = list, began
 	return list, nil
 }
 
-// Forget has the grants read anew: they were changed.
-func (c *Callers) Forget() {
+// ForgetGrants has the grants read anew: they were changed.
+func (c *Callers) ForgetGrants() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.read = time.Time{}
+	c.grantsRead = time.Time{}
 }

@@ -44,9 +44,9 @@ func wants(t *testing.T, err error, code ledger.Code, word string) {
 }
 
 func TestMintedTokensAreLongAndDiffer(t *testing.T) {
-	one, hash := auth.Mint()
-	two, _ := auth.Mint()
-	if one == two || !strings.HasPrefix(one, "cardea_") || len(one) != len("cardea_")+43 || auth.Hash(one) != hash ||
+	one, hash := auth.MintToken()
+	two, _ := auth.MintToken()
+	if one == two || !strings.HasPrefix(one, "cardea_") || len(one) != len("cardea_")+43 || auth.HashToken(one) != hash ||
 		len(hash) != 64 {
 		t.Fatal(one, hash)
 	}
@@ -55,9 +55,9 @@ func TestMintedTokensAreLongAndDiffer(t *testing.T) {
 func TestTokenOfTheLedger(t *testing.T) {
 	s := open(t)
 	c := auth.New(auth.Config{Access: s})
-	person, hash := auth.Mint()
-	worker, workerHash := auth.Mint()
-	expired, expiredHash := auth.Mint()
+	person, hash := auth.MintToken()
+	worker, workerHash := auth.MintToken()
+	expired, expiredHash := auth.MintToken()
 	for _, token := range []ledger.Token{
 		{Name: "alice", Subject: "alice", Groups: []string{"platform"}, Hash: hash},
 		{Name: "east", Cluster: "east", Hash: workerHash},
@@ -67,28 +67,29 @@ func TestTokenOfTheLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	who, err := c.Caller(request(t, "Bearer "+person))
+	who, err := c.IdentifyCaller(request(t, "Bearer "+person))
 	if err != nil || who.Subject != "alice" || len(who.Groups) != 1 || who.Cluster != "" || who.All {
 		t.Fatalf("%+v, %v", who, err)
 	}
-	if who, err = c.Caller(request(t, "bearer  "+worker)); err != nil || who.Cluster != "east" || who.Subject != "" {
+	if who, err = c.IdentifyCaller(request(t, "bearer  "+worker)); err != nil || who.Cluster != "east" ||
+		who.Subject != "" {
 		t.Fatalf("%+v, %v", who, err)
 	}
-	other, _ := auth.Mint()
+	other, _ := auth.MintToken()
 	for _, bad := range []string{"Bearer " + expired, "Bearer " + other, "Bearer " + person + "=", "Bearer " + person[:40],
 		"Bearer cardea_", "Bearer " + hash, "Basic " + person, person, "", "Bearer", "Bearer  ",
 		"Bearer " + strings.Repeat("a", 1<<20)} {
-		_, err := c.Caller(request(t, bad))
+		_, err := c.IdentifyCaller(request(t, bad))
 		wants(t, err, ledger.Unknown, "token")
 	}
-	_, err = c.Caller(request(t))
+	_, err = c.IdentifyCaller(request(t))
 	wants(t, err, ledger.Unknown, "no token")
-	_, err = c.Caller(request(t, "Bearer "+person, "Bearer "+worker)) // who would it be?
+	_, err = c.IdentifyCaller(request(t, "Bearer "+person, "Bearer "+worker)) // who would it be?
 	wants(t, err, ledger.Unknown, "token")
 	if err := s.DeleteToken(t.Context(), "alice", "test"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Caller(request(t, "Bearer "+person))
+	_, err = c.IdentifyCaller(request(t, "Bearer "+person))
 	wants(t, err, ledger.Unknown, "not known")
 }
 
@@ -153,7 +154,7 @@ func TestGrantCountsAtOnceWhenForgottenAndSoonOtherwise(t *testing.T) {
 	if err := s.SetGrant(t.Context(), g, "test"); err != nil {
 		t.Fatal(err)
 	}
-	c.Forget()
+	c.ForgetGrants()
 	if !may() {
 		t.Fatal("the grant does not count at once")
 	}
@@ -193,7 +194,7 @@ func (k kubernetes) Authorize(_ context.Context, c ledger.Caller, p ledger.Permi
 func TestKubernetesIsAskedForWhatIsNotKnownHere(t *testing.T) {
 	s := open(t)
 	c := auth.New(auth.Config{Access: s, Reviewer: kubernetes{}, Authorizer: kubernetes{}})
-	who, err := c.Caller(request(t, "Bearer good"))
+	who, err := c.IdentifyCaller(request(t, "Bearer good"))
 	if err != nil || who.Subject != "system:serviceaccount:a:good" {
 		t.Fatalf("%+v, %v", who, err)
 	}
@@ -202,13 +203,13 @@ func TestKubernetesIsAskedForWhatIsNotKnownHere(t *testing.T) {
 			t.Errorf("%s: %v, %v", p, may, err)
 		}
 	}
-	_, err = c.Caller(request(t, "Bearer bad"))
+	_, err = c.IdentifyCaller(request(t, "Bearer bad"))
 	wants(t, err, ledger.Unknown, "not known")
-	other, _ := auth.Mint() // it is of the ledger, so Kubernetes is not told it
-	_, err = c.Caller(request(t, "Bearer "+other))
+	other, _ := auth.MintToken() // it is of the ledger, so Kubernetes is not told it
+	_, err = c.IdentifyCaller(request(t, "Bearer "+other))
 	wants(t, err, ledger.Unknown, "not known")
 	c = auth.New(auth.Config{Access: s, Reviewer: kubernetes{errors.New("down")}})
-	_, err = c.Caller(request(t, "Bearer good"))
+	_, err = c.IdentifyCaller(request(t, "Bearer good"))
 	wants(t, err, ledger.Unavailable, "Kubernetes")
 }
 
@@ -216,7 +217,7 @@ func TestKubernetesIsAskedForWhatIsNotKnownHere(t *testing.T) {
 // same name in a group of their own gets nothing by it, and one of an unknown kind can't be made.
 func TestKindsOfGrants(t *testing.T) {
 	s := open(t)
-	groups := auth.GroupsOf(kinds.Catalog())
+	groups := auth.GroupsOf(kinds.NewCatalog())
 	c := auth.New(auth.Config{Access: s, Groups: groups})
 	grant := func(words ...string) ledger.Grant {
 		return ledger.Grant{Name: "a", Subjects: []string{"alice"}, Permissions: []ledger.Permission{ledger.MayRead},
@@ -238,7 +239,7 @@ func TestKindsOfGrants(t *testing.T) {
 		if err := s.SetGrant(t.Context(), grant(want.word), "test"); err != nil {
 			t.Fatal(err)
 		}
-		c.Forget()
+		c.ForgetGrants()
 		k := ledger.Key{Target: "default", Group: want.group, Kind: want.kind, Namespace: "shop", Name: "a"}
 		if may, err := c.May(t.Context(), ledger.Caller{Subject: "alice"}, ledger.MayRead, k); may != want.may || err != nil {
 			t.Errorf("%s of %q by a grant of %s: %v, %v", want.kind, want.group, want.word, may, err)
@@ -269,15 +270,15 @@ func TestGrantsOfAllObjects(t *testing.T) {
 	} {
 		c.g.Subjects, c.g.Permissions = []string{"alice"}, []ledger.Permission{ledger.MayWrite}
 		alice := ledger.Caller{Subject: "alice"}
-		if may := c.g.Lets(alice, ledger.MayWrite, all); may != c.may {
+		if may := c.g.AllowsObject(alice, ledger.MayWrite, all); may != c.may {
 			t.Errorf("%s: all of the target: %v", name, may)
 		}
 		for _, p := range []ledger.Permission{ledger.MayWrite, ledger.MayCreate, ledger.MayChange} {
-			if some := c.g.Lets(alice, p, web); some != c.some {
+			if some := c.g.AllowsObject(alice, p, web); some != c.some {
 				t.Errorf("%s: one: %v", name, some)
 			}
 		}
-		if !c.g.Gives(alice, ledger.MayCreate) || c.g.Gives(alice, ledger.MayRead) {
+		if !c.g.HasPermission(alice, ledger.MayCreate) || c.g.HasPermission(alice, ledger.MayRead) {
 			t.Errorf("%s: it gives something else", name)
 		}
 	}

@@ -8,5 +8,5 @@
 // It owns the format of tokens, the verification of ID tokens, a short memory of grants, and what is asked of an API
 // server (Kubernetes). It must never know databases or the API's paths: those are handed in, as interfaces.
 //
-// Its methods are called by the goroutines of an http.Server. Start reading at Callers.Caller.
+// Its methods are called by the goroutines of an http.Server. Start reading at Callers.IdentifyCaller.
 package auth

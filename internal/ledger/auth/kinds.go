@@ -5,30 +5,29 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/client-go/kubernetes/scheme"
-
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// builtin are the groups of Kubernetes' own kinds, by kind.
-var builtin = sync.OnceValue(func() map[string][]string {
+// builtinGroups are the groups of Kubernetes' own kinds, by kind.
+var builtinGroups = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
-	for k := range scheme.Scheme.AllKnownTypes() {
-		if !slices.Contains(all[k.Kind], k.Group) {
-			all[k.Kind] = append(all[k.Kind], k.Group)
+	for line := range strings.Lines(builtinKinds) {
+		words := strings.Fields(line)
+		for _, group := range words[1:] {
+			all[words[0]] = append(all[words[0]], strings.TrimPrefix(group, coreGroup))
 		}
 	}
 	return all
 })
 
-// Groups are the groups of a kind of Kubernetes' own: several of "Event". None: it has no such kind.
-func Groups(kind string) []string { return builtin()[kind] }
+// KindGroups are the groups of a kind of Kubernetes' own: several of "Event". None: it has no such kind.
+func KindGroups(kind string) []string { return builtinGroups()[kind] }
 
-// grouped are the kinds of a grant with their groups. A kind that states no group stands for the kinds of this name in
-// all groups that are known, and in no other: a kind of the same name that somebody defines in a group of their own is
-// not included.
-func grouped(kinds []string, groups func(kind string) []string) (list []string) {
+// expandKinds are the kinds of a grant with their groups. A kind that states no group stands for the kinds of this name
+// in all groups that are known, and in no other: a kind of the same name that somebody defines in a group of their own
+// is not included.
+func expandKinds(kinds []string, groups func(kind string) []string) (list []string) {
 	for _, word := range kinds {
 		known := groups(word)
 		if word == "*" || strings.Contains(word, ".") || len(known) == 0 {
@@ -45,7 +44,7 @@ func grouped(kinds []string, groups func(kind string) []string) (list []string) 
 // GroupsOf finds the groups of kinds in a catalog, and of Kubernetes' own kinds.
 func GroupsOf(catalog *kind.Catalog) func(kind string) []string {
 	return func(word string) []string {
-		list := slices.Clone(Groups(word))
+		list := slices.Clone(KindGroups(word))
 		for _, k := range catalog.All() {
 			if k.Kind.String() == word && !slices.Contains(list, k.Group()) {
 				list = append(list, k.Group())
@@ -61,7 +60,7 @@ func CheckGrant(g ledger.Grant, groups func(kind string) []string) error {
 	for _, word := range g.Kinds {
 		if word != "*" && !strings.Contains(word, ".") && len(groups(word)) == 0 {
 			return &ledger.Error{Code: ledger.Invalid, Object: "Grant " + g.Name, Field: "kinds",
-				Message: word + " is no kind that is known without its group", Fix: "write it as " + word + ".GROUP"}
+				Message: word + " is not a kind that is known without its group", Fix: "write it as " + word + ".GROUP"}
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/core/kubeclient"
@@ -33,7 +30,8 @@ const LedgerGroup = "ledger.cardea.dev"
 // an object may write one that does not exist, and a caller who may patch it, one that does. Other permissions are
 // verbs (rollback, hold, propose, approve) on changes.ledger.cardea.dev, in the namespace of the object.
 type Kubernetes struct {
-	client  kubernetes.Interface
+	reviews rest.Interface // of tokens
+	access  rest.Interface // of what users may do
 	tokens  *tokenreview.Answers[ledger.Caller]
 	answers *tokenreview.Answers[bool]
 	// Audience, if not "", is one that tokens must be made for.
@@ -49,27 +47,31 @@ type Kubernetes struct {
 
 // NewKubernetes makes one; nothing is asked yet. Its user needs the ClusterRole system:auth-delegator.
 func NewKubernetes(config *rest.Config) (*Kubernetes, error) {
-	config = kubeclient.Once(config)
+	config = kubeclient.NoRetryConfig(config)
 	config.QPS, config.RateLimiter = -1, nil // Answers are the limit
-	client, err := kubernetes.NewForConfig(config)
+	reviews, err := kubeclient.Group(config, authenticationv1.SchemeGroupVersion, &authenticationv1.TokenReview{})
 	if err != nil {
-		return nil, fmt.Errorf("ask the API server about callers: %w", err)
+		return nil, err
 	}
-	return &Kubernetes{client: client, tokens: tokenreview.NewAnswers[ledger.Caller](nil, nil),
+	access, err := kubeclient.Group(config, authorizationv1.SchemeGroupVersion, &authorizationv1.SubjectAccessReview{})
+	if err != nil {
+		return nil, err
+	}
+	return &Kubernetes{reviews: reviews, access: access, tokens: tokenreview.NewAnswers[ledger.Caller](nil, nil),
 		answers: tokenreview.NewAnswers[bool](nil, nil)}, nil
 }
 
 // Review tells who a token belongs to (authentication.k8s.io/v1 TokenReview); false: nobody. The API server is not
 // asked about what can't be one of its tokens.
 func (k *Kubernetes) Review(ctx context.Context, token string) (ledger.Caller, bool, error) {
-	ends, may := k.mayBe(token, time.Now())
+	ends, may := k.mayBeToken(token, time.Now())
 	if !may {
 		return ledger.Caller{}, false, nil
 	}
 	key := sha256.Sum256([]byte(token))
-	who, err := k.tokens.Ask(ctx, key, func(ctx context.Context) (tokenreview.Accepted[ledger.Caller], error) {
-		who, err := k.review(ctx, token)
-		return tokenreview.Accepted[ledger.Caller]{Value: who, Ends: ends}, err
+	who, err := k.tokens.Ask(ctx, key, func(ctx context.Context) (tokenreview.AcceptedAnswer[ledger.Caller], error) {
+		who, err := k.reviewToken(ctx, token)
+		return tokenreview.AcceptedAnswer[ledger.Caller]{Value: who, Ends: ends}, err
 	})
 	if errors.Is(err, tokenreview.ErrRefused) {
 		return ledger.Caller{}, false, nil
@@ -77,13 +79,13 @@ func (k *Kubernetes) Review(ctx context.Context, token string) (ledger.Caller, b
 	return who, err == nil, err
 }
 
-func (k *Kubernetes) review(ctx context.Context, token string) (ledger.Caller, error) {
+func (k *Kubernetes) reviewToken(ctx context.Context, token string) (ledger.Caller, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	if k.Audience != "" {
 		review.Spec.Audiences = []string{k.Audience}
 	}
-	answer, err := k.client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
+	answer := &authenticationv1.TokenReview{}
+	if err := k.reviews.Post().Resource("tokenreviews").Body(review).Do(ctx).Into(answer); err != nil {
 		return ledger.Caller{}, err
 	}
 	user := answer.Status.User
@@ -96,23 +98,24 @@ func (k *Kubernetes) review(ctx context.Context, token string) (ledger.Caller, e
 	return ledger.Caller{Subject: user.Username, Groups: user.Groups}, nil
 }
 
-// skew is how far the clocks of this program and of the API server may differ.
-const skew = time.Minute
+// clockSkew is how far the clocks of this program and of the API server may differ.
+const clockSkew = time.Minute
 
-// longestToken is how long a token of a cluster may be: one of a ServiceAccount has about 1,000 bytes.
-const longestToken = 16 << 10
+// maxKubeTokenBytes is how long a token of a cluster may be: one of a ServiceAccount has about 1,000 bytes.
+const maxKubeTokenBytes = 16 << 10
 
-// mayBe tells whether a text may be a token of the cluster, and when the token ends (zero: it does not say). A signed
-// token names its audience and its end. Any other text that has the form of a token is for the API server to judge.
-func (k *Kubernetes) mayBe(token string, now time.Time) (ends time.Time, may bool) {
-	if len(token) > longestToken || strings.ContainsFunc(token, isNoToken) {
+// mayBeToken tells whether a text may be a token of the cluster, and when the token ends (zero: it does not say). A
+// signed token names its audience and its end. Any other text that has the form of a token is for the API server to
+// judge.
+func (k *Kubernetes) mayBeToken(token string, now time.Time) (ends time.Time, may bool) {
+	if len(token) > maxKubeTokenBytes || strings.ContainsFunc(token, isNoToken) {
 		return ends, false
 	}
-	audiences, ends, signed := tokenreview.Claimed(token)
+	audiences, ends, signed := tokenreview.ParseClaims(token)
 	switch {
 	case !signed:
 		return ends, !strings.HasPrefix(token, "eyJ") || strings.Count(token, ".") != 2 // the beginning of {" in base64
-	case !ends.IsZero() && !ends.After(now.Add(-skew)):
+	case !ends.IsZero() && !ends.After(now.Add(-clockSkew)):
 		return ends, false
 	case k.Audience != "" && len(audiences) > 0 && !slices.Contains(audiences, k.Audience):
 		return ends, false
@@ -127,11 +130,11 @@ func isNoToken(r rune) bool {
 	return !letter && !strings.ContainsRune("-._~+/=:", r)
 }
 
-// delegating are the groups of kinds that give permissions to others. For these, the API server asks for more than a
-// verb on the object: nobody may give more than they have, unless they have a verb such as escalate, bind, approve,
-// sign or attest. The API server can't make this check when a worker applies the object as itself. So only a grant lets
-// a caller write them.
-var delegating = []string{"rbac.authorization.k8s.io", "authorization.openshift.io", "certificates.k8s.io"}
+// delegatingGroups are the groups of kinds that give permissions to others. For these, the API server asks for more
+// than a verb on the object: nobody may give more than they have, unless they have a verb such as escalate, bind,
+// approve, sign or attest. The API server can't make this check when a worker applies the object as itself. So only a
+// grant lets a caller write them.
+var delegatingGroups = []string{"rbac.authorization.k8s.io", "authorization.openshift.io", "certificates.k8s.io"}
 
 // Authorize asks whether a caller may do something (authorization.k8s.io/v1 SubjectAccessReview): first with all
 // objects, then with all of the kind, then with those in the namespace, then with the object itself. So a list of
@@ -143,22 +146,22 @@ func (k *Kubernetes) Authorize(
 		if !k.Admins {
 			return false, nil
 		}
-		return k.allowed(ctx, c, onChanges(string(p), ""))
+		return k.askAccess(ctx, c, changeAttributes(string(p), ""))
 	}
-	if !slices.Contains(k.Targets, key.Target) || slices.Contains(delegating, key.Group) && p != ledger.MayRead {
+	if !slices.Contains(k.Targets, key.Target) || slices.Contains(delegatingGroups, key.Group) && p != ledger.MayRead {
 		return false, nil // this cluster says nothing about it
 	}
-	for _, wide := range widest(key) {
-		if ok, err := k.each(ctx, c, p, wide); ok || err != nil {
+	for _, wide := range wideningKeys(key) {
+		if ok, err := k.hasAllVerbs(ctx, c, p, wide); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
 }
 
-// widest are the keys that include the key's object in a permission: from all objects of the target to the object
+// wideningKeys are the keys that include the key's object in a permission: from all objects of the target to the object
 // itself. A key without a name stands for all objects of what its other fields say.
-func widest(k ledger.Key) []ledger.Key {
+func wideningKeys(k ledger.Key) []ledger.Key {
 	list := []ledger.Key{{Target: k.Target}}
 	if k.Kind != "" {
 		list = append(list, ledger.Key{Target: k.Target, Group: k.Group, Kind: k.Kind})
@@ -172,30 +175,30 @@ func widest(k ledger.Key) []ledger.Key {
 	return list
 }
 
-// verbs are the API server's verbs for a permission; a caller needs all of them.
-var verbs = map[ledger.Permission][]string{
+// permissionVerbs are the API server's verbs for a permission; a caller needs all of them.
+var permissionVerbs = map[ledger.Permission][]string{
 	ledger.MayRead: {"get"}, ledger.MayDelete: {"delete"}, ledger.MayWrite: {"patch", "create"},
 	ledger.MayCreate: {"create"}, ledger.MayChange: {"patch"},
 }
 
-// each tells whether a caller has all verbs of a permission for a key.
-func (k *Kubernetes) each(
+// hasAllVerbs tells whether a caller has all verbs of a permission for a key.
+func (k *Kubernetes) hasAllVerbs(
 	ctx context.Context, c ledger.Caller, p ledger.Permission, key ledger.Key,
 ) (bool, error) {
-	list, is := verbs[p]
+	list, is := permissionVerbs[p]
 	if !is {
-		return k.allowed(ctx, c, onChanges(string(p), key.Namespace))
+		return k.askAccess(ctx, c, changeAttributes(string(p), key.Namespace))
 	}
 	for _, verb := range list {
-		if ok, err := k.allowed(ctx, c, k.on(verb, key)); !ok || err != nil {
+		if ok, err := k.askAccess(ctx, c, k.verbAttributes(verb, key)); !ok || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// allowed asks about one thing.
-func (k *Kubernetes) allowed(
+// askAccess asks about one thing.
+func (k *Kubernetes) askAccess(
 	ctx context.Context, c ledger.Caller, what authorizationv1.ResourceAttributes,
 ) (bool, error) {
 	asked := authorizationv1.SubjectAccessReviewSpec{User: c.Subject, Groups: c.Groups, ResourceAttributes: &what}
@@ -203,14 +206,15 @@ func (k *Kubernetes) allowed(
 	if err != nil {
 		return false, err
 	}
-	_, err = k.answers.Ask(ctx, sha256.Sum256(text), func(ctx context.Context) (said tokenreview.Accepted[bool],
+	_, err = k.answers.Ask(ctx, sha256.Sum256(text), func(ctx context.Context) (said tokenreview.AcceptedAnswer[bool],
 		err error) {
-		answer, err := k.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
-			&authorizationv1.SubjectAccessReview{Spec: asked}, metav1.CreateOptions{})
+		answer := &authorizationv1.SubjectAccessReview{}
+		err = k.access.Post().Resource("subjectaccessreviews").
+			Body(&authorizationv1.SubjectAccessReview{Spec: asked}).Do(ctx).Into(answer)
 		if err == nil && !answer.Status.Allowed {
 			err = tokenreview.ErrRefused
 		}
-		return tokenreview.Accepted[bool]{Value: true}, err
+		return tokenreview.AcceptedAnswer[bool]{Value: true}, err
 	})
 	switch {
 	case errors.Is(err, tokenreview.ErrRefused):
@@ -222,26 +226,26 @@ func (k *Kubernetes) allowed(
 	return true, nil
 }
 
-// onChanges is a permission that only the ledger knows, as attributes that the API server can be asked about.
-func onChanges(verb, namespace string) authorizationv1.ResourceAttributes {
+// changeAttributes is a permission that only the ledger knows, as attributes that the API server can be asked about.
+func changeAttributes(verb, namespace string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Group: LedgerGroup, Resource: "changes", Verb: verb, Namespace: namespace}
 }
 
-// on is a verb on what a key names.
-func (k *Kubernetes) on(verb string, key ledger.Key) authorizationv1.ResourceAttributes {
+// verbAttributes is a verb on what a key names.
+func (k *Kubernetes) verbAttributes(verb string, key ledger.Key) authorizationv1.ResourceAttributes {
 	what := authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: verb, Namespace: key.Namespace}
 	if key.Kind == "" { // all objects
 		return what
 	}
-	what.Group, what.Resource = key.Group, k.plural(key)
+	what.Group, what.Resource = key.Group, k.pluralOf(key)
 	if verb != "create" { // who creates an object names it in its body: the API server knows no name then
 		what.Name = key.Name
 	}
 	return what
 }
 
-// plural is how a key's kind is called in paths.
-func (k *Kubernetes) plural(key ledger.Key) string {
+// pluralOf is how a key's kind is called in paths.
+func (k *Kubernetes) pluralOf(key ledger.Key) string {
 	if k.Plural != nil {
 		if plural := k.Plural(key.Group, key.Kind); plural != "" {
 			return plural

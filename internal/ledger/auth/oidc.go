@@ -15,8 +15,8 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// discoveryTime is how long an issuer may take to answer where its keys are.
-const discoveryTime = 10 * time.Second
+// discoveryTimeout is how long an issuer may take to answer where its keys are.
+const discoveryTimeout = 10 * time.Second
 
 // OIDC is an issuer of ID tokens.
 type OIDC struct {
@@ -35,8 +35,8 @@ type OIDC struct {
 // it did not answer.
 type verifier struct {
 	OIDC
-	finding singleflight.Group                   // of keys: once at a time, for all that wait
-	made    atomic.Pointer[oidc.IDTokenVerifier] // nil: not yet
+	discovery  singleflight.Group                   // of keys: once at a time, for all that wait
+	discovered atomic.Pointer[oidc.IDTokenVerifier] // nil: not yet
 }
 
 func newVerifier(c OIDC) *verifier {
@@ -50,8 +50,8 @@ func newVerifier(c OIDC) *verifier {
 	return v
 }
 
-// issued tells whether a token says that it is of the issuer. Nothing of it is verified by this.
-func (v *verifier) issued(token string) bool {
+// claimsIssuer tells whether a token says that it is of the issuer. Nothing of it is verified by this.
+func (v *verifier) claimsIssuer(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return false
@@ -63,30 +63,30 @@ func (v *verifier) issued(token string) bool {
 	return err == nil && json.Unmarshal(text, &claims) == nil && claims.Issuer == v.Issuer
 }
 
-// verifier finds out where the issuer's keys are. A caller that gives up does not end the search for the others.
-func (v *verifier) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	if made := v.made.Load(); made != nil {
+// tokenVerifier finds out where the issuer's keys are. A caller that gives up does not end the search for the others.
+func (v *verifier) tokenVerifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	if made := v.discovered.Load(); made != nil {
 		return made, nil
 	}
-	found := v.finding.DoChan("", func() (any, error) { return v.find() })
+	found := v.discovery.DoChan("", func() (any, error) { return v.discoverIssuer() })
 	select {
 	case <-ctx.Done():
-		return nil, unreachable(v.Issuer, context.Cause(ctx))
+		return nil, issuerUnreachable(v.Issuer, context.Cause(ctx))
 	case r := <-found:
 		if r.Err != nil {
-			return nil, unreachable(v.Issuer, r.Err)
+			return nil, issuerUnreachable(v.Issuer, r.Err)
 		}
 		return r.Val.(*oidc.IDTokenVerifier), nil
 	}
 }
 
-func (v *verifier) find() (*oidc.IDTokenVerifier, error) {
+func (v *verifier) discoverIssuer() (*oidc.IDTokenVerifier, error) {
 	client := http.Client{}
 	if v.Client != nil {
 		client = *v.Client
 	}
 	if client.Timeout == 0 {
-		client.Timeout = discoveryTime
+		client.Timeout = discoveryTimeout
 	}
 	// The provider keeps this context for reading keys later, so it is not a request's.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), &client), v.Issuer)
@@ -94,39 +94,40 @@ func (v *verifier) find() (*oidc.IDTokenVerifier, error) {
 		return nil, err
 	}
 	made := provider.Verifier(&oidc.Config{ClientID: v.Audience})
-	v.made.Store(made)
+	v.discovered.Store(made)
 	return made, nil
 }
 
-func unreachable(issuer string, cause error) error {
+func issuerUnreachable(issuer string, cause error) error {
 	return &ledger.Error{Code: ledger.Unavailable, Object: "OIDC issuer " + issuer, Message: "can't be asked for its keys",
 		Fix: "check the issuer's URL, and that it can be reached", Cause: cause}
 }
 
-// caller is the owner of an ID token.
-func (v *verifier) caller(ctx context.Context, token string) (ledger.Caller, error) {
-	verifier, err := v.verifier(ctx)
+// verifyToken is the owner of an ID token.
+func (v *verifier) verifyToken(ctx context.Context, token string) (ledger.Caller, error) {
+	verifier, err := v.tokenVerifier(ctx)
 	if err != nil {
 		return ledger.Caller{}, err
 	}
 	id, err := verifier.Verify(ctx, token)
 	if err != nil && strings.Contains(err.Error(), "fetching keys") {
-		return ledger.Caller{}, unreachable(v.Issuer, err)
+		return ledger.Caller{}, issuerUnreachable(v.Issuer, err)
 	}
 	if err != nil {
-		return ledger.Caller{}, &ledger.Error{Code: ledger.Unknown, Message: "the ID token is not valid: " + reason(err),
+		return ledger.Caller{}, &ledger.Error{Code: ledger.Unknown, Message: "the ID token is not valid: " +
+			describeRefusal(err),
 			Fix: "log in again", Cause: err}
 	}
 	var claims map[string]any
 	if err := id.Claims(&claims); err != nil {
-		return ledger.Caller{}, unknown("the ID token's claims can't be read", "log in again")
+		return ledger.Caller{}, unknownCaller("the ID token's claims can't be read", "log in again")
 	}
 	subject, _ := claims[v.Subject].(string)
 	if subject == "" {
-		return ledger.Caller{}, unknown("the ID token has no claim "+v.Subject, "have the issuer add it")
+		return ledger.Caller{}, unknownCaller("the ID token has no claim "+v.Subject, "have the issuer add it")
 	}
 	if verified, stated := claims["email_verified"]; v.Subject == "email" && stated && verified != true {
-		return ledger.Caller{}, unknown("the ID token's email is not verified", "verify it at the issuer")
+		return ledger.Caller{}, unknownCaller("the ID token's email is not verified", "verify it at the issuer")
 	}
 	c := ledger.Caller{Subject: v.SubjectPrefix + subject}
 	switch groups := claims[v.Groups].(type) {
@@ -142,16 +143,16 @@ func (v *verifier) caller(ctx context.Context, token string) (ledger.Caller, err
 	return c, nil
 }
 
-// reason is why a token was not taken, as far as its sender may know.
-func reason(err error) string {
+// describeRefusal is why a token was not taken, as far as its sender may know.
+func describeRefusal(err error) string {
 	text := strings.TrimPrefix(err.Error(), "oidc: ")
 	switch {
 	case strings.Contains(text, "expired"):
 		return "it has expired"
 	case strings.Contains(text, "audience"):
-		return "it was made for somebody else"
+		return "it is for another audience"
 	case strings.Contains(text, "signature"):
 		return "its signature is wrong"
 	}
-	return "it is not as the issuer makes them"
+	return "it is malformed, or of another issuer"
 }

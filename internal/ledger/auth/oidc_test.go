@@ -112,7 +112,7 @@ func TestIDTokenNamesSubjectAndGroups(t *testing.T) {
 		{auth.OIDC{}, map[string]any{"cluster": "east", "Cluster": "east", "All": true}, ledger.Caller{Subject: "u1"}},
 	} {
 		c.config.Issuer, c.config.Audience = i.URL, "ledger"
-		who, err := auth.New(auth.Config{Access: s, OIDC: &c.config}).Caller(request(t, "Bearer "+i.token(c.claims)))
+		who, err := auth.New(auth.Config{Access: s, OIDC: &c.config}).IdentifyCaller(request(t, "Bearer "+i.token(c.claims)))
 		if err != nil || who.Subject != c.want.Subject || strings.Join(who.Groups, ",") != strings.Join(c.want.Groups, ",") ||
 			who.Cluster != "" || who.All {
 			t.Errorf("%+v: %+v, %v, want %+v", c.claims, who, err, c.want)
@@ -133,7 +133,7 @@ func TestIDTokensThatAreNotTaken(t *testing.T) {
 		words   string
 	}{
 		"expired":            {c, i.token(map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "expired"},
-		"for somebody else":  {c, i.token(map[string]any{"aud": "other"}), "somebody else"},
+		"for somebody else":  {c, i.token(map[string]any{"aud": "other"}), "another audience"},
 		"of another key":     {c, i.sign(other.key, jose.RS256, nil), "signature"},
 		"of another issuer":  {c, other.token(nil), "not known"},
 		"changed":            {c, parts[0] + "." + root + "." + parts[2], "signature"},
@@ -144,7 +144,7 @@ func TestIDTokensThatAreNotTaken(t *testing.T) {
 		"not verified":       {mails, i.token(map[string]any{"email": "a@b", "email_verified": false}), "not verified"},
 		"no token":           {c, "a.b.c", "not known"},
 	} {
-		_, err := bad.callers.Caller(request(t, "Bearer "+bad.token))
+		_, err := bad.callers.IdentifyCaller(request(t, "Bearer "+bad.token))
 		if ledger.CodeOf(err) != ledger.Unknown || !strings.Contains(err.Error(), bad.words) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -155,10 +155,10 @@ func TestIssuerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	i := newIssuer(t)
 	c := auth.New(auth.Config{Access: open(t), OIDC: &auth.OIDC{Issuer: i.URL, Audience: "ledger"}})
 	i.down.Store(true)
-	_, err := c.Caller(request(t, "Bearer "+i.token(nil)))
+	_, err := c.IdentifyCaller(request(t, "Bearer "+i.token(nil)))
 	wants(t, err, ledger.Unavailable, "issuer")
 	i.down.Store(false)
-	if _, err := c.Caller(request(t, "Bearer "+i.token(nil))); err != nil {
+	if _, err := c.IdentifyCaller(request(t, "Bearer "+i.token(nil))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -172,7 +172,7 @@ func TestIssuerThatDoesNotAnswerHoldsUpNobodyElse(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			if who, err := c.Caller(request(t, "Bearer "+i.token(nil))); err != nil || who.Subject != "u1" {
+			if who, err := c.IdentifyCaller(request(t, "Bearer "+i.token(nil))); err != nil || who.Subject != "u1" {
 				t.Errorf("who waited: %+v, %v", who, err)
 			}
 		})
@@ -180,13 +180,13 @@ func TestIssuerThatDoesNotAnswerHoldsUpNobodyElse(t *testing.T) {
 	<-i.asked
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := c.Caller(request(t, "Bearer "+i.token(nil)).WithContext(gone))
+	_, err := c.IdentifyCaller(request(t, "Bearer "+i.token(nil)).WithContext(gone))
 	wants(t, err, ledger.Unavailable, "issuer")
-	person, hash := auth.Mint()
+	person, hash := auth.MintToken()
 	if err := s.SetToken(t.Context(), ledger.Token{Name: "alice", Subject: "alice", Hash: hash}, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if who, err := c.Caller(request(t, "Bearer "+person)); err != nil || who.Subject != "alice" {
+	if who, err := c.IdentifyCaller(request(t, "Bearer "+person)); err != nil || who.Subject != "alice" {
 		t.Errorf("another caller: %+v, %v", who, err)
 	}
 	go func() {

@@ -13,17 +13,17 @@ const Prefix = "cardea_"
 
 const tokenBytes = 32
 
-// Mint makes a token, and the hash that the ledger keeps of it.
-func Mint() (token, hash string) {
+// MintToken makes a token, and the hash that the ledger keeps of it.
+func MintToken() (token, hash string) {
 	var secret [tokenBytes]byte
 	rand.Read(secret[:]) // never fails: it ends the program before
 	token = Prefix + base64.RawURLEncoding.EncodeToString(secret[:])
-	return token, Hash(token)
+	return token, HashToken(token)
 }
 
-// Hash is what the ledger keeps of a token: its SHA-256, in hexadecimal digits. A token is random and long, so nobody
-// finds it by its hash, and a slow hash would add nothing.
-func Hash(token string) string {
+// HashToken is what the ledger keeps of a token: its SHA-256, in hexadecimal digits. A token is random and long, so
+// nobody finds it by its hash, and a slow hash would add nothing.
+func HashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }

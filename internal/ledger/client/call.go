@@ -20,43 +20,46 @@ import (
 // many requests of the caller. Writes never
 // are: whether they were done is not known, and only a caller with an Idempotency-Key may ask again.
 const (
-	tries     = 4
-	firstWait = 50 * time.Millisecond // doubled for each further try
-	longest   = 256 << 20             // bytes of an answer
+	maxTries       = 4
+	firstWait      = 50 * time.Millisecond // doubled for each further try
+	maxAnswerBytes = 256 << 20             // bytes of an answer
 )
 
 // request is a request to be made.
 type request struct {
-	method string
-	path   []string // below the base; each is escaped
-	query  url.Values
-	header http.Header
-	body   any  // nil: none
-	reads  bool // it may be repeated
+	method     string
+	path       []string // below the base; each is escaped
+	query      url.Values
+	header     http.Header
+	body       any  // nil: none
+	repeatable bool // it may be repeated
 }
 
-func get(path ...string) request { return request{method: http.MethodGet, path: path, reads: true} }
+func getRequest(path ...string) request {
+	return request{method: http.MethodGet, path: path, repeatable: true}
+}
 
-func post(body any, path ...string) request {
+func postRequest(body any, path ...string) request {
 	return request{method: http.MethodPost, path: path, body: body}
 }
 
-func put(body any, path ...string) request {
+func putRequest(body any, path ...string) request {
 	return request{method: http.MethodPut, path: path, body: body}
 }
 
-func remove(path ...string) request { return request{method: http.MethodDelete, path: path} }
+func deleteRequest(path ...string) request { return request{method: http.MethodDelete, path: path} }
 
-// call makes a request, and decodes the answer into out unless that is nil.
-func (c *Client) call(ctx context.Context, r request, out any) error {
+// doRequest makes a request, and decodes the answer into out unless that is nil.
+func (c *Client) doRequest(ctx context.Context, r request, out any) error {
 	var err error
 	for try, wait := 1, firstWait; ; try, wait = try+1, 2*wait {
 		var answer *http.Response
-		if answer, err = c.send(ctx, r); err == nil {
+		if answer, err = c.sendOnce(ctx, r); err == nil {
 			defer answer.Body.Close()
-			return decode(answer, out)
+			return decodeAnswer(answer, out)
 		}
-		if code := ledger.CodeOf(err); !r.reads || code != ledger.Unavailable && code != ledger.TooMany || try == tries {
+		if code := ledger.CodeOf(err); !r.repeatable || code != ledger.Unavailable && code != ledger.TooMany ||
+			try == maxTries {
 			return err
 		}
 		select {
@@ -67,17 +70,17 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 	}
 }
 
-// unnamed refuses a path with an empty name: it would be another path.
-func (r request) unnamed() error {
+// checkPath refuses a path with an empty name: it would be another path.
+func (r request) checkPath() error {
 	if !slices.Contains(r.path, "") {
 		return nil
 	}
 	return &ledger.Error{Code: ledger.Invalid, Field: "name", Message: "is empty", Fix: "state a name"}
 }
 
-// send makes a request once. An answer that is an error is returned as one.
-func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
-	if err := r.unnamed(); err != nil {
+// sendOnce makes a request once. An answer that is an error is returned as one.
+func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, error) {
+	if err := r.checkPath(); err != nil {
 		return nil, err
 	}
 	var body io.Reader
@@ -90,7 +93,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		}
 		body = &b
 	}
-	to := c.base.JoinPath(escaped(r.path)...)
+	to := c.base.JoinPath(escapePath(r.path)...)
 	to.RawQuery = r.query.Encode()
 	q, err := http.NewRequestWithContext(ctx, r.method, to.String(), body)
 	if err != nil {
@@ -105,7 +108,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if c.config.Via != "" {
 		q.Header.Set("User-Agent", c.config.Via)
 	}
-	token, err := c.token()
+	token, err := c.readToken()
 	if err != nil {
 		return nil, err
 	}
@@ -117,16 +120,16 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, c.unreachable(err)
+		return nil, c.unreachableError(err)
 	}
 	if answer.StatusCode/100 != 2 {
 		defer answer.Body.Close()
-		return nil, c.refused(answer)
+		return nil, c.readProblem(answer)
 	}
 	return answer, nil
 }
 
-func escaped(path []string) []string {
+func escapePath(path []string) []string {
 	list := make([]string, 0, len(path))
 	for _, part := range path {
 		list = append(list, url.PathEscape(part))
@@ -134,21 +137,21 @@ func escaped(path []string) []string {
 	return list
 }
 
-// refused is the error that an answer is.
-func (c *Client) refused(answer *http.Response) error {
+// readProblem is the error that an answer is.
+func (c *Client) readProblem(answer *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
-	text, err := io.ReadAll(io.LimitReader(answer.Body, longest))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes))
 	var p wire.Problem
 	if kind == wire.ProblemType && err == nil && json.Unmarshal(text, &p) == nil && p.Status != 0 {
 		if p.Code == ledger.Unknown {
 			p.Fix = "state a token of this ledger with " + c.config.TokenFlag
 		}
-		e := p.Ledger()
+		e := p.ToLedger()
 		e.Cause = &p
 		return e
 	}
 	e := &ledger.Error{Code: ledger.Invalid, Object: "ledger " + c.config.URL,
-		Message: fmt.Sprintf("answers %s, not as a ledger does", answer.Status),
+		Message: fmt.Sprintf("answers %s, which no ledger answers", answer.Status),
 		Fix:     "check that " + c.config.URLFlag + " is the address of `cardea ledger serve`"}
 	if answer.StatusCode >= http.StatusInternalServerError {
 		e.Code = ledger.Unavailable
@@ -156,19 +159,19 @@ func (c *Client) refused(answer *http.Response) error {
 	return e
 }
 
-func decode(answer *http.Response, out any) error {
+func decodeAnswer(answer *http.Response, out any) error {
 	if out == nil || answer.StatusCode == http.StatusNoContent {
-		io.Copy(io.Discard, io.LimitReader(answer.Body, longest)) // so that the connection is used again
+		io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // so that the connection is used again
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, longest)).Decode(out); err != nil {
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswerBytes)).Decode(out); err != nil {
 		return &ledger.Error{Code: ledger.Unavailable, Message: "the ledger's answer broke off: " + err.Error(), Cause: err}
 	}
 	return nil
 }
 
-// with adds a query parameter unless its value is a zero.
-func (r request) with(name string, value any) request {
+// withQuery adds a query parameter unless its value is a zero.
+func (r request) withQuery(name string, value any) request {
 	text := fmt.Sprint(value)
 	if text == "" || text == "0" || text == "false" {
 		return r
@@ -180,8 +183,8 @@ func (r request) with(name string, value any) request {
 	return r
 }
 
-// once adds an Idempotency-Key.
-func (r request) once(key string) request {
+// withIdempotencyKey adds an Idempotency-Key.
+func (r request) withIdempotencyKey(key string) request {
 	if key != "" {
 		r.header = http.Header{"Idempotency-Key": {key}}
 	}

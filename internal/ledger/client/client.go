@@ -51,7 +51,7 @@ func New(c Config) (*Client, error) {
 			Fix: "write it as https://HOST:PORT"}
 	}
 	c.URL = base.Redacted() // for messages
-	if base.Scheme == "http" && (c.Token != "" || c.TokenFile != "") && !isHere(base.Hostname()) {
+	if base.Scheme == "http" && (c.Token != "" || c.TokenFile != "") && !isLoopback(base.Hostname()) {
 		return nil, &ledger.Error{Code: ledger.Invalid, Field: c.URLFlag,
 			Message: "has no TLS, and others on the network would read the token: " + c.URL,
 			Fix:     "write it as https://" + base.Host}
@@ -61,7 +61,7 @@ func New(c Config) (*Client, error) {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
 	if c.CAFile != "" {
-		roots, err := Authorities(c.CAFile, c.CAFlag)
+		roots, err := ReadAuthorities(c.CAFile, c.CAFlag)
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +71,8 @@ func New(c Config) (*Client, error) {
 	return &Client{config: c, base: base, http: &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
 }
 
-// Authorities reads certificate authorities from a file in PEM format. Errors are about the flag that names it.
-func Authorities(file, flag string) (*x509.CertPool, error) {
+// ReadAuthorities reads certificate authorities from a file in PEM format. Errors are about the flag that names it.
+func ReadAuthorities(file, flag string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, &ledger.Error{Code: ledger.Invalid, Field: flag, Message: err.Error(), Cause: err}
@@ -85,8 +85,8 @@ func Authorities(file, flag string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// isHere tells whether a host is this machine: what is sent to it is on no network.
-func isHere(host string) bool {
+// isLoopback tells whether a host is this machine: what is sent to it is on no network.
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -94,8 +94,8 @@ func isHere(host string) bool {
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// token is the bearer token to send; "": none.
-func (c *Client) token() (string, error) {
+// readToken is the bearer token to send; "": none.
+func (c *Client) readToken() (string, error) {
 	if c.config.TokenFile == "" {
 		return c.config.Token, nil
 	}
@@ -106,20 +106,20 @@ func (c *Client) token() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// unreachable says why no answer came.
-func (c *Client) unreachable(err error) error {
+// unreachableError says why no answer came.
+func (c *Client) unreachableError(err error) error {
 	e := &ledger.Error{Code: ledger.Unavailable, Object: "ledger " + c.config.URL,
-		Message: "does not answer: " + plain(err),
+		Message: "does not answer: " + describeError(err),
 		Fix:     "check that `cardea ledger serve` runs there (" + c.config.URLFlag + ")", Cause: err}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		e.Message, e.Fix = "has a certificate of an authority that is not trusted: "+plain(err),
+		e.Message, e.Fix = "has a certificate of an authority that is not trusted: "+describeError(err),
 			"name its authority with "+c.config.CAFlag
 	}
 	return e
 }
 
-// plain is an error without the method and URL, which the message has already.
-func plain(err error) string {
+// describeError is an error without the method and URL, which the message has already.
+func describeError(err error) string {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}

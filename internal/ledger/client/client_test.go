@@ -106,7 +106,7 @@ func TestNobodyAnswers(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler()) // another program's port
 	defer other.Close()
 	_, err = open(t, client.Config{URL: other.URL}).Head(t.Context())
-	wants(t, err, ledger.Invalid, "404", "not as a ledger does", "--ledger")
+	wants(t, err, ledger.Invalid, "404", "which no ledger answers", "--ledger")
 }
 
 func TestCertificateMustBeTrusted(t *testing.T) {
@@ -189,13 +189,14 @@ func TestUndoAndWait(t *testing.T) {
 	}
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
-	if _, err := c.Wait(short, change.Number, true); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.WaitForChange(short, change.Number, true); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 	worker := open(t, client.Config{URL: url, Token: "cluster:alone"})
-	go worker.Report(context.WithoutCancel(t.Context()), []ledger.Live{{Key: web, Cluster: "alone", Gateway: "shop/gw",
+	go worker.ReportAnswers(context.WithoutCancel(t.Context()), []ledger.Live{{Key: web, Cluster: "alone",
+		Gateway:    "shop/gw",
 		Generation: change.Edited[0].Generation, Proxies: 1}})
-	if status, err = c.Wait(t.Context(), change.Number, true); err != nil || status.State != "live" {
+	if status, err = c.WaitForChange(t.Context(), change.Number, true); err != nil || status.State != "live" {
 		t.Fatalf("%+v, %v", status, err)
 	}
 }

@@ -64,8 +64,8 @@ func serveAt(t *testing.T, at store.Config) (*store.Store, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	previews := &ledgerpreview.Previewer{Ledger: s, Reads: func(ledger.Key) bool { return true },
-		Of: func(context.Context, string) ([]ledgerpreview.Asked, error) { return nil, nil }}
+	previews := &ledgerpreview.Previewer{Ledger: s, IsRead: func(ledger.Key) bool { return true },
+		CardeasOf: func(context.Context, string) ([]ledgerpreview.CardeaAdmin, error) { return nil, nil }}
 	h, err := rest.New(rest.Config{Ledger: s, Callers: named{}, Version: "test", Proposer: previews})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func serveAt(t *testing.T, at store.Config) (*store.Store, string) {
 // worker. The contract makes tokens and grants of its own.
 type named struct{}
 
-func (named) Caller(r *http.Request) (ledger.Caller, error) {
+func (named) IdentifyCaller(r *http.Request) (ledger.Caller, error) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if name, ok := strings.CutPrefix(token, "cluster:"); ok {
 		return ledger.Caller{Cluster: name}, nil

@@ -161,23 +161,23 @@ func (e everybody) Verify(ctx context.Context) (ledger.Verification, error) {
 	return e.reader().Verify(ctx)
 }
 
-func (e everybody) Report(ctx context.Context, list []ledger.Live) error {
+func (e everybody) ReportAnswers(ctx context.Context, list []ledger.Live) error {
 	byCluster := map[string][]ledger.Live{}
 	for _, l := range list {
 		byCluster[l.Cluster] = append(byCluster[l.Cluster], l)
 	}
 	for cluster, list := range byCluster {
-		if err := e.worker(cluster).Report(ctx, list); err != nil {
+		if err := e.worker(cluster).ReportAnswers(ctx, list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e everybody) Reads(ctx context.Context, r ledger.Reading) (ledger.Reading, error) {
-	return e.worker(r.Name).Reads(ctx, r)
+func (e everybody) RecordReader(ctx context.Context, r ledger.Reading) (ledger.Reading, error) {
+	return e.worker(r.Name).RecordReader(ctx, r)
 }
 
-func (e everybody) Leaves(ctx context.Context, r ledger.Reading) error {
-	return e.worker(r.Name).Leaves(ctx, r)
+func (e everybody) RemoveReader(ctx context.Context, r ledger.Reading) error {
+	return e.worker(r.Name).RemoveReader(ctx, r)
 }

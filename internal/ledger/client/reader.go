@@ -10,29 +10,31 @@ import (
 
 // Head implements ledger.Reader.
 func (c *Client) Head(ctx context.Context) (h ledger.Head, err error) {
-	return h, c.call(ctx, get("head"), &h)
+	return h, c.doRequest(ctx, getRequest("head"), &h)
 }
 
 // Change implements ledger.Reader.
 func (c *Client) Change(ctx context.Context, number int64) (ledger.Change, error) {
 	var seen ledger.Change
-	err := c.call(ctx, get("changes", fmt.Sprint(number)), &seen)
+	err := c.doRequest(ctx, getRequest("changes", fmt.Sprint(number)), &seen)
 	return seen, err
 }
 
 // Changes implements ledger.Reader.
 func (c *Client) Changes(ctx context.Context, q ledger.ChangesQuery) (ledger.Changes, error) {
-	r := get("changes").with("author", q.Author).with("limit", q.Limit).with("after", q.After).with("oldest", q.Oldest)
+	r := getRequest("changes").withQuery("author", q.Author).withQuery("limit", q.Limit).withQuery("after",
+		q.After).withQuery("oldest", q.Oldest)
 	if k := q.Object; k != nil {
-		r = r.with("target", k.Target).with("kind", kindOf(*k)).with("namespace", k.Namespace).with("name", k.Name)
+		r = r.withQuery("target", k.Target).withQuery("kind", kindOf(*k)).withQuery("namespace",
+			k.Namespace).withQuery("name", k.Name)
 	}
 	var page wire.ChangePage
-	err := c.call(ctx, r, &page)
+	err := c.doRequest(ctx, r, &page)
 	for err == nil && page.More && len(page.Changes) == 0 { // the server looked at many, and the caller may see none
 		next := page.Next
 		page = wire.ChangePage{}
 		r.query.Set("after", fmt.Sprint(next))
-		err = c.call(ctx, r, &page)
+		err = c.doRequest(ctx, r, &page)
 	}
 	return ledger.Changes{Changes: page.Changes, More: page.More}, err
 }
@@ -58,22 +60,23 @@ func (c *Client) Object(ctx context.Context, key ledger.Key, at int64) (o ledger
 	if key.Target == "" || key.Kind == "" || key.Name == "" {
 		return o, &ledger.Error{Code: ledger.NotFound, Object: key.String(), Message: "is not in the ledger"}
 	}
-	return o, c.call(ctx, get(pathOf(key)...).with("at", at).with("deleted", true), &o)
+	return o, c.doRequest(ctx, getRequest(pathOf(key)...).withQuery("at", at).withQuery("deleted", true), &o)
 }
 
 // Objects implements ledger.Reader.
 func (c *Client) Objects(ctx context.Context, q ledger.ObjectsQuery) (list ledger.Objects, err error) {
-	r := post(wire.ObjectsQuery{Target: q.Target, Group: q.Group, Kind: q.Kind, Namespace: q.Namespace, ID: q.ID,
+	r := postRequest(wire.ObjectsQuery{Target: q.Target, Group: q.Group, Kind: q.Kind, Namespace: q.Namespace, ID: q.ID,
 		Keys: q.Keys, At: q.At, Limit: q.Limit, After: q.After, Contents: q.Contents, Deleted: q.Deleted}, "objects", "query")
-	r.reads = true
+	r.repeatable = true
 	var page wire.ObjectList
-	err = c.call(ctx, r, &page)
+	err = c.doRequest(ctx, r, &page)
 	return page.Objects, err
 }
 
 // History implements ledger.Reader.
 func (c *Client) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]ledger.Object, error) {
 	var h wire.History
-	err := c.call(ctx, get(pathOf(key, "history")...).with("limit", q.Limit).with("after", q.After), &h)
+	err := c.doRequest(ctx, getRequest(pathOf(key, "history")...).withQuery("limit", q.Limit).withQuery("after", q.After),
+		&h)
 	return h.Generations, err
 }

@@ -16,22 +16,23 @@ import (
 )
 
 // A lost connection is made again, at first after watchFirst, then in doubled steps up to watchMost. A server that does
-// not answer for giveUp ends the watch. A connection over which nothing comes for silence, not even a comment, is lost.
+// not answer for giveUpAfter ends the watch. A connection over which nothing comes for silence, not even a comment, is
+// lost.
 const (
-	watchFirst = 100 * time.Millisecond
-	watchMost  = 5 * time.Second
-	giveUp     = time.Minute
-	silence    = 45 * time.Second
-	eventBytes = 64 << 20 // of one event
+	watchFirst     = 100 * time.Millisecond
+	watchMost      = 5 * time.Second
+	giveUpAfter    = time.Minute
+	silenceTimeout = 45 * time.Second
+	eventBytes     = 64 << 20 // of one event
 )
 
 // Watch implements ledger.Reader. It goes on after the last change that it yielded when a connection is lost. If the
 // first connection can't be made, it yields that error.
 func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change, error] {
 	return func(yield func(ledger.Change, error) bool) {
-		at, since, wait := place{last: from}, time.Time{}, watchFirst
+		at, since, wait := watchPosition{last: from}, time.Time{}, watchFirst
 		for {
-			stop, connected, err := c.follow(ctx, &at, yield)
+			stop, connected, err := c.followStream(ctx, &at, yield)
 			if stop || ctx.Err() != nil {
 				return
 			}
@@ -39,7 +40,7 @@ func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change,
 				since, wait = time.Now(), watchFirst
 			}
 			code := ledger.CodeOf(err)
-			if code != ledger.Unavailable && code != ledger.TooMany || since.IsZero() || time.Since(since) > giveUp {
+			if code != ledger.Unavailable && code != ledger.TooMany || since.IsZero() || time.Since(since) > giveUpAfter {
 				yield(ledger.Change{}, err)
 				return
 			}
@@ -53,36 +54,37 @@ func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change,
 	}
 }
 
-// place is where a watch is.
-type place struct {
+// watchPosition is where a watch is.
+type watchPosition struct {
 	last  int64  // the change that was yielded last
 	epoch string // of the ledger, so that one that was restored is noticed; "": not known yet
 }
 
-// follow yields what comes over one connection. stop: the caller wants no more. The error says why the connection
+// followStream yields what comes over one connection. stop: the caller wants no more. The error says why the connection
 // ended: it always ends.
-func (c *Client) follow(ctx context.Context, at *place, yield func(ledger.Change, error) bool) (stop, connected bool,
+func (c *Client) followStream(ctx context.Context, at *watchPosition, yield func(ledger.Change, error) bool) (stop,
+	connected bool,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := get("watch").with("epoch", at.epoch)
+	r := getRequest("watch").withQuery("epoch", at.epoch)
 	r.header = http.Header{"Accept": {"text/event-stream"}, "Last-Event-Id": {fmt.Sprint(at.last)}}
-	answer, err := c.send(ctx, r)
+	answer, err := c.sendOnce(ctx, r)
 	if err != nil {
 		return false, false, err
 	}
 	defer answer.Body.Close()
 	at.epoch = answer.Header.Get(wire.EpochHeader)
-	quiet := time.AfterFunc(silence, cancel)
+	quiet := time.AfterFunc(silenceTimeout, cancel)
 	defer quiet.Stop()
 	lines := bufio.NewReader(answer.Body)
 	var event, data string
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			return false, true, lost(err)
+			return false, true, lostConnectionError(err)
 		}
-		quiet.Reset(silence)
+		quiet.Reset(silenceTimeout)
 		line = strings.TrimRight(line, "\r\n")
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
@@ -94,13 +96,13 @@ func (c *Client) follow(ctx context.Context, at *place, yield func(ledger.Change
 		case line == "" && event == "error":
 			var p wire.Problem
 			if json.Unmarshal([]byte(data), &p) != nil || p.Status == 0 {
-				return false, true, lost(io.ErrUnexpectedEOF)
+				return false, true, lostConnectionError(io.ErrUnexpectedEOF)
 			}
-			return false, true, p.Ledger()
+			return false, true, p.ToLedger()
 		case line == "" && event == "change":
 			var seen ledger.Change
 			if err := json.Unmarshal([]byte(data), &seen); err != nil {
-				return false, true, lost(err)
+				return false, true, lostConnectionError(err)
 			}
 			event, data = "", ""
 			if seen.Number <= at.last {
@@ -114,7 +116,7 @@ func (c *Client) follow(ctx context.Context, at *place, yield func(ledger.Change
 	}
 }
 
-func lost(err error) error {
+func lostConnectionError(err error) error {
 	return &ledger.Error{Code: ledger.Unavailable, Message: "the connection to the ledger was lost: " + err.Error(),
 		Cause: err}
 }

@@ -14,7 +14,8 @@ func (c *Client) Claim(ctx context.Context, q ledger.ClaimQuery) ([]ledger.Claim
 		Claims []wire.Claim `json:"claims"`
 	}
 	seconds := int((q.Lease + time.Second - 1) / time.Second)
-	err := c.call(ctx, post(wire.ClaimBody{Worker: q.Worker, Max: q.Max, LeaseSeconds: seconds, Seen: q.Seen}, "clusters",
+	err := c.doRequest(ctx, postRequest(wire.ClaimBody{Worker: q.Worker, Max: q.Max, LeaseSeconds: seconds, Seen: q.Seen},
+		"clusters",
 		q.Cluster, "claims"), &answer)
 	list := make([]ledger.Claim, 0, len(answer.Claims))
 	for _, w := range answer.Claims {
@@ -26,19 +27,19 @@ func (c *Client) Claim(ctx context.Context, q ledger.ClaimQuery) ([]ledger.Claim
 
 // Record implements ledger.Work.
 func (c *Client) Record(ctx context.Context, r ledger.Result) (bool, error) {
-	return c.taken(ctx, r.Cluster, "results", []ledger.Result{r})
+	return c.postResults(ctx, r.Cluster, "results", []ledger.Result{r})
 }
 
 // Fail implements ledger.Work.
 func (c *Client) Fail(ctx context.Context, f ledger.Failure) (bool, error) {
-	return c.taken(ctx, f.Cluster, "failures", []ledger.Failure{f})
+	return c.postResults(ctx, f.Cluster, "failures", []ledger.Failure{f})
 }
 
-func (c *Client) taken(ctx context.Context, cluster, what string, list any) (bool, error) {
+func (c *Client) postResults(ctx context.Context, cluster, what string, list any) (bool, error) {
 	var answer struct {
 		Taken []bool `json:"taken"`
 	}
-	err := c.call(ctx, post(map[string]any{what: list}, "clusters", cluster, what), &answer)
+	err := c.doRequest(ctx, postRequest(map[string]any{what: list}, "clusters", cluster, what), &answer)
 	return len(answer.Taken) > 0 && answer.Taken[0], err
 }
 
@@ -47,29 +48,30 @@ func (c *Client) Retry(ctx context.Context, cluster string, keys []ledger.Key) (
 	var answer struct {
 		Due int `json:"due"`
 	}
-	err := c.call(ctx, post(wire.RetryBody{Cluster: cluster, Keys: keys}, "retry"), &answer)
+	err := c.doRequest(ctx, postRequest(wire.RetryBody{Cluster: cluster, Keys: keys}, "retry"), &answer)
 	return answer.Due, err
 }
 
 // Observe implements ledger.Work.
 func (c *Client) Observe(ctx context.Context, cluster string, list []ledger.Observation) error {
-	return c.call(ctx, post(map[string]any{"observations": list}, "clusters", cluster, "observations"), nil)
+	return c.doRequest(ctx, postRequest(map[string]any{"observations": list}, "clusters", cluster, "observations"), nil)
 }
 
-// Report implements ledger.Work.
-func (c *Client) Report(ctx context.Context, list []ledger.Live) error {
-	return c.call(ctx, post(map[string]any{"live": list}, "live"), nil)
+// ReportAnswers implements ledger.Work.
+func (c *Client) ReportAnswers(ctx context.Context, list []ledger.Live) error {
+	return c.doRequest(ctx, postRequest(map[string]any{"live": list}, "live"), nil)
 }
 
-// Reads implements ledger.Work. The token must be of a worker with the Cardea's name.
-func (c *Client) Reads(ctx context.Context, r ledger.Reading) (holder ledger.Reading, err error) {
-	err = c.call(ctx, put(wire.ReadingBody{Instance: r.Instance}, "clusters", r.Name, "reads", r.Target), &holder)
+// RecordReader implements ledger.Work. The token must be of a worker with the Cardea's name.
+func (c *Client) RecordReader(ctx context.Context, r ledger.Reading) (holder ledger.Reading, err error) {
+	err = c.doRequest(ctx, putRequest(wire.ReadingBody{Instance: r.Instance}, "clusters", r.Name, "reads", r.Target),
+		&holder)
 	return holder, err
 }
 
-// Leaves implements ledger.Work.
-func (c *Client) Leaves(ctx context.Context, r ledger.Reading) error {
-	return c.call(ctx, remove("clusters", r.Name, "reads", r.Target).with("instance", r.Instance), nil)
+// RemoveReader implements ledger.Work.
+func (c *Client) RemoveReader(ctx context.Context, r ledger.Reading) error {
+	return c.doRequest(ctx, deleteRequest("clusters", r.Name, "reads", r.Target).withQuery("instance", r.Instance), nil)
 }
 
 // Status implements ledger.Work.
@@ -77,8 +79,8 @@ func (c *Client) Status(ctx context.Context, q ledger.StatusQuery) ([]ledger.Sta
 	var answer struct {
 		Objects []ledger.Status `json:"objects"`
 	}
-	r := post(wire.StatusQuery(q), "status", "query")
-	r.reads = true
-	err := c.call(ctx, r, &answer)
+	r := postRequest(wire.StatusQuery(q), "status", "query")
+	r.repeatable = true
+	err := c.doRequest(ctx, r, &answer)
 	return answer.Objects, err
 }

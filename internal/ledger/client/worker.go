@@ -15,8 +15,8 @@ type Worker struct {
 
 var _ ledger.Work = (*Worker)(nil)
 
-// Worker asks with the token of a cluster's worker.
-func (c *Client) Worker(cluster string) *Worker { return &Worker{c, cluster} }
+// ForCluster asks with the token of a cluster's worker.
+func (c *Client) ForCluster(cluster string) *Worker { return &Worker{c, cluster} }
 
 // Status implements ledger.Work, of this cluster.
 func (w *Worker) Status(ctx context.Context, q ledger.StatusQuery) ([]ledger.Status, error) {
@@ -24,9 +24,9 @@ func (w *Worker) Status(ctx context.Context, q ledger.StatusQuery) ([]ledger.Sta
 		Objects []ledger.Status `json:"objects"`
 	}
 	q.Cluster = ""
-	r := post(wire.StatusQuery(q), "clusters", w.cluster, "status")
-	r.reads = true
-	err := w.call(ctx, r, &answer)
+	r := postRequest(wire.StatusQuery(q), "clusters", w.cluster, "status")
+	r.repeatable = true
+	err := w.doRequest(ctx, r, &answer)
 	return answer.Objects, err
 }
 
@@ -35,7 +35,7 @@ func (w *Worker) Retry(ctx context.Context, _ string, keys []ledger.Key) (int, e
 	var answer struct {
 		Due int `json:"due"`
 	}
-	err := w.call(ctx, post(wire.RetryBody{Keys: keys}, "clusters", w.cluster, "retry"), &answer)
+	err := w.doRequest(ctx, postRequest(wire.RetryBody{Keys: keys}, "clusters", w.cluster, "retry"), &answer)
 	return answer.Due, err
 }
 
@@ -44,15 +44,15 @@ func (w *Worker) Targets(ctx context.Context) ([]ledger.Target, error) {
 	var answer struct {
 		Targets []ledger.Target `json:"targets"`
 	}
-	err := w.call(ctx, get("clusters", w.cluster, "targets"), &answer)
+	err := w.doRequest(ctx, getRequest("clusters", w.cluster, "targets"), &answer)
 	return answer.Targets, err
 }
 
-// News waits until another change than after is the newest, for some time, and answers its number. It is a hint.
-func (w *Worker) News(ctx context.Context, after int64) (int64, error) {
+// WaitForNews waits until another change than after is the newest, for some time, and answers its number. It is a hint.
+func (w *Worker) WaitForNews(ctx context.Context, after int64) (int64, error) {
 	var answer struct {
 		Change int64 `json:"change"`
 	}
-	err := w.call(ctx, get("clusters", w.cluster, "news").with("after", after), &answer)
+	err := w.doRequest(ctx, getRequest("clusters", w.cluster, "news").withQuery("after", after), &answer)
 	return answer.Change, err
 }

@@ -20,12 +20,12 @@ func (c *Client) CommitIf(ctx context.Context, d ledger.Draft, ifPreview string)
 	if of := d.Proposal; of != nil {
 		return c.CommitProposal(ctx, of.Number, of.Preview)
 	}
-	body := c.body(d)
+	body := c.draftBody(d)
 	body.IfPreview = ifPreview
-	return change, c.call(ctx, post(body, "changes").once(d.Request), &change)
+	return change, c.doRequest(ctx, postRequest(body, "changes").withIdempotencyKey(d.Request), &change)
 }
 
-func (c *Client) body(d ledger.Draft) wire.Draft {
+func (c *Client) draftBody(d ledger.Draft) wire.Draft {
 	b := wire.DraftOf(d)
 	b.Via = cmp.Or(b.Via, c.config.Via)
 	return b
@@ -33,30 +33,30 @@ func (c *Client) body(d ledger.Draft) wire.Draft {
 
 // Preview asks what a draft would do in the proxies.
 func (c *Client) Preview(ctx context.Context, d ledger.Draft) (p wire.Preview, err error) {
-	r := post(c.body(d), "preview")
-	r.reads = true
-	return p, c.call(ctx, r, &p)
+	r := postRequest(c.draftBody(d), "preview")
+	r.repeatable = true
+	return p, c.doRequest(ctx, r, &p)
 }
 
-// askFor is how long one request of Wait waits at the server: shorter than what proxies in between allow.
-const askFor = 20 * time.Second
+// waitInterval is how long one request of Wait waits at the server: shorter than what proxies in between allow.
+const waitInterval = 20 * time.Second
 
-// Wait waits until a change is live or applied, or was refused, or failed for good, and answers what became of it. With
-// live, it waits for the proxies of clusters, too. When ctx ends, the answer is what is known by then, with ctx's
-// error.
-func (c *Client) Wait(ctx context.Context, number int64, live bool) (status wire.ChangeStatus, err error) {
+// WaitForChange waits until a change is live or applied, or was refused, or failed for good, and answers what became of
+// it. With live, it waits for the proxies of clusters, too. When ctx ends, the answer is what is known by then, with
+// ctx's error.
+func (c *Client) WaitForChange(ctx context.Context, number int64, live bool) (status wire.ChangeStatus, err error) {
 	for {
-		r := get("changes", fmt.Sprint(number), "status").with("wait", askFor)
+		r := getRequest("changes", fmt.Sprint(number), "status").withQuery("wait", waitInterval)
 		if live {
-			r = r.with("for", "live")
+			r = r.withQuery("for", "live")
 		}
 		var now wire.ChangeStatus
 		began := time.Now()
-		if err = c.call(ctx, r, &now); err != nil {
+		if err = c.doRequest(ctx, r, &now); err != nil {
 			return status, err
 		}
 		status = now
-		if time.Since(began) < askFor {
+		if time.Since(began) < waitInterval {
 			return status, nil // the server did not wait to the end: the state is final
 		}
 		if ctx.Err() != nil {
@@ -67,5 +67,5 @@ func (c *Client) Wait(ctx context.Context, number int64, live bool) (status wire
 
 // StatusOf is what became of a change by now.
 func (c *Client) StatusOf(ctx context.Context, number int64) (status wire.ChangeStatus, err error) {
-	return status, c.call(ctx, get("changes", fmt.Sprint(number), "status"), &status)
+	return status, c.doRequest(ctx, getRequest("changes", fmt.Sprint(number), "status"), &status)
 }

@@ -19,10 +19,10 @@ func TestBodies(t *testing.T) {
 	a := r.create()
 	r.ok(r.store.SetGrant(t.Context(), ledger.Grant{Name: "b", Subjects: []string{"bob"},
 		Permissions: []ledger.Permission{ledger.MayRead}}, "test"))
-	send := func(who, method, path, body string, length int64) (*bodytest.Answer, int) {
-		q, read := bodytest.Request(t, method, path, strings.NewReader(body), length)
+	send := func(who, method, path, body string, length int64) (*bodytest.DeadlineRecorder, int) {
+		q, read := bodytest.NewRequest(t, method, path, strings.NewReader(body), length)
 		q.Header.Set("Authorization", "Bearer "+r.tokens[who])
-		w := bodytest.NewAnswer()
+		w := bodytest.NewDeadlineRecorder()
 		r.handler.ServeHTTP(w, q)
 		return w, read.Count
 	}
@@ -46,7 +46,7 @@ func TestBodies(t *testing.T) {
 	}
 	q := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
 	q.ContentLength = 4 << 20
-	end, err := limits.Body(httptest.NewRecorder(), q, "somebody else", rest.BodyBytes)
+	end, err := limits.ReserveBody(httptest.NewRecorder(), q, "somebody else", rest.BodyBytes)
 	r.ok(err)
 	w, read := send("alice", "PUT", resources+"/"+a.ID, strings.Repeat(" ", 3<<20)+update, int64(3<<20+len(update)))
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || read != 0 {

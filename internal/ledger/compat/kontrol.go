@@ -17,8 +17,8 @@ import (
 type Config struct {
 	Ledger  ledger.Ledger
 	Callers rest.Callers
-	Admit   rest.Admit   // nil: every object is admitted
-	Limits  *rest.Limits // nil: its own
+	Admit   rest.Admitter // nil: every object is admitted
+	Limits  *rest.Limits  // nil: its own
 	Log     *slog.Logger
 	Unknown func() // called for each request from an unknown caller; nil: nobody counts them
 }
@@ -35,38 +35,38 @@ func New(c Config) http.Handler {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health", s.health)
-	mux.HandleFunc("POST /api/v1/resources", s.known(s.create))
-	mux.HandleFunc("GET /api/v1/resources", s.known(s.list))
-	mux.HandleFunc("GET /api/v1/resources/{id}", s.known(s.get))
-	mux.HandleFunc("PUT /api/v1/resources/{id}", s.known(s.update))
-	mux.HandleFunc("DELETE /api/v1/resources/{id}", s.known(s.delete))
+	mux.HandleFunc("GET /health", s.getHealth)
+	mux.HandleFunc("POST /api/v1/resources", s.withCaller(s.createResource))
+	mux.HandleFunc("GET /api/v1/resources", s.withCaller(s.listResources))
+	mux.HandleFunc("GET /api/v1/resources/{id}", s.withCaller(s.getResource))
+	mux.HandleFunc("PUT /api/v1/resources/{id}", s.withCaller(s.updateResource))
+	mux.HandleFunc("DELETE /api/v1/resources/{id}", s.withCaller(s.deleteResource))
 	return mux
 }
 
 // handler answers a status and a body, or an error.
 type handler func(w http.ResponseWriter, r *http.Request, who ledger.Caller) (status int, body any, err error)
 
-// known has a handler called for callers that are known.
-func (s *server) known(h handler) http.HandlerFunc {
+// withCaller has a handler called for callers that are known.
+func (s *server) withCaller(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		who, err := s.Callers.Caller(r)
+		who, err := s.Callers.IdentifyCaller(r)
 		if ledger.CodeOf(err) == ledger.Unknown && s.Unknown != nil {
 			s.Unknown()
 		}
 		var status int
 		var body any
 		if err == nil {
-			status, body, err = h(w, r.WithContext(rest.As(r.Context(), who, attempt(r, who).Request)), who)
+			status, body, err = h(w, r.WithContext(rest.WithCaller(r.Context(), who, attemptOf(r, who).Request)), who)
 		}
 		if err != nil {
-			status, body = s.failure(w, r, err)
+			status, body = s.describeFailure(w, r, err)
 		}
-		answer(w, status, body)
+		writeAnswer(w, status, body)
 	}
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func writeAnswer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
@@ -74,26 +74,27 @@ func answer(w http.ResponseWriter, status int, body any) {
 	e.Encode(body)
 }
 
-type failure struct {
+type errorBody struct {
 	Error string `json:"error"`
 }
 
-// failure is an error as Kontrol's clients read it. Causes that are not the client's business are logged, and left out.
-func (s *server) failure(w http.ResponseWriter, r *http.Request, err error) (int, failure) {
+// describeFailure is an error as Kontrol's clients read it. Causes that are not the client's business are logged, and
+// left out.
+func (s *server) describeFailure(w http.ResponseWriter, r *http.Request, err error) (int, errorBody) {
 	e, ok := errors.AsType[*ledger.Error](err)
 	p, is := errors.AsType[*wire.Problem](err)
 	switch {
 	case is:
-		e = p.Ledger()
+		e = p.ToLedger()
 	case ok && e.Code == ledger.Unprotected:
 		s.Log.Error("a Secret can't be sealed or opened", "request", r.Method+" "+r.URL.EscapedPath(), "error", err)
-		e = rest.Unprotected(e)
+		e = rest.HideKeyFile(e)
 		p = wire.ProblemOf(e)
 	case ok:
 		p = wire.ProblemOf(e)
 	default:
 		s.Log.Error("ledger request failed", "request", r.Method+" "+r.URL.EscapedPath(), "error", err)
-		return http.StatusInternalServerError, failure{"the server failed; its log says why"}
+		return http.StatusInternalServerError, errorBody{"the server failed; its log says why"}
 	}
 	for name, values := range p.GetHeaders() {
 		w.Header()[name] = values
@@ -104,48 +105,50 @@ func (s *server) failure(w http.ResponseWriter, r *http.Request, err error) (int
 	case http.StatusPreconditionFailed:
 		p.Status = http.StatusConflict
 	}
-	return p.Status, failure{e.Error()}
+	return p.Status, errorBody{e.Error()}
 }
 
-func (s *server) health(w http.ResponseWriter, r *http.Request) {
+func (s *server) getHealth(w http.ResponseWriter, r *http.Request) {
 	if _, err := s.Ledger.Head(r.Context()); err != nil {
-		answer(w, http.StatusServiceUnavailable, failure{"the database can't be read"})
+		writeAnswer(w, http.StatusServiceUnavailable, errorBody{"the database can't be read"})
 		return
 	}
-	answer(w, http.StatusOK, map[string]string{"status": "healthy"})
+	writeAnswer(w, http.StatusOK, map[string]string{"status": "healthy"})
 }
 
-// may refuses what a caller may not do, and notes that.
-func (s *server) may(r *http.Request, who ledger.Caller, p ledger.Permission, k ledger.Key) error {
-	return s.guard().May(r.Context(), attempt(r, who), p, k)
+// checkPermission refuses what a caller may not do, and notes that.
+func (s *server) checkPermission(r *http.Request, who ledger.Caller, p ledger.Permission, k ledger.Key) error {
+	return s.newGuard().CheckPermission(r.Context(), attemptOf(r, who), p, k)
 }
 
-func (s *server) guard() rest.Guard {
+func (s *server) newGuard() rest.Guard {
 	return rest.Guard{Callers: s.Callers, Ledger: s.Ledger, Limits: s.Limits, Log: s.Log}
 }
 
-func attempt(r *http.Request, who ledger.Caller) rest.Attempt {
+func attemptOf(r *http.Request, who ledger.Caller) rest.Attempt {
 	return rest.Attempt{Caller: who, Request: r.Method + " " + r.URL.EscapedPath()}
 }
 
-// read decodes a request's body, once it is known that its sender may do something with it. done gives back the room
-// that it takes up.
-func (s *server) read(w http.ResponseWriter, r *http.Request, who ledger.Caller, into any) (done func(), err error) {
-	done, err = s.Limits.Body(w, r, attempt(r, who).Subject(), rest.BodyBytes)
+// readBody decodes a request's body, once it is known that its sender may do something with it. done gives back the
+// room that it takes up.
+func (s *server) readBody(
+	w http.ResponseWriter, r *http.Request, who ledger.Caller, into any,
+) (done func(), err error) {
+	done, err = s.Limits.ReserveBody(w, r, attemptOf(r, who).Subject(), rest.BodyBytes)
 	if err != nil {
 		return nil, err
 	}
-	if err := decode(r.Body, into); err != nil {
+	if err := decodeBody(r.Body, into); err != nil {
 		done()
 		return nil, err
 	}
 	return done, nil
 }
 
-func decode(body io.Reader, into any) error {
+func decodeBody(body io.Reader, into any) error {
 	text, err := io.ReadAll(body)
 	if err != nil {
-		return rest.BrokenOff(err)
+		return rest.BodyReadError(err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -41,7 +41,7 @@ func newRig(t *testing.T, change ...func(*compat.Config)) *rig {
 	}
 	for _, token := range []ledger.Token{{Name: "alice", Subject: "alice"}, {Name: "bob", Subject: "bob"},
 		{Name: "c1", Cluster: "c1"}} {
-		r.tokens[token.Name], token.Hash = auth.Mint()
+		r.tokens[token.Name], token.Hash = auth.MintToken()
 		r.ok(s.SetToken(t.Context(), token, "test"))
 	}
 	r.ok(s.SetGrant(t.Context(), ledger.Grant{Name: "a", Subjects: []string{"alice"},
@@ -64,8 +64,8 @@ func (r *rig) ok(err error) {
 	}
 }
 
-// answer is what clients of Kontrol read.
-type answer struct {
+// writeAnswer is what clients of Kontrol read.
+type writeAnswer struct {
 	ID           string
 	ClusterID    string `json:"cluster_id"`
 	Kind         string
@@ -86,7 +86,7 @@ type answer struct {
 }
 
 // do makes a request, wants a status and decodes the answer.
-func (r *rig) do(who, method, path, body string, status int) (a answer) {
+func (r *rig) do(who, method, path, body string, status int) (a writeAnswer) {
 	r.t.Helper()
 	r.ok(json.Unmarshal(r.raw(who, method, path, body, status), &a))
 	if (a.Error == "") != (status < 400) {
@@ -116,26 +116,26 @@ func (r *rig) raw(who, method, path, body string, status int) []byte {
 const resources = "/api/v1/resources"
 
 // create makes Deployment default/nginx of target prod.
-func (r *rig) create() answer {
+func (r *rig) create() writeAnswer {
 	r.t.Helper()
 	return r.do("alice", "POST", resources, `{"cluster_id": "prod", "namespace": "default", "kind": "Deployment",
 		"name": "nginx", "api_version": "apps/v1", "desired_spec": {"apiVersion": "apps/v1", "kind": "Deployment",
 		"spec": {"replicas": 3}}}`, 201)
 }
 
-func (r *rig) update(id string, replicas int) answer {
+func (r *rig) update(id string, replicas int) writeAnswer {
 	r.t.Helper()
 	body := fmt.Sprintf(`{"desired_spec": {"spec": {"replicas": %d}}}`, replicas)
 	return r.do("alice", "PUT", resources+"/"+id, body, 200)
 }
 
-func (r *rig) get(id string) answer {
+func (r *rig) get(id string) writeAnswer {
 	r.t.Helper()
 	return r.do("alice", "GET", resources+"/"+id, "", 200)
 }
 
 // is wants a generation and a revision.
-func (r *rig) is(a answer, generation, revision int64) answer {
+func (r *rig) is(a writeAnswer, generation, revision int64) writeAnswer {
 	r.t.Helper()
 	if a.Generation != generation || a.Revision != revision {
 		r.t.Fatalf("it has generation %d, revision %d, want %d, %d", a.Generation, a.Revision, generation, revision)
@@ -221,7 +221,7 @@ func TestListOfATarget(t *testing.T) {
 	for query, want := range map[string]int{"": 2, "?cluster_id=prod": 1, "?cluster_id=default": 1,
 		"?cluster_id=none": 0} {
 		var list struct {
-			Resources []answer
+			Resources []writeAnswer
 			Total     int
 		}
 		r.ok(json.Unmarshal(r.raw("alice", "GET", resources+query, "", 200), &list))

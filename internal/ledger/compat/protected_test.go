@@ -34,7 +34,7 @@ func TestProtectedTargets(t *testing.T) {
 // TestDenialsOfWhatIsMeant: who may write what was stated, and not what is meant by it, is refused, and that is noted.
 func TestDenialsOfWhatIsMeant(t *testing.T) {
 	r := newRig(t, func(c *compat.Config) {
-		c.Admit = admission.New(admission.Config{Ledger: c.Ledger, Catalog: kinds.Catalog()})
+		c.Admit = admission.New(admission.Config{Ledger: c.Ledger, Catalog: kinds.NewCatalog()})
 	})
 	r.ok(r.store.SetGrant(t.Context(), ledger.Grant{Name: "b", Subjects: []string{"bob"},
 		Permissions: []ledger.Permission{ledger.MayWrite}, Namespaces: []string{""}}, "test"))

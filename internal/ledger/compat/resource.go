@@ -44,7 +44,7 @@ type resource struct {
 func resourceOf(o ledger.Object) resource {
 	r := resource{ID: o.ID, ClusterID: o.Target, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
 		Generation: o.Generation, Revision: o.Revision}
-	if object, err := o.Content.Object(); err == nil {
+	if object, err := o.Content.DecodeObject(); err == nil {
 		r.APIVersion, _ = object["apiVersion"].(string)
 	}
 	if !o.IsSecret() { // values of Secrets are shown to nobody here
@@ -55,7 +55,7 @@ func resourceOf(o ledger.Object) resource {
 
 // addStatus says what became of a resource.
 func (r *resource) addStatus(s ledger.Status) {
-	r.Status = s.State()
+	r.Status = s.SummaryState()
 	r.ClustersTotal = len(s.Clusters)
 	for i, c := range s.Clusters {
 		applied := int64(0)
@@ -66,7 +66,7 @@ func (r *resource) addStatus(s ledger.Status) {
 			}
 		}
 		one := ledger.Status{Generation: s.Generation, Deleted: s.Deleted, Clusters: s.Clusters[i : i+1]}
-		if one.State() == "synced" {
+		if one.SummaryState() == "synced" {
 			r.ClustersSynced++
 		}
 		observed := c.Observed
@@ -94,12 +94,12 @@ func notFound(id string) error {
 	return &ledger.Error{Code: ledger.NotFound, Object: "resource " + id, Message: "not found"}
 }
 
-// desired is the object that a request wants. Kontrol's clients send as desired_spec either the object, with or without
-// its metadata, or its spec alone. Names that the request has apart from it count, and must agree with it.
-func desired(q request, now map[string]any) (map[string]any, error) {
+// buildDesired is the object that a request wants. Kontrol's clients send as desired_spec either the object, with or
+// without its metadata, or its spec alone. Names that the request has apart from it count, and must agree with it.
+func buildDesired(q request, now map[string]any) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(q.DesiredSpec, &object); err != nil || object == nil {
-		return nil, invalid("desired_spec", "is not a JSON object", "send the object, or its spec")
+		return nil, invalidError("desired_spec", "is not a JSON object", "send the object, or its spec")
 	}
 	if !isObject(object) {
 		object = map[string]any{"spec": object}
@@ -117,17 +117,17 @@ func desired(q request, now map[string]any) (map[string]any, error) {
 		in                  map[string]any
 		name, asked, before string
 	}{
-		{object, "apiVersion", q.APIVersion, text(now["apiVersion"])},
-		{object, "kind", q.Kind, text(now["kind"])},
-		{meta, "namespace", q.Namespace, text(before["namespace"])},
-		{meta, "name", q.Name, text(before["name"])},
+		{object, "apiVersion", q.APIVersion, asString(now["apiVersion"])},
+		{object, "kind", q.Kind, asString(now["kind"])},
+		{meta, "namespace", q.Namespace, asString(before["namespace"])},
+		{meta, "name", q.Name, asString(before["name"])},
 	} {
-		stated, asked := text(field.in[field.name]), field.asked
+		stated, asked := asString(field.in[field.name]), field.asked
 		if asked == "" {
 			asked = field.before
 		}
 		if stated != "" && asked != "" && stated != asked {
-			return nil, invalid(field.name, "is "+stated+" in desired_spec, but "+asked+" is asked for", "make them agree")
+			return nil, invalidError(field.name, "is "+stated+" in desired_spec, but "+asked+" is asked for", "make them agree")
 		}
 		if stated == "" && asked != "" {
 			field.in[field.name] = asked
@@ -146,12 +146,12 @@ func isObject(o map[string]any) bool {
 	return false
 }
 
-func text(v any) string {
+func asString(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
-func invalid(field, message, fix string) error {
+func invalidError(field, message, fix string) error {
 	return &ledger.Error{Code: ledger.Invalid, Field: field, Message: message, Fix: fix}
 }
 
@@ -164,5 +164,5 @@ func editOf(target string, object map[string]any) (ledger.Edit, error) {
 	if err != nil {
 		return ledger.Edit{}, err
 	}
-	return ledger.Edit{Key: key, Content: content}, rest.Unredacted(key, content)
+	return ledger.Edit{Key: key, Content: content}, rest.RefuseRedacted(key, content)
 }

@@ -7,23 +7,23 @@ import (
 	"cardea.dev/cardea/internal/ledger/rest"
 )
 
-// tries is how often an update is made again because somebody else wrote meanwhile: the last writer wins.
-const tries = 10
+// maxTries is how often an update is made again because somebody else wrote meanwhile: the last writer wins.
+const maxTries = 10
 
-func (s *server) create(w http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
-	if err := s.guard().MayAny(r.Context(), attempt(r, who), ledger.MayWrite); err != nil {
+func (s *server) createResource(w http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
+	if err := s.newGuard().MayAny(r.Context(), attemptOf(r, who), ledger.MayWrite); err != nil {
 		return 0, nil, err
 	}
 	var q request
-	done, err := s.read(w, r, who, &q)
+	done, err := s.readBody(w, r, who, &q)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer done()
 	if q.Revision != 0 {
-		return 0, nil, invalid("revision", "can't be chosen: the first one is 1", "leave it out")
+		return 0, nil, invalidError("revision", "can't be chosen: the first one is 1", "leave it out")
 	}
-	object, err := desired(q, nil)
+	object, err := buildDesired(q, nil)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -31,16 +31,16 @@ func (s *server) create(w http.ResponseWriter, r *http.Request, who ledger.Calle
 	if err != nil {
 		return 0, nil, err
 	}
-	if _, err := s.guard().MayWrite(r.Context(), attempt(r, who), e.Key); err != nil {
+	if _, err := s.newGuard().MayWrite(r.Context(), attemptOf(r, who), e.Key); err != nil {
 		return 0, nil, err
 	}
 	e.Expect = new(int64)
-	o, err := s.commit(r, who, ledger.MayWrite, ledger.Draft{Edits: []ledger.Edit{e}})
-	return http.StatusCreated, written(o), err
+	o, err := s.commitEdit(r, who, ledger.MayWrite, ledger.Draft{Edits: []ledger.Edit{e}})
+	return http.StatusCreated, pendingResource(o), err
 }
 
-// written answers a write: without the content, which its writer may not be let read.
-func written(o ledger.Object) resource {
+// pendingResource answers a write: without the content, which its writer may not be let read.
+func pendingResource(o ledger.Object) resource {
 	out := resourceOf(o)
 	if o.IsSecret() { // which revision has these values is for who may read it
 		out.Revision = out.Generation
@@ -49,13 +49,13 @@ func written(o ledger.Object) resource {
 	return out
 }
 
-// commit makes a change of one edit if the caller has a permission, and answers the object as it is then.
-func (s *server) commit(
+// commitEdit makes a change of one edit if the caller has a permission, and answers the object as it is then.
+func (s *server) commitEdit(
 	r *http.Request, who ledger.Caller, p ledger.Permission, d ledger.Draft,
 ) (ledger.Object, error) {
 	d.Author, d.Via, d.Direct = who.Subject, "kontrol API", true
 	var err error
-	if d.Blind, err = s.guard().Blind(r.Context(), who, d.Edits); err != nil {
+	if d.Blind, err = s.newGuard().IsBlind(r.Context(), who, d.Edits); err != nil {
 		return ledger.Object{}, err
 	}
 	if s.Admit != nil {
@@ -63,8 +63,8 @@ func (s *server) commit(
 		if err != nil {
 			return ledger.Object{}, err
 		}
-		for _, e := range rest.Moved(d, admitted).Edits { // what is meant is another object than was stated
-			if err := s.may(r, who, p, e.Key); err != nil {
+		for _, e := range rest.KeepMovedEdits(d, admitted).Edits { // what is meant is another object than was stated
+			if err := s.checkPermission(r, who, p, e.Key); err != nil {
 				return ledger.Object{}, err
 			}
 		}
@@ -72,17 +72,17 @@ func (s *server) commit(
 	}
 	c, err := s.Ledger.Commit(r.Context(), d)
 	if err != nil {
-		return ledger.Object{}, s.guard().Noted(r.Context(), attempt(r, who), p, err)
+		return ledger.Object{}, s.newGuard().NoteDenial(r.Context(), attemptOf(r, who), p, err)
 	}
 	return s.Ledger.Object(r.Context(), d.Edits[0].Key, c.Number)
 }
 
-func (s *server) get(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
+func (s *server) getResource(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
 	o, err := s.byID(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := s.may(r, who, ledger.MayRead, o.Key); err != nil {
+	if err := s.checkPermission(r, who, ledger.MayRead, o.Key); err != nil {
 		return 0, nil, err
 	}
 	list, err := s.Ledger.Status(r.Context(), ledger.StatusQuery{Keys: []ledger.Key{o.Key}})
@@ -102,7 +102,7 @@ func (s *server) get(_ http.ResponseWriter, r *http.Request, who ledger.Caller) 
 	return http.StatusOK, out, nil
 }
 
-func (s *server) list(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
+func (s *server) listResources(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
 	q := ledger.ObjectsQuery{Target: r.URL.Query().Get("cluster_id"), Limit: 1000, Contents: true}
 	out := struct {
 		Resources []resource `json:"resources"`
@@ -114,7 +114,7 @@ func (s *server) list(_ http.ResponseWriter, r *http.Request, who ledger.Caller)
 			return 0, nil, err
 		}
 		for _, o := range page.Objects {
-			ok, err := s.guard().Lets(r.Context(), who, ledger.MayRead, o.Key)
+			ok, err := s.newGuard().IsAllowed(r.Context(), who, ledger.MayRead, o.Key)
 			if err != nil {
 				return 0, nil, err
 			}
@@ -132,44 +132,44 @@ func (s *server) list(_ http.ResponseWriter, r *http.Request, who ledger.Caller)
 	}
 }
 
-func (s *server) update(w http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
+func (s *server) updateResource(w http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
 	if _, err := s.mayEdit(r, who, ledger.MayWrite); err != nil {
 		return 0, nil, err
 	}
 	var q request
-	done, err := s.read(w, r, who, &q)
+	done, err := s.readBody(w, r, who, &q)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer done()
 	if (len(q.DesiredSpec) == 0) == (q.Revision == 0) {
-		return 0, nil, invalid("revision", "state either desired_spec or the revision to go back to",
-			"leave the other out: the revision of a new spec can't be chosen, so that no number means two contents")
+		return 0, nil, invalidError("revision", "state either desired_spec or the revision to go back to",
+			"leave the other out: the ledger chooses the revision of a new spec")
 	}
 	if q.Revision < 0 {
-		return 0, nil, invalid("revision", "is no revision", "name one that the resource had: they begin with 1")
+		return 0, nil, invalidError("revision", "is no revision", "name one that the resource had: they begin with 1")
 	}
-	return s.again(r, who, ledger.MayWrite, func(now ledger.Object) (ledger.Edit, error) {
+	return s.editWithRetry(r, who, ledger.MayWrite, func(now ledger.Object) (ledger.Edit, error) {
 		if q.Revision != 0 {
 			return ledger.Edit{Key: now.Key, Revision: q.Revision}, nil
 		}
-		object, err := now.Content.Object()
+		object, err := now.Content.DecodeObject()
 		if err != nil {
 			return ledger.Edit{}, err
 		}
-		if object, err = desired(q, object); err != nil {
+		if object, err = buildDesired(q, object); err != nil {
 			return ledger.Edit{}, err
 		}
 		e, err := editOf(now.Target, object)
 		if err == nil && e.Key != now.Key {
-			return e, invalid("desired_spec", "is another object: "+e.Key.String(), "create that one with POST")
+			return e, invalidError("desired_spec", "is another object: "+e.Key.String(), "create that one with POST")
 		}
 		return e, err
 	})
 }
 
-func (s *server) delete(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
-	_, body, err := s.again(r, who, ledger.MayDelete, func(now ledger.Object) (ledger.Edit, error) {
+func (s *server) deleteResource(_ http.ResponseWriter, r *http.Request, who ledger.Caller) (int, any, error) {
+	_, body, err := s.editWithRetry(r, who, ledger.MayDelete, func(now ledger.Object) (ledger.Edit, error) {
 		return ledger.Edit{Key: now.Key, Delete: true}, nil
 	})
 	if err != nil {
@@ -187,15 +187,15 @@ func (s *server) mayEdit(r *http.Request, who ledger.Caller, p ledger.Permission
 		return now, err
 	}
 	if p == ledger.MayWrite {
-		_, err = s.guard().MayWrite(r.Context(), attempt(r, who), now.Key)
+		_, err = s.newGuard().MayWrite(r.Context(), attemptOf(r, who), now.Key)
 	} else {
-		err = s.may(r, who, p, now.Key)
+		err = s.checkPermission(r, who, p, now.Key)
 	}
 	return now, err
 }
 
-// again edits a resource that is there, and does so anew if somebody else wrote meanwhile.
-func (s *server) again(r *http.Request, who ledger.Caller, p ledger.Permission,
+// editWithRetry edits a resource that is there, and does so anew if somebody else wrote meanwhile.
+func (s *server) editWithRetry(r *http.Request, who ledger.Caller, p ledger.Permission,
 	edit func(now ledger.Object) (ledger.Edit, error)) (int, any, error) {
 	for try := 1; ; try++ {
 		now, err := s.mayEdit(r, who, p)
@@ -217,10 +217,10 @@ func (s *server) again(r *http.Request, who ledger.Caller, p ledger.Permission,
 		case e.Revision != 0:
 			verb = ledger.Rollback
 		}
-		o, err := s.commit(r, who, p, ledger.Draft{Edits: []ledger.Edit{e}, Verb: verb})
-		if ledger.CodeOf(err) == ledger.Stale && try < tries {
+		o, err := s.commitEdit(r, who, p, ledger.Draft{Edits: []ledger.Edit{e}, Verb: verb})
+		if ledger.CodeOf(err) == ledger.Stale && try < maxTries {
 			continue
 		}
-		return http.StatusOK, written(o), err
+		return http.StatusOK, pendingResource(o), err
 	}
 }

@@ -11,37 +11,40 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// access are the endpoints of administrators. The operations that change who may do what make Callers forget what they
-// remember, if they do (a method Forget).
-func access(s *server, api huma.API) {
-	admins := map[string]any{first: check(administers)}
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/tokens", Summary: "List tokens"}, s.listTokens)
-	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/tokens/{name}", Summary: "Put token",
+// registerAccess are the endpoints of administrators. The operations that change who may do what make Callers forget
+// what they remember, if they do (a method Forget).
+func registerAccess(s *server, api huma.API) {
+	admins := map[string]any{checkKey: bodyCheck(checkAdmin)}
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/tokens", Summary: "List tokens"}, s.listTokens)
+	addOperation(s, api, huma.Operation{Method: http.MethodPut, Path: "/tokens/{name}", Summary: "Put token",
 		Description: "Answers the token, once, unless its hash was sent.", Metadata: admins}, s.putToken)
-	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/tokens/{name}", Summary: "Delete token"},
+	addOperation(s, api, huma.Operation{Method: http.MethodDelete, Path: "/tokens/{name}", Summary: "Delete token"},
 		s.deleteToken)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/tokens/by-hash/{hash}", Summary: "Find token"},
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/tokens/by-hash/{hash}", Summary: "Find token"},
 		s.findToken)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/grants", Summary: "List grants"}, s.listGrants)
-	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/grants/{name}", Summary: "Put grant", Metadata: admins},
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/grants", Summary: "List grants"}, s.listGrants)
+	addOperation(s, api, huma.Operation{Method: http.MethodPut, Path: "/grants/{name}", Summary: "Put grant",
+		Metadata: admins},
 		s.putGrant)
-	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/grants/{name}", Summary: "Delete grant"},
+	addOperation(s, api, huma.Operation{Method: http.MethodDelete, Path: "/grants/{name}", Summary: "Delete grant"},
 		s.deleteGrant)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/denials", Summary: "List denials"}, s.listDenials)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/denials", Summary: "Note denial",
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/denials", Summary: "List denials"}, s.listDenials)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/denials", Summary: "Note denial",
 		Description: "For a program that decides by this ledger who may do what.", Metadata: admins}, s.postDenial)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/registry-log", Summary: "List edits of registry",
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/registry-log", Summary: "List edits of registry",
 		Description: "Who set or deleted targets, clusters, tokens and grants."}, s.listRegistryLog)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/verify", Summary: "Verify",
-		Description: "Computes all digests anew."}, s.verify)
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/verify", Summary: "Verify",
+		Description: "Computes all digests anew."}, s.verifyLedger)
 }
 
-// admin refuses who may not administer.
-func (s *server) admin(ctx context.Context) error { return s.may(ctx, ledger.MayAdmin, ledger.Key{}) }
+// mayAdmin refuses who may not administer.
+func (s *server) mayAdmin(ctx context.Context) error {
+	return s.checkPermission(ctx, ledger.MayAdmin, ledger.Key{})
+}
 
-func (s *server) forget() {
-	if f, ok := s.Callers.(interface{ Forget() }); ok {
-		f.Forget()
+func (s *server) forgetGrants() {
+	if f, ok := s.Callers.(interface{ ForgetGrants() }); ok {
+		f.ForgetGrants()
 	}
 }
 
@@ -57,7 +60,7 @@ func tokenOf(t ledger.Token) wire.Token {
 }
 
 func (s *server) listTokens(ctx context.Context, _ *struct{}) (*tokenList, error) {
-	if err := s.admin(ctx); err != nil {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	list, err := s.Ledger.Tokens(ctx)
@@ -80,7 +83,7 @@ func (s *server) putToken(ctx context.Context, in *struct {
 	Name string `path:"name" maxLength:"253"`
 	Body wire.TokenBody
 }) (*minted, error) {
-	if err := s.admin(ctx); err != nil {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	b, out := in.Body, &minted{CacheControl: "no-store"}
@@ -89,25 +92,25 @@ func (s *server) putToken(ctx context.Context, in *struct {
 			Message: "a token has either a subject or a cluster", Fix: "state one of them"}
 	}
 	if b.Hash == "" {
-		out.Body.Token, b.Hash = auth.Mint()
+		out.Body.Token, b.Hash = auth.MintToken()
 	}
 	err := s.Ledger.SetToken(ctx, ledger.Token{Name: in.Name, Subject: b.Subject, Groups: b.Groups, Cluster: b.Cluster,
-		Hash: b.Hash, Expires: b.Expires}, askedOf(ctx).caller.Subject)
+		Hash: b.Hash, Expires: b.Expires}, requestInfoOf(ctx).caller.Subject)
 	if err != nil {
 		return nil, err
 	}
-	s.forget()
+	s.forgetGrants()
 	return out, nil
 }
 
 func (s *server) deleteToken(ctx context.Context, in *struct {
 	Name string `path:"name"`
-}) (*none, error) {
-	if err := s.admin(ctx); err != nil {
+}) (*noBody, error) {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
-	defer s.forget()
-	return nil, s.Ledger.DeleteToken(ctx, in.Name, askedOf(ctx).caller.Subject)
+	defer s.forgetGrants()
+	return nil, s.Ledger.DeleteToken(ctx, in.Name, requestInfoOf(ctx).caller.Subject)
 }
 
 type oneToken struct{ Body wire.Token }
@@ -115,7 +118,7 @@ type oneToken struct{ Body wire.Token }
 func (s *server) findToken(ctx context.Context, in *struct {
 	Hash string `path:"hash"`
 }) (*oneToken, error) {
-	if err := s.admin(ctx); err != nil {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	t, err := s.Ledger.Token(ctx, in.Hash)
@@ -129,7 +132,7 @@ type grantList struct {
 }
 
 func (s *server) listGrants(ctx context.Context, _ *struct{}) (*grantList, error) {
-	if err := s.admin(ctx); err != nil {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	list, err := s.Ledger.Grants(ctx)
@@ -141,8 +144,8 @@ func (s *server) listGrants(ctx context.Context, _ *struct{}) (*grantList, error
 func (s *server) putGrant(ctx context.Context, in *struct {
 	Name string `path:"name" maxLength:"253"`
 	Body ledger.Grant
-}) (*none, error) {
-	if err := s.admin(ctx); err != nil {
+}) (*noBody, error) {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	if in.Body.Name != in.Name {
@@ -151,18 +154,18 @@ func (s *server) putGrant(ctx context.Context, in *struct {
 	if err := auth.CheckGrant(in.Body, s.Groups); err != nil {
 		return nil, err
 	}
-	defer s.forget()
-	return nil, s.Ledger.SetGrant(ctx, in.Body, askedOf(ctx).caller.Subject)
+	defer s.forgetGrants()
+	return nil, s.Ledger.SetGrant(ctx, in.Body, requestInfoOf(ctx).caller.Subject)
 }
 
 func (s *server) deleteGrant(ctx context.Context, in *struct {
 	Name string `path:"name"`
-}) (*none, error) {
-	if err := s.admin(ctx); err != nil {
+}) (*noBody, error) {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
-	defer s.forget()
-	return nil, s.Ledger.DeleteGrant(ctx, in.Name, askedOf(ctx).caller.Subject)
+	defer s.forgetGrants()
+	return nil, s.Ledger.DeleteGrant(ctx, in.Name, requestInfoOf(ctx).caller.Subject)
 }
 
 type denialList struct {
@@ -175,7 +178,7 @@ func (s *server) listDenials(ctx context.Context, in *struct {
 	Limit int   `query:"limit" minimum:"0" maximum:"1000"`
 	After int64 `query:"after" minimum:"0" doc:"The last number of the page before"`
 }) (*denialList, error) {
-	if err := s.admin(ctx); err != nil {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	list, err := s.Ledger.Denials(ctx, ledger.Page{Limit: in.Limit, After: in.After})
@@ -184,8 +187,8 @@ func (s *server) listDenials(ctx context.Context, in *struct {
 	return out, err
 }
 
-func (s *server) postDenial(ctx context.Context, in *struct{ Body wire.DenialBody }) (*none, error) {
-	if err := s.admin(ctx); err != nil {
+func (s *server) postDenial(ctx context.Context, in *struct{ Body wire.DenialBody }) (*noBody, error) {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	b := in.Body
@@ -203,7 +206,7 @@ func (s *server) listRegistryLog(ctx context.Context, in *struct {
 	Limit int   `query:"limit" minimum:"0" maximum:"1000"`
 	After int64 `query:"after" minimum:"0" doc:"The last number of the page before"`
 }) (*registryLog, error) {
-	if err := s.admin(ctx); err != nil {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	list, err := s.Ledger.RegistryLog(ctx, ledger.Page{Limit: in.Limit, After: in.After})
@@ -214,8 +217,8 @@ func (s *server) listRegistryLog(ctx context.Context, in *struct {
 
 type verification struct{ Body ledger.Verification }
 
-func (s *server) verify(ctx context.Context, _ *struct{}) (*verification, error) {
-	if err := s.admin(ctx); err != nil {
+func (s *server) verifyLedger(ctx context.Context, _ *struct{}) (*verification, error) {
+	if err := s.mayAdmin(ctx); err != nil {
 		return nil, err
 	}
 	v, err := s.Ledger.Verify(ctx)

@@ -21,16 +21,17 @@ func TestTokensAreMadeShownOnceAndTakenBack(t *testing.T) {
 	r.do(call{who: "dave", method: "PUT", path: path("web"), body: web("web", "a"),
 		header: map[string]string{"If-None-Match": "*"}}).is(201, nil)
 	list := r.do(call{who: "root", method: "GET", path: "/tokens"}).is(200, nil)
-	if text := string(list.body); strings.Contains(text, made.Token) || strings.Contains(text, auth.Hash(made.Token)) ||
+	if text := string(list.body); strings.Contains(text, made.Token) || strings.Contains(text,
+		auth.HashToken(made.Token)) ||
 		!strings.Contains(text, `"dave"`) {
 		t.Fatal(text)
 	}
 	var found wire.Token
-	r.do(call{who: "root", method: "GET", path: "/tokens/by-hash/" + auth.Hash(made.Token)}).is(200, &found)
+	r.do(call{who: "root", method: "GET", path: "/tokens/by-hash/" + auth.HashToken(made.Token)}).is(200, &found)
 	if found.Subject != "dave" {
 		t.Fatalf("%+v", found)
 	}
-	token, hash := auth.Mint()
+	token, hash := auth.MintToken()
 	a = r.do(call{who: "root", method: "PUT", path: "/tokens/own", body: `{"subject": "dave", "hash": "` + hash + `"}`}).
 		is(200, &made)
 	if strings.Contains(string(a.body), auth.Prefix) {

@@ -32,16 +32,17 @@ func (s *server) mayStated(ctx context.Context, d ledger.Draft, may func(context
 	err := may(ctx, d)
 	if d.Verb == ledger.Undo && ledger.CodeOf(err) == ledger.Denied { // the request does not name its objects
 		err = &ledger.Error{Code: ledger.Denied, Object: fmt.Sprintf("change %d", d.Of),
-			Message: Subject(ctx) + " may not undo the changes of all its objects", Fix: "ask an administrator for a grant"}
+			Message: SubjectOf(ctx) + " may not undo the changes of all its objects", Fix: "ask an administrator for a grant"}
 	}
 	return err
 }
 
-// drafted is a draft that was stated, and may be, as it is committed: with the edits that it stands for, and admitted.
-func (s *server) drafted(
+// prepareDraft is a draft that was stated, and may be, as it is committed: with the edits that it stands for, and
+// admitted.
+func (s *server) prepareDraft(
 	ctx context.Context, stated ledger.Draft, may func(context.Context, ledger.Draft) error,
 ) (ledger.Draft, error) {
-	d, err := scope.Draft(ctx, s.Ledger, stated)
+	d, err := scope.ExpandDraft(ctx, s.Ledger, stated)
 	if err != nil {
 		return d, err
 	}
@@ -50,15 +51,15 @@ func (s *server) drafted(
 			return d, err
 		}
 	}
-	return s.admit(ctx, d, may)
+	return s.admitDraft(ctx, d, may)
 }
 
 // goesBack tells whether a draft says that it is an undo or a rollback. Once it is drafted, it is one.
 func goesBack(d ledger.Draft) bool { return d.Verb == ledger.Undo || d.Verb == ledger.Rollback }
 
-// admit checks the objects of a draft that the caller may make. A key that is admitted may differ from the one that was
-// stated (a kind without namespaces, no namespace): then may decides again, about the keys that count.
-func (s *server) admit(
+// admitDraft checks the objects of a draft that the caller may make. A key that is admitted may differ from the one
+// that was stated (a kind without namespaces, no namespace): then may decides again, about the keys that count.
+func (s *server) admitDraft(
 	ctx context.Context, d ledger.Draft, may func(context.Context, ledger.Draft) error,
 ) (ledger.Draft, error) {
 	if s.Admit == nil {
@@ -68,14 +69,14 @@ func (s *server) admit(
 	if err != nil {
 		return d, err
 	}
-	if other := Moved(d, admitted); len(other.Edits) > 0 {
+	if other := KeepMovedEdits(d, admitted); len(other.Edits) > 0 {
 		return admitted, may(ctx, other)
 	}
 	return admitted, nil
 }
 
-// Moved is an admitted draft with only the edits that got other keys than were stated.
-func Moved(stated, admitted ledger.Draft) ledger.Draft {
+// KeepMovedEdits is an admitted draft with only the edits that got other keys than were stated.
+func KeepMovedEdits(stated, admitted ledger.Draft) ledger.Draft {
 	moved := admitted
 	moved.Edits = nil
 	for i, e := range admitted.Edits {

@@ -22,7 +22,7 @@ import (
 
 // newAPI makes huma speak as this API does: strict JSON in, problems out.
 func (s *server) newAPI() huma.API {
-	json := huma.Format{Marshal: marshal, Unmarshal: unmarshal}
+	json := huma.Format{Marshal: encodeJSON, Unmarshal: decodeJSON}
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[ledger.Content](), reflect.TypeFor[anyObject]())
 	api := humago.New(s.mux, huma.Config{
@@ -40,10 +40,10 @@ func (s *server) newAPI() huma.API {
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
 		Transformers: []huma.Transformer{func(h huma.Context, _ string, v any) (any, error) {
-			return own(schemas, h.Operation(), v)
+			return toProblem(schemas, h.Operation(), v)
 		}},
 	})
-	api.UseMiddleware(s.confine, media, s.bodies)
+	api.UseMiddleware(s.confineWorkers, checkMediaType, s.limitBodies)
 	return api
 }
 
@@ -55,15 +55,15 @@ func (anyObject) Schema(huma.Registry) *huma.Schema {
 		Description: "A Kubernetes object: apiVersion, kind, metadata and the rest"}
 }
 
-// readByUs keeps huma from setting a deadline for bodies of its own: 0 would be 5 s.
-const readByUs = -1
+// noBodyTimeout keeps huma from setting a deadline for bodies of its own: 0 would be 5 s.
+const noBodyTimeout = -1
 
-// handle adds an operation. Its path is below Prefix. Errors of the handler become problems.
-func handle[I, O any](s *server, api huma.API, op huma.Operation,
+// addOperation adds an operation. Its path is below Prefix. Errors of the handler become problems.
+func addOperation[I, O any](s *server, api huma.API, op huma.Operation,
 	handler func(context.Context, *I) (*O, error)) {
 	op.OperationID = strings.ReplaceAll(strings.ToLower(op.Summary), " ", "-")
 	// The limits of a body's size and time stand elsewhere (bodies.go).
-	op.Path, op.MaxBodyBytes, op.BodyReadTimeout = Prefix+op.Path, ledger.MaxBytes+1, readByUs
+	op.Path, op.MaxBodyBytes, op.BodyReadTimeout = Prefix+op.Path, ledger.MaxBytes+1, noBodyTimeout
 	problem := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "Problem")
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
@@ -75,12 +75,12 @@ func handle[I, O any](s *server, api huma.API, op huma.Operation,
 		if _, same := errors.AsType[notModified](err); same || err == nil {
 			return out, err
 		}
-		return nil, s.problem(ctx, err)
+		return nil, s.problemFor(ctx, err)
 	})
 }
 
-// also says that an operation answers with other statuses, too: with a body of a type, or without.
-func also[T any](api huma.API, statuses ...int) map[string]*huma.Response {
+// extraResponses says that an operation answers with other statuses, too: with a body of a type, or without.
+func extraResponses[T any](api huma.API, statuses ...int) map[string]*huma.Response {
 	list := map[string]*huma.Response{}
 	for _, status := range statuses {
 		r := &huma.Response{Description: http.StatusText(status)}
@@ -93,8 +93,8 @@ func also[T any](api huma.API, statuses ...int) map[string]*huma.Response {
 	return list
 }
 
-// published is the document that clients get.
-func published(api huma.API) *huma.OpenAPI {
+// publishDocument is the document that clients get.
+func publishDocument(api huma.API) *huma.OpenAPI {
 	doc := api.OpenAPI()
 	for _, unused := range []string{"ErrorModel", "ErrorDetail"} {
 		delete(doc.Components.Schemas.Map(), unused)
@@ -102,8 +102,8 @@ func published(api huma.API) *huma.OpenAPI {
 	return doc
 }
 
-// media refuses bodies of a media type that the operation does not take.
-func media(ctx huma.Context, next func(huma.Context)) {
+// checkMediaType refuses bodies of a media type that the operation does not take.
+func checkMediaType(ctx huma.Context, next func(huma.Context)) {
 	sent, body := ctx.Header("Content-Type"), ctx.Operation().RequestBody
 	if body == nil || sent == "" {
 		next(ctx)
@@ -114,14 +114,14 @@ func media(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	_, w := humago.Unwrap(ctx)
-	write(w, &wire.Problem{Status: http.StatusUnsupportedMediaType, Code: ledger.Invalid,
+	writeProblem(w, &wire.Problem{Status: http.StatusUnsupportedMediaType, Code: ledger.Invalid,
 		Title:  http.StatusText(http.StatusUnsupportedMediaType),
 		Detail: fmt.Sprintf("bodies of type %q are not read here", sent),
 		Fix:    "send " + strings.Join(slices.Sorted(maps.Keys(body.Content)), " or ")})
 }
 
-// own turns huma's errors into problems of this API. Values of the request are not repeated: they may be secret.
-func own(schemas huma.Registry, op *huma.Operation, v any) (any, error) {
+// toProblem turns huma's errors into problems of this API. Values of the request are not repeated: they may be secret.
+func toProblem(schemas huma.Registry, op *huma.Operation, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
@@ -136,7 +136,7 @@ func own(schemas huma.Registry, op *huma.Operation, v any) (any, error) {
 	for i, detail := range e.Errors {
 		if i == 0 {
 			p.Detail, p.Field = detail.Message, strings.TrimPrefix(detail.Location, "body.")
-			p.Fix = expected(schemas, op, detail)
+			p.Fix = suggestNames(schemas, op, detail)
 			continue
 		}
 		p.Detail += fmt.Sprintf("; %s: %s", strings.TrimPrefix(detail.Location, "body."), detail.Message)
@@ -148,7 +148,7 @@ func own(schemas huma.Registry, op *huma.Operation, v any) (any, error) {
 	return p, nil
 }
 
-func marshal(w io.Writer, v any) error {
+func encodeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

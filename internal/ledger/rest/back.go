@@ -13,18 +13,18 @@ import (
 // gatewayGroup is the API group of Gateways.
 const gatewayGroup = "gateway.networking.k8s.io"
 
-// back are the short forms of POST /changes with back.
-func back(s *server, api huma.API) {
-	those := map[string]any{first: anyOf(ledger.MayRollback)}
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/changes/{number}/undo", Summary: "Undo change",
-		Responses: also[ledger.Change](api, http.StatusCreated), Metadata: those}, s.undo)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/gateways/{namespace}/{name}/rollback",
-		Summary: "Roll back gateway", Responses: also[ledger.Change](api, http.StatusCreated), Metadata: those,
+// registerBack are the short forms of POST /changes with back.
+func registerBack(s *server, api huma.API) {
+	those := map[string]any{checkKey: anyOf(ledger.MayRollback)}
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/changes/{number}/undo", Summary: "Undo change",
+		Responses: extraResponses[ledger.Change](api, http.StatusCreated), Metadata: those}, s.undoChange)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/gateways/{namespace}/{name}/rollback",
+		Summary: "Roll back gateway", Responses: extraResponses[ledger.Change](api, http.StatusCreated), Metadata: those,
 		Description: "The Gateway, its routes, their backends and policies become as they were, in one change. " +
-			"Secrets and Namespaces stay as they are."}, s.rollback)
+			"Secrets and Namespaces stay as they are."}, s.rollBackGateway)
 }
 
-func (s *server) undo(ctx context.Context, in *struct {
+func (s *server) undoChange(ctx context.Context, in *struct {
 	Number  int64  `path:"number" minimum:"1"`
 	Request string `header:"Idempotency-Key" maxLength:"200"`
 	Body    wire.UndoBody
@@ -32,7 +32,7 @@ func (s *server) undo(ctx context.Context, in *struct {
 	return s.goBack(ctx, ledger.Draft{Verb: ledger.Undo, Of: in.Number, Back: &ledger.Back{}}, in.Request, in.Body)
 }
 
-func (s *server) rollback(ctx context.Context, in *struct {
+func (s *server) rollBackGateway(ctx context.Context, in *struct {
 	Namespace string `path:"namespace"`
 	Name      string `path:"name"`
 	Request   string `header:"Idempotency-Key" maxLength:"200"`
@@ -50,6 +50,6 @@ func (s *server) rollback(ctx context.Context, in *struct {
 // goBack makes a change of a draft that says what goes back.
 func (s *server) goBack(ctx context.Context, d ledger.Draft, request string, b wire.UndoBody) (*oneChange, error) {
 	d.Request, d.Message, d.Release, d.DryRun, d.Deletions = request, b.Message, b.Release, b.DryRun, b.Deletions
-	d.Hold = holdOf(b.Hold, askedOf(ctx).caller.Subject)
+	d.Hold = holdOf(b.Hold, requestInfoOf(ctx).caller.Subject)
 	return s.makeChange(ctx, d, b.IfPreview)
 }

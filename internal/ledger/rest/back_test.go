@@ -10,7 +10,7 @@ import (
 )
 
 // newBack is a server where carol may roll back what is in namespace shop, and nothing else.
-func newBack(t *testing.T, p *asked) *rig {
+func newBack(t *testing.T, p *requestInfo) *rig {
 	t.Helper()
 	r := newRig(t, func(c *rest.Config) {
 		made := p.previews(c.Ledger)
@@ -23,9 +23,10 @@ func newBack(t *testing.T, p *asked) *rig {
 
 // What undo and a rollback are, the server drafts: who may roll back need not be let write or read.
 func TestServerDraftsWhatGoesBack(t *testing.T) {
-	r := newBack(t, &asked{})
+	r := newBack(t, &requestInfo{})
 	r.create("a", "old.example")
-	r.change("alice", wire.Draft{Message: "oops", Edits: []wire.Edit{edit("a", "new.example"), edit("b", "b.example")}}).
+	r.change("alice", wire.Draft{Message: "oops", Edits: []wire.Edit{editFromContent("a", "new.example"),
+		editFromContent("b", "b.example")}}).
 		is(201, nil)
 	r.change("alice", wire.Draft{Edits: []wire.Edit{object("v1", "ConfigMap", "bank", "c", "")}}).is(201, nil)
 	undo := wire.Draft{Verb: ledger.Undo, Of: 2, Back: &wire.Back{}}
@@ -43,7 +44,7 @@ func TestServerDraftsWhatGoesBack(t *testing.T) {
 	// Bound to its preview, and refused if that is another one by then.
 	var p wire.Preview
 	r.do(call{who: "carol", method: "POST", path: "/preview", body: undo}).is(200, &p)
-	held := wire.Draft{Edits: []wire.Edit{edit("a", "new.example")}, Hold: &wire.HoldBody{Why: "x"}}
+	held := wire.Draft{Edits: []wire.Edit{editFromContent("a", "new.example")}, Hold: &wire.HoldBody{Why: "x"}}
 	r.change("alice", held).is(201, nil)
 	bound := undo
 	bound.IfPreview, bound.Release = p.Digest, true
@@ -57,7 +58,7 @@ func TestServerDraftsWhatGoesBack(t *testing.T) {
 	if c.Message != "back" || len(c.Edited) != 2 || c.Verb != ledger.Undo {
 		t.Fatalf("%+v", c)
 	}
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "x")}}).problem(409, ledger.Held)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{editFromContent("a", "x")}}).problem(409, ledger.Held)
 
 	// A rollback of some objects, and the short forms, with the same fields.
 	to := wire.Draft{Verb: ledger.Rollback, Of: 2, Release: true, Back: &wire.Back{Objects: []wire.ObjectName{{
@@ -74,14 +75,14 @@ func TestServerDraftsWhatGoesBack(t *testing.T) {
 	r.change("carol", wire.Draft{Verb: ledger.Undo, Of: 3, Back: &wire.Back{}}).problem(403, ledger.Denied)
 	to.Release, to.Back.Objects[0].Namespace = false, "bank"
 	r.change("carol", to).problem(403, ledger.Denied)
-	r.change("carol", wire.Draft{Edits: []wire.Edit{edit("a", "mine.example")}}).problem(403, ledger.Denied)
+	r.change("carol", wire.Draft{Edits: []wire.Edit{editFromContent("a", "mine.example")}}).problem(403, ledger.Denied)
 }
 
 // What a change says that it is, it is: history does not lie.
 func TestAChangeIsWhatItsVerbSays(t *testing.T) {
-	r := newBack(t, &asked{})
+	r := newBack(t, &requestInfo{})
 	r.create("a", "old.example")
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "new.example")}}).is(201, nil)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{editFromContent("a", "new.example")}}).is(201, nil)
 	old := wire.Edit{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop", Name: "a", Revision: 1}
 	gone := old
 	gone.Revision, gone.Delete = 0, true
@@ -91,16 +92,17 @@ func TestAChangeIsWhatItsVerbSays(t *testing.T) {
 		draft wire.Draft
 		field string
 	}{
-		"an undo that writes":  {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{edit("a", "x")}}, "verb"},
+		"an undo that writes":  {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{editFromContent("a", "x")}}, "verb"},
 		"an undo that deletes": {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{gone}}, "verb"},
-		"an undo that does more": {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{old, edit("b", "b")}},
+		"an undo that does more": {wire.Draft{Verb: ledger.Undo, Of: 2, Edits: []wire.Edit{old, editFromContent("b", "b")}},
 			"verb"},
 		"a rollback to something else":   {wire.Draft{Verb: ledger.Rollback, Of: 2, Edits: []wire.Edit{old}}, "verb"},
 		"an undo of nothing":             {wire.Draft{Verb: ledger.Rollback, Edits: []wire.Edit{old}}, "of"},
-		"a change that is about another": {wire.Draft{Of: 1, Edits: []wire.Edit{edit("a", "x")}}, "of"},
-		"what no cluster adopted":        {wire.Draft{Verb: ledger.Adopt, Edits: []wire.Edit{edit("a", "x")}}, "verb"},
+		"a change that is about another": {wire.Draft{Of: 1, Edits: []wire.Edit{editFromContent("a", "x")}}, "of"},
+		"what no cluster adopted": {wire.Draft{Verb: ledger.Adopt, Edits: []wire.Edit{editFromContent("a", "x")}},
+			"verb"},
 		"a hold that writes": {wire.Draft{Verb: ledger.VerbHold, Hold: &wire.HoldBody{Why: "x"},
-			Edits: []wire.Edit{edit("a", "x")}}, "verb"},
+			Edits: []wire.Edit{editFromContent("a", "x")}}, "verb"},
 		"a hold that goes back": {wire.Draft{Verb: ledger.VerbHold, Hold: &wire.HoldBody{Why: "x"},
 			Edits: []wire.Edit{old}}, "verb"},
 		"a hold that holds nothing": {wire.Draft{Verb: ledger.VerbHold, Edits: []wire.Edit{now}}, "hold"},
@@ -129,7 +131,7 @@ func TestAChangeIsWhatItsVerbSays(t *testing.T) {
 	r.change("alice", wire.Draft{Verb: ledger.Rollback, Of: 2, Edits: []wire.Edit{{Group: old.Group, Kind: old.Kind,
 		Namespace: "shop", Name: "a", Revision: 2}}}).is(201, nil)
 	for _, verb := range []ledger.Verb{ledger.Apply, ledger.Import} {
-		r.change("alice", wire.Draft{Verb: verb, Edits: []wire.Edit{edit("a", string(verb))}}).is(201, nil)
+		r.change("alice", wire.Draft{Verb: verb, Edits: []wire.Edit{editFromContent("a", string(verb))}}).is(201, nil)
 	}
 	r.change("alice", wire.Draft{Verb: ledger.Delete, Edits: []wire.Edit{gone}}).is(201, nil)
 }

@@ -9,65 +9,65 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// first is the key in an operation's metadata under which the check stands that is made before the body is read. An
+// checkKey is the key in an operation's metadata under which the check stands that is made before the body is read. An
 // operation without one is for every known caller, or for a cluster's worker (guard.go).
-const first = "first"
+const checkKey = "first"
 
-// large is the key in an operation's metadata that says that the body is a change: a caller who may write a whole
+// largeKey is the key in an operation's metadata that says that the body is a change: a caller who may write a whole
 // target may send a larger one.
-const large = "large"
+const largeKey = "large"
 
-// check refuses a caller who may not do an operation, whatever its body says.
-type check func(s *server, h huma.Context) error
+// bodyCheck refuses a caller who may not do an operation, whatever its body says.
+type bodyCheck func(s *server, h huma.Context) error
 
 // anyOf is the check of callers who have one of the permissions for some object.
-func anyOf(list ...ledger.Permission) check {
+func anyOf(list ...ledger.Permission) bodyCheck {
 	return func(s *server, h huma.Context) error {
-		return s.guard().MayAny(h.Context(), askedOf(h.Context()).attempt(), list...)
+		return s.newGuard().MayAny(h.Context(), requestInfoOf(h.Context()).toAttempt(), list...)
 	}
 }
 
-// administers is the check of administrators.
-func administers(s *server, h huma.Context) error { return s.admin(h.Context()) }
+// checkAdmin is the check of administrators.
+func checkAdmin(s *server, h huma.Context) error { return s.mayAdmin(h.Context()) }
 
-// writes is the check of who writes the object of the path.
-func writes(s *server, h huma.Context) error {
-	return s.mayWrite(h.Context(), s.key(Named{Target: h.Param("target"), Kind: h.Param("kind"),
+// checkWrite is the check of who writes the object of the path.
+func checkWrite(s *server, h huma.Context) error {
+	return s.mayWrite(h.Context(), s.keyOf(ObjectPathParams{Target: h.Param("target"), Kind: h.Param("kind"),
 		Namespace: h.Param("namespace"), Name: h.Param("name")}))
 }
 
-// bodies lets a body be read if its sender passes the operation's check, and if there is room for it.
-func (s *server) bodies(h huma.Context, next func(huma.Context)) {
+// limitBodies lets a body be read if its sender passes the operation's check, and if there is room for it.
+func (s *server) limitBodies(h huma.Context, next func(huma.Context)) {
 	op := h.Operation()
 	if op.RequestBody == nil {
 		next(h)
 		return
 	}
 	r, w := humago.Unwrap(h)
-	release, err := s.body(h)
+	release, err := s.reserveBody(h)
 	if err != nil {
-		s.refuse(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	defer release()
 	next(h)
 }
 
-func (s *server) body(h huma.Context) (release func(), err error) {
+func (s *server) reserveBody(h huma.Context) (release func(), err error) {
 	r, w := humago.Unwrap(h)
 	op := h.Operation()
-	if check, is := op.Metadata[first].(check); is {
+	if check, is := op.Metadata[checkKey].(bodyCheck); is {
 		if err := check(s, h); err != nil {
 			return nil, err
 		}
 	}
 	most := int64(BodyBytes)
-	if r.ContentLength > most && op.Metadata[large] != nil {
+	if r.ContentLength > most && op.Metadata[largeKey] != nil {
 		if most, err = s.mostBytes(h.Context()); err != nil {
 			return nil, err
 		}
 	}
-	return s.Limits.Body(w, r, askedOf(h.Context()).attempt().Subject(), most)
+	return s.Limits.ReserveBody(w, r, requestInfoOf(h.Context()).toAttempt().Subject(), most)
 }
 
 // mostBytes is how many bytes a change of the caller may have.
@@ -76,7 +76,7 @@ func (s *server) mostBytes(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	whole, err := s.guard().MayWholly(ctx, askedOf(ctx).caller, targets)
+	whole, err := s.newGuard().MayWholly(ctx, requestInfoOf(ctx).caller, targets)
 	if err != nil || !whole {
 		return BodyBytes, err
 	}

@@ -18,15 +18,15 @@ import (
 )
 
 // send has a body answered without a connection, and says how much of it was read.
-func (r *rig) send(c call, body io.Reader, length int64) (*bodytest.Answer, int) {
+func (r *rig) send(c call, body io.Reader, length int64) (*bodytest.DeadlineRecorder, int) {
 	r.t.Helper()
-	q, read := bodytest.Request(r.t, c.method, rest.Prefix+c.path, body, length)
+	q, read := bodytest.NewRequest(r.t, c.method, rest.Prefix+c.path, body, length)
 	q.Header.Set("Authorization", "Bearer "+r.tokens[c.who])
 	q.Header.Set("Content-Type", "application/json")
 	for name, value := range c.header {
 		q.Header.Set(name, value)
 	}
-	w := bodytest.NewAnswer()
+	w := bodytest.NewDeadlineRecorder()
 	r.handler.ServeHTTP(w, q)
 	return w, read.Count
 }
@@ -167,7 +167,7 @@ func TestShareOfACaller(t *testing.T) {
 	l := rest.NewLimits(0)
 	body := func(who string, most int64) (func(), error) {
 		q := httptest.NewRequestWithContext(t.Context(), "POST", "/", bytes.NewReader(make([]byte, rest.BodyBytes)))
-		return l.Body(httptest.NewRecorder(), q, who, most)
+		return l.ReserveBody(httptest.NewRecorder(), q, who, most)
 	}
 	var ends []func()
 	for i := range 4 {

@@ -13,13 +13,14 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-func changes(s *server, api huma.API) {
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/changes", Summary: "Make change",
-		Responses: also[ledger.Change](api, http.StatusCreated), Metadata: map[string]any{large: true,
-			first: anyOf(ledger.MayWrite, ledger.MayDelete, ledger.MayRollback, ledger.MayHold)}}, s.postChange)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes", Summary: "List changes"}, s.getChanges)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes/{number}", Summary: "Get change"}, s.getChange)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/head", Summary: "Get head",
+func registerChanges(s *server, api huma.API) {
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/changes", Summary: "Make change",
+		Responses: extraResponses[ledger.Change](api, http.StatusCreated), Metadata: map[string]any{largeKey: true,
+			checkKey: anyOf(ledger.MayWrite, ledger.MayDelete, ledger.MayRollback, ledger.MayHold)}}, s.postChange)
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes", Summary: "List changes"}, s.getChanges)
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes/{number}", Summary: "Get change"},
+		s.getChange)
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/head", Summary: "Get head",
 		Description: "Where the ledger is: its newest change, and what can't be asked for any more."}, s.getHead)
 }
 
@@ -28,7 +29,7 @@ func (s *server) postChange(ctx context.Context, in *struct {
 	Request string `header:"Idempotency-Key" maxLength:"200" doc:"Repeats of the request answer the first one's change"`
 	Body    wire.Draft
 }) (*oneChange, error) {
-	d, err := s.stated(ctx, in.Body, in.Request)
+	d, err := s.draftFromBody(ctx, in.Body, in.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -42,55 +43,55 @@ func (s *server) makeChange(ctx context.Context, d ledger.Draft, ifPreview strin
 		return nil, err
 	}
 	if goesBack(d) { // before it is drafted: what goes back is something else once it was done
-		if out, ok, err := s.repeated(ctx, d.Request, backTo(d.Verb, d.Of)); ok || err != nil {
+		if out, ok, err := s.findRepeated(ctx, d.Request, backTo(d.Verb, d.Of)); ok || err != nil {
 			return out, err
 		}
 	}
-	d, err := s.drafted(ctx, d, s.mayDraft)
+	d, err := s.prepareDraft(ctx, d, s.mayDraft)
 	if err != nil {
 		return nil, err
 	}
-	change, err := s.commit(ctx, d, ifPreview)
+	change, err := s.commitDraft(ctx, d, ifPreview)
 	if err != nil {
 		return nil, err
 	}
-	return s.changed(ctx, change)
+	return s.answerChange(ctx, change)
 }
 
-// commit makes a change of a draft that the caller may make, and that is admitted.
-func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (ledger.Change, error) {
-	a := askedOf(ctx)
+// commitDraft makes a change of a draft that the caller may make, and that is admitted.
+func (s *server) commitDraft(ctx context.Context, d ledger.Draft, ifPreview string) (ledger.Change, error) {
+	a := requestInfoOf(ctx)
 	d.Author, d.Direct = a.caller.Subject, true
 	if d.Via == "" {
 		d.Via = a.agent
 	}
 	var err error
-	if d.Blind, err = s.guard().Blind(ctx, a.caller, d.Edits); err != nil {
+	if d.Blind, err = s.newGuard().IsBlind(ctx, a.caller, d.Edits); err != nil {
 		return ledger.Change{}, err
 	}
 	d.Via = strings.ToValidUTF8(d.Via[:min(len(d.Via), 200)], "") // a User-Agent may be anything
 	if !goesBack(d) {
-		if d.Edits, err = s.guard().Bound(ctx, a.attempt(), d.Edits); err != nil {
+		if d.Edits, err = s.newGuard().BindEdits(ctx, a.toAttempt(), d.Edits); err != nil {
 			return ledger.Change{}, err
 		}
 	}
 	if ifPreview != "" {
 		c, err := s.commitPreviewed(ctx, d, ifPreview)
-		return c, s.noted(ctx, ledger.MayWrite, err)
+		return c, s.noteDenial(ctx, ledger.MayWrite, err)
 	}
 	c, err := s.Ledger.Commit(ctx, d)
-	return c, s.noted(ctx, ledger.MayWrite, err)
+	return c, s.noteDenial(ctx, ledger.MayWrite, err)
 }
 
-// changed answers a change that the caller made.
-func (s *server) changed(ctx context.Context, c ledger.Change) (*oneChange, error) {
-	edited, err := s.guard().Told(ctx, askedOf(ctx).caller, c.Edited)
+// answerChange answers a change that the caller made.
+func (s *server) answerChange(ctx context.Context, c ledger.Change) (*oneChange, error) {
+	edited, err := s.newGuard().ShowEdited(ctx, requestInfoOf(ctx).caller, c.Edited)
 	c.Edited = edited
-	return changed(c), err
+	return changeAnswer(c), err
 }
 
-// changed answers a change: 201 if there is a new one.
-func changed(c ledger.Change) *oneChange {
+// changeAnswer answers a change: 201 if there is a new one.
+func changeAnswer(c ledger.Change) *oneChange {
 	out := &oneChange{Status: http.StatusOK, Body: c}
 	if c.Number != 0 {
 		out.Location = fmt.Sprintf("%s/changes/%d", Prefix, c.Number)
@@ -115,8 +116,8 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 }) (*changePage, error) {
 	q := ledger.ChangesQuery{Page: ledger.Page{Limit: in.Limit, After: in.After}, Author: in.Author, Oldest: in.Oldest}
 	if in.Name != "" {
-		k := s.key(Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
-		if err := s.may(ctx, ledger.MayRead, k); err != nil {
+		k := s.keyOf(ObjectPathParams{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
+		if err := s.checkPermission(ctx, ledger.MayRead, k); err != nil {
 			return nil, err
 		}
 		q.Object = &k
@@ -131,7 +132,7 @@ func (s *server) getChanges(ctx context.Context, in *struct {
 func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.ChangePage, error) {
 	page, author := wire.ChangePage{Changes: []ledger.Change{}}, q.Author
 	if author != "" && q.Object == nil {
-		all, err := s.lets(ctx, ledger.MayRead, ledger.Key{})
+		all, err := s.isAllowed(ctx, ledger.MayRead, ledger.Key{})
 		if err != nil {
 			return page, err
 		}
@@ -145,7 +146,7 @@ func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.C
 			return page, err
 		}
 		for _, c := range list.Changes {
-			seen, err := s.seen(ctx, c)
+			seen, err := s.showChange(ctx, c)
 			if err != nil {
 				return page, err
 			}
@@ -160,17 +161,17 @@ func (s *server) changesPage(ctx context.Context, q ledger.ChangesQuery) (wire.C
 			page.Next = 0
 		}
 		looked += len(list.Changes)
-		if q.Author == author || len(page.Changes) > 0 || !list.More || looked >= most {
+		if q.Author == author || len(page.Changes) > 0 || !list.More || looked >= maxUnchecked {
 			return page, nil
 		}
 	}
 }
 
-// seen is a change as the caller may see it. A caller who may read none of its objects sees only that there is such a
-// change.
-func (s *server) seen(ctx context.Context, c ledger.Change) (ledger.Change, error) {
+// showChange is a change as the caller may see it. A caller who may read none of its objects sees only that there is
+// such a change.
+func (s *server) showChange(ctx context.Context, c ledger.Change) (ledger.Change, error) {
 	all := len(c.Edited)
-	list, err := readable(ctx, s, c.Edited, func(e ledger.Edited) ledger.Key { return e.Key })
+	list, err := filterReadable(ctx, s, c.Edited, func(e ledger.Edited) ledger.Key { return e.Key })
 	if err != nil {
 		return ledger.Change{}, err
 	}
@@ -188,32 +189,32 @@ type seenChange struct{ Body ledger.Change }
 func (s *server) getChange(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
 }) (*seenChange, error) {
-	seen, err := s.change(ctx, in.Number)
+	seen, err := s.readChange(ctx, in.Number)
 	if err != nil {
 		return nil, err
 	}
 	return &seenChange{seen}, nil
 }
 
-// change is a change if the caller may read some of it.
-func (s *server) change(ctx context.Context, number int64) (ledger.Change, error) {
+// readChange is a change if the caller may read some of it.
+func (s *server) readChange(ctx context.Context, number int64) (ledger.Change, error) {
 	c, err := s.Ledger.Change(ctx, number)
 	if err != nil {
 		return ledger.Change{}, err
 	}
-	seen, err := s.seen(ctx, c)
+	seen, err := s.showChange(ctx, c)
 	if err == nil && len(seen.Edited) == 0 && seen.Hidden > 0 {
-		err = s.hidden(ctx, fmt.Sprintf("change %d", number), c.Edited[0].Key)
+		err = s.refuseHidden(ctx, fmt.Sprintf("change %d", number), c.Edited[0].Key)
 	}
 	return seen, err
 }
 
-// hidden refuses, and notes, that a caller reads something while they may read none of its objects. These are not
+// refuseHidden refuses, and notes, that a caller reads something while they may read none of its objects. These are not
 // named.
-func (s *server) hidden(ctx context.Context, what string, k ledger.Key) error {
-	err := s.may(ctx, ledger.MayRead, k)
+func (s *server) refuseHidden(ctx context.Context, what string, k ledger.Key) error {
+	err := s.checkPermission(ctx, ledger.MayRead, k)
 	if ledger.CodeOf(err) == ledger.Denied {
-		err = &ledger.Error{Code: ledger.Denied, Object: what, Message: Subject(ctx) + " may not read any object of it",
+		err = &ledger.Error{Code: ledger.Denied, Object: what, Message: SubjectOf(ctx) + " may not read any object of it",
 			Fix: "ask an administrator for a grant of \"read\""}
 	}
 	return err

@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/ops/ledgerpreview"
 )
 
-// edit is an edit that writes an HTTPRoute of namespace shop.
-func edit(name, host string) wire.Edit {
+// editFromContent is an edit that writes an HTTPRoute of namespace shop.
+func editFromContent(name, host string) wire.Edit {
 	return wire.Edit{Content: ledger.Content(web(name, host))}
 }
 
@@ -28,9 +28,10 @@ func TestChangeOfManyObjectsIsWholeOrNothing(t *testing.T) {
 	r := newRig(t)
 	r.create("a", "a.example")
 	stale := int64(7)
-	bad := edit("c", "c.example")
+	bad := editFromContent("c", "c.example")
 	bad.Expect = &stale
-	d := wire.Draft{Edits: []wire.Edit{edit("a", "b.example"), edit("b", "b.example"), bad}, Message: "three"}
+	d := wire.Draft{Edits: []wire.Edit{editFromContent("a", "b.example"), editFromContent("b", "b.example"), bad},
+		Message: "three"}
 	if p := r.change("alice", d).problem(412, ledger.Stale); p.Object != "HTTPRoute shop/c" {
 		t.Fatalf("%+v", p)
 	}
@@ -59,7 +60,8 @@ func TestAuthorIsWhoTheTokenIsOf(t *testing.T) {
 	r.do(call{who: "alice", method: "POST", path: "/changes", body: `{"author": "root", "edits": [{"content": ` +
 		web("a", "a") + `}]}`}).problem(422, ledger.Invalid)
 	var c ledger.Change
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "a")}, Hold: &wire.HoldBody{Why: "freeze"}}).is(201, &c)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{editFromContent("a", "a")},
+		Hold: &wire.HoldBody{Why: "freeze"}}).is(201, &c)
 	var o ledger.Object
 	r.do(call{who: "bob", method: "GET", path: path("a")}).is(200, &o)
 	if c.Author != "alice" || o.Author != "alice" || o.Hold == nil || o.Hold.By != "alice" || o.Hold.Why != "freeze" {
@@ -78,9 +80,9 @@ func TestStatedVerbGivesNoPermission(t *testing.T) {
 	r.do(call{who: "root", method: "PUT", path: "/grants/carol", body: ledger.Grant{Name: "carol",
 		Subjects: []string{"carol"}, Permissions: []ledger.Permission{ledger.MayRead, ledger.MayRollback}}}).is(204, nil)
 	remove := wire.Edit{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop", Name: "a", Delete: true}
-	for _, e := range []wire.Edit{edit("a", "evil.example"), remove} {
+	for _, e := range []wire.Edit{editFromContent("a", "evil.example"), remove} {
 		r.change("carol", wire.Draft{Edits: []wire.Edit{e}}).problem(403, ledger.Denied)
-		r.change("carol", wire.Draft{Edits: []wire.Edit{e, edit("b", "b")}, Verb: ledger.Undo, Of: 1}).
+		r.change("carol", wire.Draft{Edits: []wire.Edit{e, editFromContent("b", "b")}, Verb: ledger.Undo, Of: 1}).
 			problem(422, ledger.Invalid)
 	}
 	r.do(call{who: "carol", method: "POST", path: "/changes/1/undo", body: `{}`}).is(201, nil)
@@ -89,7 +91,8 @@ func TestStatedVerbGivesNoPermission(t *testing.T) {
 func TestRepeatedRequestIsOneChange(t *testing.T) {
 	r := newRig(t)
 	once := map[string]string{"Idempotency-Key": "k1"}
-	post := call{who: "alice", method: "POST", path: "/changes", body: wire.Draft{Edits: []wire.Edit{edit("a", "a")}},
+	post := call{who: "alice", method: "POST", path: "/changes", body: wire.Draft{Edits: []wire.Edit{editFromContent("a",
+		"a")}},
 		header: once}
 	var first, again ledger.Change
 	r.do(post).is(201, &first)
@@ -140,7 +143,7 @@ func TestListIsPinnedToAChangeWhileEditsGoOn(t *testing.T) {
 	r := newRig(t)
 	var d wire.Draft
 	for i := range 25 {
-		d.Edits = append(d.Edits, edit(fmt.Sprintf("r%02d", i), "old.example"))
+		d.Edits = append(d.Edits, editFromContent(fmt.Sprintf("r%02d", i), "old.example"))
 	}
 	r.change("alice", d).is(201, nil)
 	list := "/targets/default/objects?limit=10&contents=true&kind=" + route
@@ -163,9 +166,9 @@ func TestListIsPinnedToAChangeWhileEditsGoOn(t *testing.T) {
 		}
 		cursor = "&cursor=" + url.QueryEscape(p.Next)
 		// Between two pages, an object that is to come is edited, one is deleted, and one is made.
-		r.change("alice", wire.Draft{Edits: []wire.Edit{edit(fmt.Sprintf("r%02d", 24-page), "new.example"),
+		r.change("alice", wire.Draft{Edits: []wire.Edit{editFromContent(fmt.Sprintf("r%02d", 24-page), "new.example"),
 			{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop", Name: fmt.Sprintf("r%02d", 20-page),
-				Delete: true}, edit(fmt.Sprintf("r%02dx", 15+page), "new.example")}}).is(201, nil)
+				Delete: true}, editFromContent(fmt.Sprintf("r%02dx", 15+page), "new.example")}}).is(201, nil)
 	}
 	if len(names) != 25 {
 		t.Fatalf("%d objects were listed: %v", len(names), names)
@@ -188,7 +191,8 @@ func TestListIsPinnedToAChangeWhileEditsGoOn(t *testing.T) {
 func TestListsLeaveOutWhatMayNotBeRead(t *testing.T) {
 	r := newRig(t)
 	other := strings.ReplaceAll(web("b", "b"), `"namespace": "shop"`, `"namespace": "bank"`)
-	r.change("alice", wire.Draft{Message: "both", Edits: []wire.Edit{edit("a", "a"), {Content: ledger.Content(other)}}}).
+	r.change("alice", wire.Draft{Message: "both", Edits: []wire.Edit{editFromContent("a", "a"),
+		{Content: ledger.Content(other)}}}).
 		is(201, nil)
 	r.change("alice", wire.Draft{Message: "takeover of the bank", Edits: []wire.Edit{{Content: ledger.Content(
 		strings.ReplaceAll(other, `["b"]`, `["c"]`))}}}).is(201, nil)
@@ -223,7 +227,7 @@ func TestChangesArePagedAndFiltered(t *testing.T) {
 	for i := range 5 {
 		r.create(fmt.Sprint("r", i), "a")
 	}
-	r.change("root", wire.Draft{Edits: []wire.Edit{edit("r1", "b")}}).is(201, nil)
+	r.change("root", wire.Draft{Edits: []wire.Edit{editFromContent("r1", "b")}}).is(201, nil)
 	numbers := func(query string) (list []int64) {
 		t.Helper()
 		var p wire.ChangePage
@@ -249,9 +253,10 @@ func TestChangesArePagedAndFiltered(t *testing.T) {
 func TestUndoMakesAChangeOrNamesWhatStandsInTheWay(t *testing.T) {
 	r := newRig(t)
 	r.create("a", "old.example")
-	r.change("alice", wire.Draft{Message: "oops", Edits: []wire.Edit{edit("a", "new.example"), edit("b", "b")}}).
+	r.change("alice", wire.Draft{Message: "oops", Edits: []wire.Edit{editFromContent("a", "new.example"),
+		editFromContent("b", "b")}}).
 		is(201, nil)
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "c")}}).is(201, nil)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{editFromContent("b", "c")}}).is(201, nil)
 	p := r.do(call{who: "alice", method: "POST", path: "/changes/2/undo", body: `{}`}).problem(409, ledger.Conflict)
 	if fmt.Sprint(p.Later) != "[3]" || p.Object != "HTTPRoute shop/b" {
 		t.Fatalf("%+v", p)
@@ -302,7 +307,7 @@ func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 	r.do(back(`{"to": 1, "message": "as on Tuesday", "hold": {"why": "incident"}}`)).is(201, &c)
 	var did []string
 	for _, e := range c.Edited {
-		did = append(did, e.Key.String()+" "+e.Did())
+		did = append(did, e.Key.String()+" "+e.ActionWord())
 	}
 	const all = "Gateway shop/gw changed, HTTPRoute shop/a changed, HTTPRoute shop/b deleted"
 	if got := strings.Join(did, ", "); got != all || c.Verb != ledger.Rollback || c.Of != 1 {
@@ -344,7 +349,7 @@ func (admit) Admit(_ context.Context, d ledger.Draft) (ledger.Draft, error) {
 			return d, &ledger.Error{Code: ledger.Invalid, Object: e.Key.String(), Field: "spec.hostnames[0]",
 				Message: "is bad", Fix: "name a good one"}
 		}
-		object, err := e.Content.Object()
+		object, err := e.Content.DecodeObject()
 		if err != nil {
 			return d, err
 		}
@@ -372,19 +377,19 @@ func TestObjectsAreAdmittedBeforeTheyAreCommitted(t *testing.T) {
 	}
 }
 
-// asked is the one Cardea that a server asks for previews. It tells each draft's hosts.
-type asked struct {
+// requestInfo is the one Cardea that a server asks for previews. It tells each draft's hosts.
+type requestInfo struct {
 	silent string // why it can't be asked
 	before func() // called before each answer
 }
 
-func (a *asked) previews(l ledger.Ledger) *ledgerpreview.Previewer {
-	return &ledgerpreview.Previewer{Ledger: l, Reads: func(k ledger.Key) bool { return k.Kind == "HTTPRoute" },
-		Of: func(context.Context, string) ([]ledgerpreview.Asked, error) {
+func (a *requestInfo) previews(l ledger.Ledger) *ledgerpreview.Previewer {
+	return &ledgerpreview.Previewer{Ledger: l, IsRead: func(k ledger.Key) bool { return k.Kind == "HTTPRoute" },
+		CardeasOf: func(context.Context, string) ([]ledgerpreview.CardeaAdmin, error) {
 			if a.silent != "" {
-				return []ledgerpreview.Asked{{Cluster: "east", Why: a.silent}}, nil
+				return []ledgerpreview.CardeaAdmin{{Cluster: "east", Why: a.silent}}, nil
 			}
-			return []ledgerpreview.Asked{{Cluster: "east", Diff: func(_ context.Context, e diff.Edit) (r diff.Report,
+			return []ledgerpreview.CardeaAdmin{{Cluster: "east", Diff: func(_ context.Context, e diff.Edit) (r diff.Report,
 				err error) {
 				if a.before != nil {
 					a.before()
@@ -398,9 +403,9 @@ func (a *asked) previews(l ledger.Ledger) *ledgerpreview.Previewer {
 }
 
 func TestChangeIsBoundToItsPreview(t *testing.T) {
-	p := &asked{}
+	p := &requestInfo{}
 	r := newRig(t, func(c *rest.Config) { c.Preview = p.previews(c.Ledger) })
-	d := wire.Draft{Edits: []wire.Edit{edit("a", "a.example")}}
+	d := wire.Draft{Edits: []wire.Edit{editFromContent("a", "a.example")}}
 	var first wire.Preview
 	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).is(200, &first)
 	if first.Digest == "" || len(first.Clusters) != 1 || string(first.Clusters[0].Report) == "" {
@@ -437,7 +442,7 @@ func TestChangeIsBoundToItsPreview(t *testing.T) {
 	p.before = nil
 	bound := call{who: "alice", method: "POST", path: "/changes", header: map[string]string{"Idempotency-Key": "once"}}
 	var ticket wire.Preview
-	d = wire.Draft{Edits: []wire.Edit{edit("a", "again.example")}}
+	d = wire.Draft{Edits: []wire.Edit{editFromContent("a", "again.example")}}
 	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).is(200, &ticket)
 	d.IfPreview = ticket.Digest
 	bound.body = d
@@ -453,9 +458,11 @@ func TestChangeIsBoundToItsPreview(t *testing.T) {
 		another()
 	}
 	var now wire.Preview
-	r.do(call{who: "alice", method: "POST", path: "/preview", body: wire.Draft{Edits: []wire.Edit{edit("a", "z")}}}).
+	r.do(call{who: "alice", method: "POST", path: "/preview", body: wire.Draft{Edits: []wire.Edit{editFromContent("a",
+		"z")}}}).
 		is(200, &now)
-	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "z")}, IfPreview: now.Digest}).problem(409, ledger.Conflict)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{editFromContent("a", "z")}, IfPreview: now.Digest}).problem(409,
+		ledger.Conflict)
 	// A cluster that can't be asked leaves the outcome open.
 	p.before, p.silent = nil, "no admin address"
 	if q := r.change("alice", d).problem(409, ledger.NotAsked); !strings.Contains(q.Object+q.Detail, "east") {
@@ -466,7 +473,7 @@ func TestChangeIsBoundToItsPreview(t *testing.T) {
 
 func TestPreviewIsNotAskedWithoutProxies(t *testing.T) {
 	r := newRig(t)
-	d := wire.Draft{Edits: []wire.Edit{edit("a", "a.example")}}
+	d := wire.Draft{Edits: []wire.Edit{editFromContent("a", "a.example")}}
 	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).problem(409, ledger.NotAsked)
 	d.IfPreview = "x"
 	r.change("alice", d).problem(409, ledger.NotAsked)

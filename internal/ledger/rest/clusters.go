@@ -10,18 +10,19 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-func clusters(s *server, api huma.API) {
-	admins := map[string]any{first: check(administers)}
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/targets", Summary: "List targets"}, s.listTargets)
-	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/targets/{target}", Summary: "Put target",
+func registerClusters(s *server, api huma.API) {
+	admins := map[string]any{checkKey: bodyCheck(checkAdmin)}
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/targets", Summary: "List targets"}, s.listTargets)
+	addOperation(s, api, huma.Operation{Method: http.MethodPut, Path: "/targets/{target}", Summary: "Put target",
 		Metadata: admins}, s.putTarget)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters", Summary: "List clusters"}, s.listClusters)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}", Summary: "Get cluster",
-		Metadata: map[string]any{workers: workersToo}}, s.getCluster)
-	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/clusters/{cluster}", Summary: "Put cluster",
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters", Summary: "List clusters"},
+		s.listClusters)
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}", Summary: "Get cluster",
+		Metadata: map[string]any{workersMark: workersToo}}, s.getCluster)
+	addOperation(s, api, huma.Operation{Method: http.MethodPut, Path: "/clusters/{cluster}", Summary: "Put cluster",
 		Metadata: admins},
 		s.putCluster)
-	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/clusters/{cluster}", Summary: "Delete cluster"},
+	addOperation(s, api, huma.Operation{Method: http.MethodDelete, Path: "/clusters/{cluster}", Summary: "Delete cluster"},
 		s.deleteCluster)
 }
 
@@ -38,19 +39,19 @@ func (s *server) listTargets(ctx context.Context, _ *struct{}) (*targetList, err
 	return out, err
 }
 
-type none struct{}
+type noBody struct{}
 
 func (s *server) putTarget(ctx context.Context, in *struct {
 	Name string        `path:"target" maxLength:"253"`
 	Body ledger.Target `doc:"Its name is the path's"`
-}) (*none, error) {
-	if err := s.may(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
+}) (*noBody, error) {
+	if err := s.checkPermission(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
 		return nil, err
 	}
 	if in.Body.Name != in.Name {
 		return nil, otherName("target")
 	}
-	return nil, s.Ledger.SetTarget(ctx, in.Body, askedOf(ctx).caller.Subject)
+	return nil, s.Ledger.SetTarget(ctx, in.Body, requestInfoOf(ctx).caller.Subject)
 }
 
 func otherName(what string) error {
@@ -76,7 +77,7 @@ func (s *server) listClusters(ctx context.Context, _ *struct{}) (*clusterList, e
 
 // showClusters leaves out how clusters are reached, unless the caller administers them.
 func (s *server) showClusters(ctx context.Context, list []ledger.Cluster) ([]ledger.Cluster, error) {
-	admin, err := s.lets(ctx, ledger.MayAdmin, ledger.Key{})
+	admin, err := s.isAllowed(ctx, ledger.MayAdmin, ledger.Key{})
 	list = slices.Clone(list)
 	for i := range list {
 		if !admin {
@@ -107,21 +108,21 @@ func (s *server) getCluster(ctx context.Context, in *struct {
 func (s *server) putCluster(ctx context.Context, in *struct {
 	Cluster string `path:"cluster" maxLength:"253"`
 	Body    ledger.Cluster
-}) (*none, error) {
-	if err := s.may(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
+}) (*noBody, error) {
+	if err := s.checkPermission(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
 		return nil, err
 	}
 	if in.Body.Name != in.Cluster {
 		return nil, otherName("cluster")
 	}
-	return nil, s.Ledger.SetCluster(ctx, in.Body, askedOf(ctx).caller.Subject)
+	return nil, s.Ledger.SetCluster(ctx, in.Body, requestInfoOf(ctx).caller.Subject)
 }
 
 func (s *server) deleteCluster(ctx context.Context, in *struct {
 	Cluster string `path:"cluster"`
-}) (*none, error) {
-	if err := s.may(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
+}) (*noBody, error) {
+	if err := s.checkPermission(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
 		return nil, err
 	}
-	return nil, s.Ledger.DeleteCluster(ctx, in.Cluster, askedOf(ctx).caller.Subject)
+	return nil, s.Ledger.DeleteCluster(ctx, in.Cluster, requestInfoOf(ctx).caller.Subject)
 }

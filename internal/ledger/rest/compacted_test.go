@@ -17,9 +17,9 @@ func TestWhatIsNotKeptAnyMoreIs410(t *testing.T) {
 	r := newRig(t)
 	r.create("web", "a.example")
 	for _, host := range []string{"b.example", "c.example", "d.example"} {
-		r.change("alice", wire.Draft{Edits: []wire.Edit{edit("web", host)}}).is(201, nil)
+		r.change("alice", wire.Draft{Edits: []wire.Edit{editFromContent("web", host)}}).is(201, nil)
 	}
-	r.ok(r.store.Compact(context.Background(), store.Keep{Age: time.Nanosecond}))
+	r.ok(r.store.Compact(context.Background(), store.Retention{Age: time.Nanosecond}))
 	for _, c := range []call{
 		{method: "GET", path: path("web") + "?at=1"},
 		{method: "GET", path: "/targets/default/objects?at=1"},
@@ -53,7 +53,7 @@ func TestWhatIsNotKeptAnyMoreIs410(t *testing.T) {
 		body := secret(fmt.Sprintf(`"stringData": {"a": "x%d"}`, i))
 		r.do(call{who: "alice", method: "PUT", path: secretPath, body: body, header: ifMatch("*")}).is(201, nil)
 	}
-	r.ok(r.store.Compact(context.Background(), store.Keep{Secrets: 1}))
+	r.ok(r.store.Compact(context.Background(), store.Retention{Secrets: 1}))
 	r.do(call{who: "alice", method: "GET", path: secretPath + "?at=5"}).problem(410, ledger.Compacted)
 	var o ledger.Object
 	r.do(call{who: "alice", method: "GET", path: secretPath + "?at=5&deleted=true"}).is(200, &o)

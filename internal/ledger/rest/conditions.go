@@ -17,8 +17,8 @@ type Conditions struct {
 	IfNoneMatch string `header:"If-None-Match" example:"*" doc:"* if the object must not be there yet"`
 }
 
-// stated refuses a write that states no precondition, or one that can't be decided.
-func (c Conditions) stated(k ledger.Key) error {
+// checkConditions refuses a write that states no precondition, or one that can't be decided.
+func (c Conditions) checkConditions(k ledger.Key) error {
 	switch {
 	case c.IfMatch == "" && c.IfNoneMatch == "":
 		return &wire.Problem{Status: http.StatusPreconditionRequired, Code: ledger.Invalid, Object: k.String(),
@@ -32,7 +32,7 @@ func (c Conditions) stated(k ledger.Key) error {
 		return &ledger.Error{Code: ledger.Invalid, Object: k.String(), Field: "If-None-Match",
 			Message: "only * can be stated for a write", Fix: "use If-Match for an object that is there"}
 	}
-	for _, tag := range tags(c.IfMatch) {
+	for _, tag := range splitTags(c.IfMatch) {
 		if tag != "*" && generationOf(tag) == 0 {
 			return &ledger.Error{Code: ledger.Invalid, Object: k.String(), Field: "If-Match",
 				Message: "is not an ETag of the ledger: " + tag, Fix: `send the ETag of a GET, with its quotes: "3"`}
@@ -41,14 +41,14 @@ func (c Conditions) stated(k ledger.Key) error {
 	return nil
 }
 
-// expect is the generation that the object must have at the commit. It is there also if the error says that no
-// generation will do.
-func (c Conditions) expect(k ledger.Key, now ledger.Object) (*int64, error) {
+// expectedGeneration is the generation that the object must have at the commit. It is there also if the error says that
+// no generation will do.
+func (c Conditions) expectedGeneration(k ledger.Key, now ledger.Object) (*int64, error) {
 	expected := int64(0)
 	if c.IfNoneMatch != "" {
 		return &expected, nil
 	}
-	list := tags(c.IfMatch)
+	list := splitTags(c.IfMatch)
 	expected = generationOf(list[0])
 	for _, tag := range list {
 		if !now.IsDeleted() && (tag == "*" || generationOf(tag) == now.Generation) {
@@ -63,9 +63,9 @@ func (c Conditions) expect(k ledger.Key, now ledger.Object) (*int64, error) {
 	return &expected, nil
 }
 
-// matches tells whether a GET's If-None-Match names a generation.
-func matches(header string, generation int64) bool {
-	for _, tag := range tags(header) {
+// matchesETag tells whether a GET's If-None-Match names a generation.
+func matchesETag(header string, generation int64) bool {
+	for _, tag := range splitTags(header) {
 		if tag == "*" || generationOf(strings.TrimPrefix(tag, "W/")) == generation {
 			return true
 		}
@@ -73,7 +73,7 @@ func matches(header string, generation int64) bool {
 	return false
 }
 
-func tags(header string) (list []string) {
+func splitTags(header string) (list []string) {
 	for tag := range strings.SplitSeq(header, ",") {
 		if tag = strings.TrimSpace(tag); tag != "" {
 			list = append(list, tag)

@@ -26,8 +26,8 @@ type Config struct {
 	Kind func(word string) (group, kind string, known bool)
 	// Groups finds the groups of a kind that a grant names without its group; nil: those of Kubernetes' own kinds.
 	Groups  func(kind string) []string
-	Admit   Admit   // nil: every object is admitted
-	Preview Preview // nil: previews are answered with NotAsked
+	Admit   Admitter  // nil: every object is admitted
+	Preview Previewer // nil: previews are answered with NotAsked
 	// Proposer previews and commits proposals; nil: proposing and committing them is answered with NotAsked.
 	Proposer Proposer
 	Limits   *Limits // nil: its own
@@ -44,24 +44,24 @@ type Config struct {
 // Callers knows who asks, and what they may do.
 type Callers interface {
 	// Caller identifies the sender of a request; an error of code Unknown if that is nobody known.
-	Caller(r *http.Request) (ledger.Caller, error)
+	IdentifyCaller(r *http.Request) (ledger.Caller, error)
 	May(ctx context.Context, c ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error)
 	// MayAny tells whether a caller may have one of some permissions for some object.
 	MayAny(ctx context.Context, c ledger.Caller, list ...ledger.Permission) (bool, error)
 }
 
-// Admit checks objects before a change is made of them, and fills in defaults.
-type Admit interface {
+// Admitter checks objects before a change is made of them, and fills in defaults.
+type Admitter interface {
 	// Admit answers the draft to commit; errors of code Invalid name object and field.
 	Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, error)
 }
 
-// Preview asks what a draft would do in the proxies.
-type Preview interface {
+// Previewer asks what a draft would do in the proxies.
+type Previewer interface {
 	Preview(ctx context.Context, d ledger.Draft) (wire.Preview, error)
-	// Commit commits a draft if it still does what the preview of a digest said: else Conflict, or NotAsked. It answers
-	// the preview as it is now, too.
-	Commit(ctx context.Context, d ledger.Draft, bound string) (ledger.Change, wire.Preview, error)
+	// CommitPreviewed commits a draft if it still does what the preview of a digest said: else Conflict, or NotAsked. It
+	// answers the preview as it is now, too.
+	CommitPreviewed(ctx context.Context, d ledger.Draft, bound string) (ledger.Change, wire.Preview, error)
 }
 
 // server is the API. Its fields are set by New.
@@ -69,9 +69,9 @@ type server struct {
 	Config
 	mux     *http.ServeMux
 	openapi []byte // the document
-	// redaction keys the digests that stand in place of Secrets' values. Each process has its own, so that nobody can
+	// redactionKey keys the digests that stand in place of Secrets' values. Each process has its own, so that nobody can
 	// find out a value by computing digests of likely ones.
-	redaction [32]byte
+	redactionKey [32]byte
 }
 
 // New makes the API. It starts nothing.
@@ -84,20 +84,21 @@ func New(c Config) (http.Handler, error) {
 		s.Limits = NewLimits(0)
 	}
 	if s.Groups == nil {
-		s.Groups = auth.Groups
+		s.Groups = auth.KindGroups
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
-	if _, err := rand.Read(s.redaction[:]); err != nil {
+	if _, err := rand.Read(s.redactionKey[:]); err != nil {
 		return nil, err
 	}
 	api := s.newAPI()
-	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters,
-		work, worker, access, proposals} {
+	for _, add := range []func(*server, huma.API){registerObjects, registerLists, registerChanges, registerBack,
+		registerPreviews, registerWatch, registerStatuses, registerClusters,
+		registerWork, registerWorker, registerAccess, registerProposals} {
 		add(s, api)
 	}
-	text, err := json.Marshal(published(api))
+	text, err := json.Marshal(publishDocument(api))
 	if err != nil {
 		return nil, err
 	}

@@ -29,12 +29,12 @@ func parseCursor(text, filter string) (c cursor, err error) {
 		return c, badCursor("is no cursor of this API")
 	}
 	if c.Filter != filter {
-		return c, badCursor("is of a list with another target, kind or namespace")
+		return c, badCursor("belongs to a list with another target, kind or namespace")
 	}
 	return c, nil
 }
 
 func badCursor(message string) error {
 	return &ledger.Error{Code: ledger.Invalid, Field: "cursor", Message: message,
-		Fix: "take next of the page before, and ask for the same list"}
+		Fix: "send next of the page before, with the same query"}
 }

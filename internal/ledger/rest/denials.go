@@ -21,26 +21,26 @@ const (
 	noteBytes = 1024
 )
 
-// denials decide which denials are noted, so that no caller fills the disk with them. The others are counted: the next
-// denial of the caller that is noted has their number (ledger.Denial.Missed). Keys are subjects.
-type denials map[string]*noted
+// denialNotes decide which denials are noted, so that no caller fills the disk with them. The others are counted: the
+// next denial of the caller that is noted has their number (ledger.Denial.Missed). Keys are subjects.
+type denialNotes map[string]*callerNotes
 
-// noted is what was noted of a caller.
-type noted struct {
+// callerNotes is what was noted of a caller.
+type callerNotes struct {
 	since  time.Time
 	seen   map[[sha256.Size]byte]bool // in this period
 	missed int64                      // since the last that was noted
 }
 
-// note tells whether a denial is to be noted, and returns what to note.
-func (l *Limits) note(d ledger.Denial, now time.Time) (ledger.Denial, bool) {
+// noteDenial tells whether a denial is to be noted, and returns what to note.
+func (l *Limits) noteDenial(d ledger.Denial, now time.Time) (ledger.Denial, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.denials == nil {
-		l.denials = denials{}
+		l.denials = denialNotes{}
 	}
-	d.Object, d.Request = clipped(d.Object), clipped(d.Request)
-	n := l.denials.of(d.Subject, now)
+	d.Object, d.Request = clipText(d.Object), clipText(d.Request)
+	n := l.denials.notesOf(d.Subject, now)
 	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", d.Permission, d.Object, d.Request))
 	if n.seen[key] || len(n.seen) >= notesEach {
 		n.missed++
@@ -51,15 +51,15 @@ func (l *Limits) note(d ledger.Denial, now time.Time) (ledger.Denial, bool) {
 	return d, true
 }
 
-// clipped is the part of a text that is noted. The caller chose how long the text is.
-func clipped(text string) string { return strings.ToValidUTF8(text[:min(len(text), noteBytes)], "") }
+// clipText is the part of a text that is noted. The caller chose how long the text is.
+func clipText(text string) string { return strings.ToValidUTF8(text[:min(len(text), noteBytes)], "") }
 
-// of is what was noted of a caller.
-func (all denials) of(subject string, now time.Time) *noted {
+// notesOf is what was noted of a caller.
+func (all denialNotes) notesOf(subject string, now time.Time) *callerNotes {
 	n := all[subject]
 	if n == nil {
 		if len(all) >= notedCallers {
-			all.tidy(now)
+			all.dropExpired(now)
 		}
 		if len(all) >= notedCallers {
 			subject = ""
@@ -67,7 +67,7 @@ func (all denials) of(subject string, now time.Time) *noted {
 		}
 	}
 	if n == nil {
-		n = &noted{}
+		n = &callerNotes{}
 		all[subject] = n
 	}
 	if now.Sub(n.since) >= noteEvery {
@@ -76,8 +76,8 @@ func (all denials) of(subject string, now time.Time) *noted {
 	return n
 }
 
-// tidy forgets callers when their period is over.
-func (all denials) tidy(now time.Time) {
+// dropExpired forgets callers when their period is over.
+func (all denialNotes) dropExpired(now time.Time) {
 	for subject, n := range all {
 		if now.Sub(n.since) >= noteEvery {
 			delete(all, subject)

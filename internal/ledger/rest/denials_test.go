@@ -14,7 +14,7 @@ import (
 func TestDenialsOfATime(t *testing.T) {
 	l, now := NewLimits(0), time.Unix(1e9, 0)
 	try := func(subject, request string) (ledger.Denial, bool) {
-		return l.note(ledger.Denial{Subject: subject, Permission: ledger.MayRead, Request: request}, now)
+		return l.noteDenial(ledger.Denial{Subject: subject, Permission: ledger.MayRead, Request: request}, now)
 	}
 	if d, ok := try("eve", "GET /"); !ok || d.Missed != 0 {
 		t.Errorf("the first one: %+v, %v", d, ok)

@@ -27,9 +27,9 @@ func contentIn(body ledger.Content) ledger.Content {
 	return body
 }
 
-// edit makes an edit of an object as a client sent it. Its content must be of the object that is named, as far as
-// one is.
-func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
+// editFromContent makes an edit of an object as a client sent it. Its content must be of the object that is named, as
+// far as one is.
+func editFromContent(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 	invalid := func(field, message, fix string) (ledger.Edit, error) {
 		return ledger.Edit{}, &ledger.Error{Code: ledger.Invalid, Object: named.String(), Field: field, Message: message,
 			Fix: fix}
@@ -57,28 +57,28 @@ func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 		{"metadata.namespace", named.Namespace, key.Namespace}, {"metadata.name", named.Name, key.Name},
 	} {
 		if named.Kind != "" && part.named != part.is {
-			return invalid(part.field, "is of "+key.String()+" (group \""+key.Group+"\"), not of the object that is named",
+			return invalid(part.field, "is of "+key.String()+" (group \""+key.Group+"\"), but the request names another object",
 				"make them agree")
 		}
 	}
-	return ledger.Edit{Key: key, Content: content}, Unredacted(key, content)
+	return ledger.Edit{Key: key, Content: content}, RefuseRedacted(key, content)
 }
 
-// stated is the draft that a body states, with the groups that its kinds have.
-func (s *server) stated(ctx context.Context, body wire.Draft, request string) (ledger.Draft, error) {
-	a := askedOf(ctx)
+// draftFromBody is the draft that a body states, with the groups that its kinds have.
+func (s *server) draftFromBody(ctx context.Context, body wire.Draft, request string) (ledger.Draft, error) {
+	a := requestInfoOf(ctx)
 	if body.Back != nil {
 		back := *body.Back
 		back.Objects = slices.Clone(back.Objects)
 		for i, o := range back.Objects {
-			back.Objects[i] = wire.ObjectName(s.grouped(ledger.Key(o)))
+			back.Objects[i] = wire.ObjectName(s.withGroup(ledger.Key(o)))
 		}
 		body.Back = &back
 	}
 	body.Edits = slices.Clone(body.Edits)
 	for i := range body.Edits {
 		e := &body.Edits[i]
-		k := s.grouped(ledger.Key{Group: e.Group, Kind: e.Kind})
+		k := s.withGroup(ledger.Key{Group: e.Group, Kind: e.Kind})
 		e.Group, e.Kind = k.Group, k.Kind
 	}
 	return draftOf(body, a.caller.Subject, a.agent, request)
@@ -95,7 +95,7 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 	if body.Back != nil {
 		d.Back = &ledger.Back{Shared: body.Back.Shared}
 		for _, o := range body.Back.Objects {
-			d.Back.Objects = append(d.Back.Objects, targeted(ledger.Key(o)))
+			d.Back.Objects = append(d.Back.Objects, withTarget(ledger.Key(o)))
 		}
 	}
 	if body.Edits == nil && body.Back == nil {
@@ -107,7 +107,7 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 			Fix: "make several changes of them"}
 	}
 	for _, e := range body.Edits {
-		key := targeted(ledger.Key{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
+		key := withTarget(ledger.Key{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
 		stated := 0
 		for _, is := range []bool{len(e.Content) > 0, e.Revision != 0, e.Delete} {
 			if is {
@@ -125,7 +125,7 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 		made := ledger.Edit{Key: key, Revision: e.Revision, Delete: e.Delete}
 		if len(e.Content) > 0 {
 			var err error
-			if made, err = edit(key, e.Content); err != nil {
+			if made, err = editFromContent(key, e.Content); err != nil {
 				return d, err
 			}
 		}
@@ -135,8 +135,8 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 	return d, nil
 }
 
-// targeted is a key with the target that is meant.
-func targeted(k ledger.Key) ledger.Key {
+// withTarget is a key with the target that is meant.
+func withTarget(k ledger.Key) ledger.Key {
 	k.Target = cmp.Or(k.Target, ledger.DefaultTarget)
 	return k
 }
@@ -148,8 +148,8 @@ func holdOf(h *wire.HoldBody, by string) *ledger.Hold {
 	return &ledger.Hold{By: by, Why: h.Why, Until: h.Until}
 }
 
-// merge patches a content (RFC 7396): null removes, objects are merged, all else is replaced.
-func merge(content, patch ledger.Content) (ledger.Content, error) {
+// mergePatch patches a content (RFC 7396): null removes, objects are merged, all else is replaced.
+func mergePatch(content, patch ledger.Content) (ledger.Content, error) {
 	var now, change map[string]any
 	if err := utiljson.Unmarshal(content, &now); err != nil {
 		return nil, err
@@ -158,10 +158,10 @@ func merge(content, patch ledger.Content) (ledger.Content, error) {
 		return nil, &ledger.Error{Code: ledger.Invalid, Message: "a merge patch is a JSON object",
 			Fix: "send the fields that change; null removes one"}
 	}
-	return json.Marshal(merged(now, change))
+	return json.Marshal(mergeValues(now, change))
 }
 
-func merged(now, patch map[string]any) map[string]any {
+func mergeValues(now, patch map[string]any) map[string]any {
 	if now == nil {
 		now = map[string]any{}
 	}
@@ -171,7 +171,7 @@ func merged(now, patch map[string]any) map[string]any {
 			delete(now, name)
 		case map[string]any:
 			inner, _ := now[name].(map[string]any)
-			now[name] = merged(inner, value)
+			now[name] = mergeValues(inner, value)
 		default:
 			now[name] = value
 		}

@@ -27,11 +27,11 @@ func FuzzDraft(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var generic any
-		if unmarshal(text, &generic) != nil {
+		if decodeJSON(text, &generic) != nil {
 			return
 		}
 		var body wire.Draft
-		if unmarshal(text, &body) != nil {
+		if decodeJSON(text, &body) != nil {
 			return
 		}
 		d, err := draftOf(body, "alice", "fuzz", "key")
@@ -51,7 +51,7 @@ func FuzzDraft(f *testing.F) {
 			if len(e.Content) == 0 {
 				continue
 			}
-			again, err := edit(e.Key, e.Content)
+			again, err := editFromContent(e.Key, e.Content)
 			if err != nil || again.Key != e.Key || string(again.Content) != string(e.Content) {
 				t.Fatalf("%q: %s is not stable: %s, %v", text, e.Content, again.Content, err)
 			}
@@ -67,13 +67,13 @@ func TestMergePatch(t *testing.T) { // the examples of RFC 7396 that are about o
 		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`}, {`{"e":null}`, `{"a":1}`, `{"a":1,"e":null}`},
 		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
 	} {
-		got, err := merge(ledger.Content(c.now), ledger.Content(c.patch))
+		got, err := mergePatch(ledger.Content(c.now), ledger.Content(c.patch))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s patched with %s = %s, %v, want %s", c.now, c.patch, got, err, c.want)
 		}
 	}
 	for _, bad := range []string{`[]`, `null`, `"x"`, `1`} {
-		if _, err := merge(ledger.Content(`{}`), ledger.Content(bad)); ledger.CodeOf(err) != ledger.Invalid {
+		if _, err := mergePatch(ledger.Content(`{}`), ledger.Content(bad)); ledger.CodeOf(err) != ledger.Invalid {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -109,9 +109,9 @@ func TestOutcome(t *testing.T) {
 		"it is refused":               {status{Server: proxies, Live: live(2, "no", "c")}, ledger.IsRefused, "c: no"},
 		"an older one was refused":    {status{Server: proxies, Live: live(1, "no", "c")}, ledger.Committed, "proxies"},
 		"a cluster has an older one": {status{Server: clusters, Clusters: in(at("c", 1, ""))}, ledger.Committed,
-			"cluster c: nobody has applied it yet"},
+			"cluster c: it is not applied yet"},
 		"a cluster never applied it": {status{Server: clusters, Clusters: in(ledger.InCluster{Cluster: "c"})},
-			ledger.Committed, "cluster c: nobody has applied it yet"},
+			ledger.Committed, "cluster c: it is not applied yet"},
 		"a cluster has applied it": {status{Server: clusters, Clusters: in(at("c", 2, ""))}, ledger.IsApplied,
 			"cluster c: its controllers and proxies have not"},
 		"applied and live": {status{Server: clusters, Clusters: in(at("c", 2, "")), Live: live(2, "", "c")},
@@ -135,7 +135,7 @@ func TestOutcome(t *testing.T) {
 			ledger.Committed, "cluster c: "},
 	} {
 		c.status.Key = k
-		stage, why := outcome(change, []ledger.Status{c.status})
+		stage, why := describeOutcome(change, []ledger.Status{c.status})
 		if stage != c.stage || !strings.Contains(why, c.why) || c.why == "" && stage == ledger.IsLive && why != "" {
 			t.Errorf("%s: %s (%s), want %s (%s)", name, stage, why, c.stage, c.why)
 		}

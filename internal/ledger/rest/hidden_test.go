@@ -24,7 +24,7 @@ func (r *rig) lets(who, namespace string, list ...ledger.Permission) {
 // that it has, or had, in any way that leaves it as it is.
 func TestNobodyTriesOutValuesOfSecrets(t *testing.T) {
 	r := newRig(t, func(c *rest.Config) {
-		made := (&asked{}).previews(c.Ledger)
+		made := (&requestInfo{}).previews(c.Ledger)
 		c.Preview, c.Proposer = made, made
 	})
 	r.lets("carol", "shop", ledger.MayWrite)

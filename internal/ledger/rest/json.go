@@ -11,74 +11,74 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// unmarshal reads a body of one JSON value. An error says where it is. A member that comes twice is an error, too:
+// decodeJSON reads a body of one JSON value. An error says where it is. A member that comes twice is an error, too:
 // readers would differ about which of them counts.
 //
 // huma reads a body twice: into an any, which it validates by the schema, and into its type. Contents of objects may be
 // nearly all of a body, and their schema says only that they are objects. So the any has them as empty objects, and
 // they are decoded one by one when they are used.
-func unmarshal(text []byte, into any) error {
+func decodeJSON(text []byte, into any) error {
 	switch into := into.(type) {
 	case *any:
-		value, err := outline(text)
+		value, err := outlineJSON(text)
 		if err == nil {
 			*into = value
 		}
 		return err
 	case *ledger.Content: // the whole body is an object, and huma validates nothing of it
-		if err := checked(text); err != nil {
+		if err := checkObjectJSON(text); err != nil {
 			return err
 		}
 	}
 	err := json.Unmarshal(text, into)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return at(text, syntax.Offset, syntax.Error())
+		return errorAt(text, syntax.Offset, syntax.Error())
 	}
 	return err
 }
 
-// at is an error with its line and column.
-func at(text []byte, offset int64, message string) error {
+// errorAt is an error with its line and column.
+func errorAt(text []byte, offset int64, message string) error {
 	before := text[:min(max(offset, 0), int64(len(text)))]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n') - 1
 	return fmt.Errorf("not JSON at line %d, column %d: %s", line, column, message)
 }
 
-// mostValues is how many values a body may have beside contents. 20,000 edits with all of their members have fewer.
-const mostValues = 500_000
+// maxValues is how many values a body may have beside contents. 20,000 edits with all of their members have fewer.
+const maxValues = 500_000
 
-// outline is the value of a JSON text, with empty objects in place of contents.
-func outline(text []byte) (value any, err error) {
-	o := outliner{jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)), mostValues}
-	if value, err = o.value(); err == nil {
-		err = o.end()
+// outlineJSON is the value of a JSON text, with empty objects in place of contents.
+func outlineJSON(text []byte) (value any, err error) {
+	o := outliner{jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)), maxValues}
+	if value, err = o.readValue(); err == nil {
+		err = o.checkEnd()
 	}
-	return value, located(text, err)
+	return value, locateError(text, err)
 }
 
-// checked returns an error unless a JSON text is an object without duplicate members.
-func checked(text []byte) error {
-	o := outliner{jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)), mostValues}
+// checkObjectJSON returns an error unless a JSON text is an object without duplicate members.
+func checkObjectJSON(text []byte) error {
+	o := outliner{jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)), maxValues}
 	err := o.SkipValue()
 	if err == nil {
-		err = o.end()
+		err = o.checkEnd()
 	}
-	return located(text, err)
+	return locateError(text, err)
 }
 
-// located is an error of a text in words, with its place.
-func located(text []byte, err error) error {
+// locateError is an error of a text in words, with its place.
+func locateError(text []byte, err error) error {
 	if err == nil {
 		return nil
 	}
 	var ours json.RawMessage
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		e, _ := errors.AsType[*jsontext.SyntacticError](err)
-		return at(text, e.ByteOffset, fmt.Sprintf("%q comes twice in one object", e.JSONPointer.LastToken()))
+		return errorAt(text, e.ByteOffset, fmt.Sprintf("%q comes twice in one object", e.JSONPointer.LastToken()))
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &ours)); ok { // which says it better
-		return at(text, syntax.Offset, syntax.Error())
+		return errorAt(text, syntax.Offset, syntax.Error())
 	}
 	return err
 }
@@ -86,28 +86,28 @@ func located(text []byte, err error) error {
 // outliner reads an outline.
 type outliner struct {
 	*jsontext.Decoder
-	left int // how many values there may be
+	valuesLeft int // how many values there may be
 }
 
-var errValues = fmt.Errorf("it has more than %d values", mostValues)
+var errValues = fmt.Errorf("it has more than %d values", maxValues)
 
-// end is an error if something comes after the value.
-func (o *outliner) end() error {
+// checkEnd is an error if something comes after the value.
+func (o *outliner) checkEnd() error {
 	if _, err := o.ReadToken(); err != io.EOF {
 		return errors.Join(errors.New("it has more than one value"), err)
 	}
 	return nil
 }
 
-func (o *outliner) value() (any, error) {
-	if o.left--; o.left < 0 {
+func (o *outliner) readValue() (any, error) {
+	if o.valuesLeft--; o.valuesLeft < 0 {
 		return nil, errValues
 	}
 	switch o.PeekKind() {
 	case jsontext.KindBeginObject:
-		return o.object()
+		return o.readObject()
 	case jsontext.KindBeginArray:
-		return o.array()
+		return o.readArray()
 	}
 	text, err := o.ReadValue()
 	if err != nil {
@@ -117,7 +117,7 @@ func (o *outliner) value() (any, error) {
 	return value, json.Unmarshal(text, &value)
 }
 
-func (o *outliner) object() (any, error) {
+func (o *outliner) readObject() (any, error) {
 	members := map[string]any{}
 	_, err := o.ReadToken()
 	for err == nil && o.PeekKind() != jsontext.KindEndObject {
@@ -126,11 +126,11 @@ func (o *outliner) object() (any, error) {
 			break
 		}
 		member := name.String()
-		if member == contents && o.PeekKind() == jsontext.KindBeginObject {
+		if member == contentMember && o.PeekKind() == jsontext.KindBeginObject {
 			members[member], err = map[string]any{}, o.SkipValue()
 			continue
 		}
-		members[member], err = o.value()
+		members[member], err = o.readValue()
 	}
 	if err == nil {
 		_, err = o.ReadToken()
@@ -138,12 +138,12 @@ func (o *outliner) object() (any, error) {
 	return members, err
 }
 
-func (o *outliner) array() (any, error) {
+func (o *outliner) readArray() (any, error) {
 	list := []any{}
 	_, err := o.ReadToken()
 	for err == nil && o.PeekKind() != jsontext.KindEndArray {
 		var item any
-		item, err = o.value()
+		item, err = o.readValue()
 		list = append(list, item)
 	}
 	if err == nil {
@@ -152,5 +152,5 @@ func (o *outliner) array() (any, error) {
 	return list, err
 }
 
-// contents is how members are called that are contents of objects.
-const contents = "content"
+// contentMember is how members are called that are contents of objects.
+const contentMember = "content"

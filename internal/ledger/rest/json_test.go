@@ -18,10 +18,10 @@ func TestContentsAreNotDecodedForTheSchema(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	var any any
 	var d wire.Draft
-	if err := unmarshal(text, &any); err != nil {
+	if err := decodeJSON(text, &any); err != nil {
 		t.Fatal(err)
 	}
-	if err := unmarshal(text, &d); err != nil || len(d.Edits) != 8 || len(d.Edits[7].Content) < 1<<20 {
+	if err := decodeJSON(text, &d); err != nil || len(d.Edits) != 8 || len(d.Edits[7].Content) < 1<<20 {
 		t.Fatalf("%d edits, %v", len(d.Edits), err)
 	}
 	runtime.ReadMemStats(&after)
@@ -37,16 +37,16 @@ func TestOutline(t *testing.T) {
 		`{"content": [1, 2]}`: `map[content:[1 2]]`, `{"content": null, "x": 1.5}`: `map[content:<nil> x:1.5]`,
 		`[]`: `[]`, `"a"`: `a`, `null`: `<nil>`,
 	} {
-		got, err := outline([]byte(text))
+		got, err := outlineJSON([]byte(text))
 		if fmt.Sprint(got) != want || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 	for name, text := range map[string]string{
 		"two values": `{} {}`, "twice": `{"a": 1, "a": 2}`, "twice in a content": `{"content": {"a": 1, "a": 2}}`,
-		"no end": `{"content": {`, "nothing": ``, "too many": "[" + strings.Repeat("[],", mostValues) + "1]",
+		"no end": `{"content": {`, "nothing": ``, "too many": "[" + strings.Repeat("[],", maxValues) + "1]",
 	} {
-		if got, err := outline([]byte(text)); err == nil {
+		if got, err := outlineJSON([]byte(text)); err == nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

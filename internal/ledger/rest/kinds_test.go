@@ -11,10 +11,10 @@ import (
 
 // A kind that Cardea reads needs no group, and may be written as on a command line.
 func TestKindNeedsNoGroupWhereOneIsKnown(t *testing.T) {
-	catalog := kinds.Catalog()
+	catalog := kinds.NewCatalog()
 	r := newRig(t, func(c *rest.Config) {
 		c.Kind = func(word string) (group, kind string, known bool) {
-			k, ok := catalog.Named(word)
+			k, ok := catalog.FindByName(word)
 			if !ok {
 				return "", "", false
 			}

@@ -27,21 +27,21 @@ const (
 )
 
 // Limits bound what callers cost a server, in all its APIs together: the bytes of bodies in flight, the work under way
-// (Turn), and the denials that are noted. Any goroutine may use them.
+// (ConcurrencyLimit), and the denials that are noted. Any goroutine may use them.
 type Limits struct {
 	bodies int64 // bytes that may be in flight
 
 	mu      sync.Mutex
 	used    int64
 	callers map[string]*callerUse // by subject; those who have something in flight
-	turns   map[string]int        // by Turn.What: how many there are
-	denials denials
+	slots   map[string]int        // by ConcurrencyLimit.Name: how many there are
+	denials denialNotes
 }
 
 // callerUse is what a caller has in flight.
 type callerUse struct {
 	bytes int64
-	turns map[string]int
+	slots map[string]int
 }
 
 // NewLimits makes Limits. bodies is how many bytes of bodies may be in flight; 0: BodiesBytes.
@@ -49,30 +49,32 @@ func NewLimits(bodies int64) *Limits {
 	if bodies == 0 {
 		bodies = BodiesBytes
 	}
-	return &Limits{bodies: bodies, callers: map[string]*callerUse{}, turns: map[string]int{}}
+	return &Limits{bodies: bodies, callers: map[string]*callerUse{}, slots: map[string]int{}}
 }
 
-// use is what a caller has in flight. l.mu is held.
-func (l *Limits) use(who string) *callerUse {
+// useOf is what a caller has in flight. l.mu is held.
+func (l *Limits) useOf(who string) *callerUse {
 	u := l.callers[who]
 	if u == nil {
-		u = &callerUse{turns: map[string]int{}}
+		u = &callerUse{slots: map[string]int{}}
 		l.callers[who] = u
 	}
 	return u
 }
 
-// tidy forgets a caller who has nothing in flight. l.mu is held.
-func (l *Limits) tidy(who string) {
-	if u := l.callers[who]; u != nil && u.bytes == 0 && len(u.turns) == 0 {
+// dropIdle forgets a caller who has nothing in flight. l.mu is held.
+func (l *Limits) dropIdle(who string) {
+	if u := l.callers[who]; u != nil && u.bytes == 0 && len(u.slots) == 0 {
 		delete(l.callers, who)
 	}
 }
 
-// Body reserves room for the body of a caller's request until release is called. most is how many bytes the body may
-// have. A body without a Content-Length is read here, any other one is not. The errors are TooLarge, TooMany (the
+// ReserveBody reserves room for the body of a caller's request until release is called. most is how many bytes the body
+// may have. A body without a Content-Length is read here, any other one is not. The errors are TooLarge, TooMany (the
 // caller has too many bytes in flight) and Unavailable (all callers together have).
-func (l *Limits) Body(w http.ResponseWriter, r *http.Request, who string, most int64) (release func(), err error) {
+func (l *Limits) ReserveBody(
+	w http.ResponseWriter, r *http.Request, who string, most int64,
+) (release func(), err error) {
 	size := r.ContentLength
 	switch {
 	case size > most:
@@ -80,18 +82,18 @@ func (l *Limits) Body(w http.ResponseWriter, r *http.Request, who string, most i
 	case size < 0:
 		size = min(most, BodyBytes)
 	}
-	if err := l.take(who, size, max(most, shareBytes)); err != nil {
+	if err := l.reserveBytes(who, size, max(most, shareBytes)); err != nil {
 		return nil, err
 	}
-	release = func() { l.give(who, size) }
-	r.Body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w)}
+	release = func() { l.releaseBytes(who, size) }
+	r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
 	if r.ContentLength >= 0 {
 		return release, nil
 	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, size+1))
 	switch {
 	case err != nil:
-		err = BrokenOff(err)
+		err = BodyReadError(err)
 	case int64(len(text)) > size:
 		err = tooLarge(size)
 	default:
@@ -102,17 +104,17 @@ func (l *Limits) Body(w http.ResponseWriter, r *http.Request, who string, most i
 	return nil, err
 }
 
-// arriving is a body that must arrive within BodyTime of its first read. The deadline ends with the body, so it does
+// timedBody is a body that must arrive within BodyTime of its first read. The deadline ends with the body, so it does
 // not end the request while it is answered.
-type arriving struct {
+type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	begun   bool
+	started bool
 }
 
-func (a *arriving) Read(b []byte) (int, error) {
-	if !a.begun {
-		a.begun = true
+func (a *timedBody) Read(b []byte) (int, error) {
+	if !a.started {
+		a.started = true
 		_ = a.control.SetReadDeadline(time.Now().Add(BodyTime)) // where the connection can't, the server's own one counts
 	}
 	n, err := a.ReadCloser.Read(b)
@@ -122,8 +124,8 @@ func (a *arriving) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// BrokenOff says why a body did not come.
-func BrokenOff(err error) error {
+// BodyReadError says why a body did not come.
+func BodyReadError(err error) error {
 	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
 		return &wire.Problem{Status: http.StatusRequestTimeout, Title: http.StatusText(http.StatusRequestTimeout),
 			Code: ledger.Unavailable, Detail: "the body did not come within " + BodyTime.String()}
@@ -131,17 +133,17 @@ func BrokenOff(err error) error {
 	return &ledger.Error{Code: ledger.Invalid, Message: "the request broke off", Cause: err}
 }
 
-func (l *Limits) take(who string, size, share int64) error {
+func (l *Limits) reserveBytes(who string, size, share int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.use(who)
+	u := l.useOf(who)
 	switch {
 	case u.bytes+size > share:
-		return &ledger.Error{Code: ledger.TooMany, Message: "other requests of yours with large bodies are being answered",
-			Fix: "send one after the other"}
+		return &ledger.Error{Code: ledger.TooMany, Message: "your other requests with large bodies are not finished yet",
+			Fix: "send one request at a time"}
 	case l.used+size > l.bodies:
-		l.tidy(who)
-		return &ledger.Error{Code: ledger.Unavailable, Message: "the server has no room for the request's body",
+		l.dropIdle(who)
+		return &ledger.Error{Code: ledger.Unavailable, Message: "the server has no memory for the request's body now",
 			Fix: "send it again in a second"}
 	}
 	u.bytes += size
@@ -149,12 +151,12 @@ func (l *Limits) take(who string, size, share int64) error {
 	return nil
 }
 
-func (l *Limits) give(who string, size int64) {
+func (l *Limits) releaseBytes(who string, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.use(who).bytes -= size
+	l.useOf(who).bytes -= size
 	l.used -= size
-	l.tidy(who)
+	l.dropIdle(who)
 }
 
 func tooLarge(most int64) *ledger.Error {
@@ -162,82 +164,83 @@ func tooLarge(most int64) *ledger.Error {
 		Fix: "make several changes of it"}
 	if most < ledger.MaxBytes {
 		e.Message = "the request has more than 4 MiB"
-		e.Fix = "send less at once; a change of who may write all of a target may have 64 MiB, with a Content-Length"
+		e.Fix = "send less at once; a caller who may write all objects of a target may send 64 MiB, with a Content-Length"
 	}
 	return e
 }
 
-// Turn is a kind of work that is done a few at a time.
-type Turn struct {
-	What      string // "watches"
-	Each, All int    // how many a caller, and all callers together, may have at a time
-	// Waits is how long a request waits for its turn; 0: it is refused at once. At most Queue times Each requests of a
-	// caller wait.
-	Waits time.Duration
+// ConcurrencyLimit is a kind of work that is done a few at a time.
+type ConcurrencyLimit struct {
+	Name             string // "watches"
+	PerCaller, Total int    // how many a caller, and all callers together, may have at a time
+	// Wait is how long a request waits for its turn; 0: it is refused at once. At most QueuePerSlot times Each requests of
+	// a caller wait.
+	Wait time.Duration
 }
 
 // The kinds of work that take turns.
 var (
-	Watches  = Turn{What: "watches", Each: 64, All: 1024}
-	Waiting  = Turn{What: "waiting requests", Each: 16, All: 1024}
-	Previews = Turn{What: "previews", Each: 4, All: 32, Waits: 10 * time.Second}
-	DryRuns  = Turn{What: "dry runs in clusters", Each: 4, All: 64, Waits: 10 * time.Second}
+	Watches  = ConcurrencyLimit{Name: "watches", PerCaller: 64, Total: 1024}
+	Waiting  = ConcurrencyLimit{Name: "waiting requests", PerCaller: 16, Total: 1024}
+	Previews = ConcurrencyLimit{Name: "previews", PerCaller: 4, Total: 32, Wait: 10 * time.Second}
+	DryRuns  = ConcurrencyLimit{Name: "dry runs in clusters", PerCaller: 4, Total: 64, Wait: 10 * time.Second}
 )
 
-// Queue is how many requests of a caller wait for each turn that the caller may have.
-const Queue = 4
+// QueuePerSlot is how many requests of a caller wait for each turn that the caller may have.
+const QueuePerSlot = 4
 
-// turnStep is how often a request that waits for its turn looks whether it has come.
-const turnStep = 20 * time.Millisecond
+// slotPoll is how often a request that waits for its turn looks whether it has come.
+const slotPoll = 20 * time.Millisecond
 
-// Begin takes a turn for a caller, until end is called. The error is TooMany if the caller has as many as may be, and
-// Unavailable if all callers together have.
-func (l *Limits) Begin(ctx context.Context, who string, t Turn) (end func(), err error) {
-	if end, err = l.begin(who, t); err == nil || t.Waits == 0 {
+// AcquireSlot takes a turn for a caller, until end is called. The error is TooMany if the caller has as many as may be,
+// and Unavailable if all callers together have.
+func (l *Limits) AcquireSlot(ctx context.Context, who string, t ConcurrencyLimit) (end func(), err error) {
+	if end, err = l.tryAcquire(who, t); err == nil || t.Wait == 0 {
 		return end, err
 	}
-	leave, err := l.begin(who, Turn{What: "waiting " + t.What, Each: Queue * t.Each, All: Queue * t.All})
+	leave, err := l.tryAcquire(who, ConcurrencyLimit{Name: "waiting " + t.Name, PerCaller: QueuePerSlot * t.PerCaller,
+		Total: QueuePerSlot * t.Total})
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	for waited := time.Duration(0); ; waited += turnStep {
-		if end, err = l.begin(who, t); err == nil || waited >= t.Waits {
+	for waited := time.Duration(0); ; waited += slotPoll {
+		if end, err = l.tryAcquire(who, t); err == nil || waited >= t.Wait {
 			return end, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(turnStep):
+		case <-time.After(slotPoll):
 		}
 	}
 }
 
-func (l *Limits) begin(who string, t Turn) (end func(), err error) {
+func (l *Limits) tryAcquire(who string, t ConcurrencyLimit) (end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.use(who)
+	u := l.useOf(who)
 	switch {
-	case u.turns[t.What] >= t.Each:
-		return nil, &ledger.Error{Code: ledger.TooMany, Message: "there are as many " + t.What + " of yours as may be",
+	case u.slots[t.Name] >= t.PerCaller:
+		return nil, &ledger.Error{Code: ledger.TooMany, Message: "there are as many " + t.Name + " of yours as may be",
 			Fix: "end one of them, or try again later"}
-	case l.turns[t.What] >= t.All:
-		l.tidy(who)
-		return nil, &ledger.Error{Code: ledger.Unavailable, Message: "the server has as many " + t.What + " as may be",
+	case l.slots[t.Name] >= t.Total:
+		l.dropIdle(who)
+		return nil, &ledger.Error{Code: ledger.Unavailable, Message: "the server has as many " + t.Name + " as may be",
 			Fix: "try again later"}
 	}
-	u.turns[t.What]++
-	l.turns[t.What]++
-	return sync.OnceFunc(func() { l.end(who, t) }), nil
+	u.slots[t.Name]++
+	l.slots[t.Name]++
+	return sync.OnceFunc(func() { l.releaseSlot(who, t) }), nil
 }
 
-func (l *Limits) end(who string, t Turn) {
+func (l *Limits) releaseSlot(who string, t ConcurrencyLimit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turns[t.What]--
-	u := l.use(who)
-	if u.turns[t.What]--; u.turns[t.What] == 0 {
-		delete(u.turns, t.What)
+	l.slots[t.Name]--
+	u := l.useOf(who)
+	if u.slots[t.Name]--; u.slots[t.Name] == 0 {
+		delete(u.slots, t.Name)
 	}
-	l.tidy(who)
+	l.dropIdle(who)
 }

@@ -11,11 +11,11 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-func lists(s *server, api huma.API) {
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/targets/{target}/objects", Summary: "List objects",
+func registerLists(s *server, api huma.API) {
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/targets/{target}/objects", Summary: "List objects",
 		Description: "Pages of one list show one change, also while objects are edited. " +
 			"What the caller may not read is left out, so that a page may be short."}, s.listObjects)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/objects/query", Summary: "Query objects",
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/objects/query", Summary: "Query objects",
 		Description: "As a list, of all targets or by keys. More than 1,000 at once are for who may read all of them."},
 		s.queryObjects)
 }
@@ -42,7 +42,7 @@ func (s *server) listObjects(ctx context.Context, in *struct {
 			return nil, err
 		}
 		if in.At != 0 && in.At != c.At {
-			return nil, badCursor("is of another change than at")
+			return nil, badCursor("belongs to another change than at")
 		}
 		q.At, q.After = c.At, &c.After
 	}
@@ -60,28 +60,28 @@ func (s *server) listObjects(ctx context.Context, in *struct {
 
 // readObjects are those that the caller may read, as the caller may see them.
 func (s *server) readObjects(ctx context.Context, list []ledger.Object) ([]ledger.Object, error) {
-	seen, err := readable(ctx, s, list, func(o ledger.Object) ledger.Key { return o.Key })
+	seen, err := filterReadable(ctx, s, list, func(o ledger.Object) ledger.Key { return o.Key })
 	for i, o := range seen {
-		seen[i] = s.redact(o)
+		seen[i] = s.redactSecret(o)
 	}
 	return seen, err
 }
 
-// most is about how many objects one question may be, unless the caller may read all of them: of each other object it
-// is to be found out whether it may be shown, and most may turn out to be hidden.
-const most = 1000
+// maxUnchecked is about how many objects one question may be, unless the caller may read all of them: of each other
+// object it is to be found out whether it may be shown, and most may turn out to be hidden.
+const maxUnchecked = 1000
 
-// large refuses a question about more objects than the caller may ask for at once.
-func (s *server) large(ctx context.Context, target string, objects int) error {
-	if objects <= most {
+// refuseLarge refuses a question about more objects than the caller may ask for at once.
+func (s *server) refuseLarge(ctx context.Context, target string, objects int) error {
+	if objects <= maxUnchecked {
 		return nil
 	}
-	all, err := s.lets(ctx, ledger.MayRead, ledger.Key{Target: target})
+	all, err := s.isAllowed(ctx, ledger.MayRead, ledger.Key{Target: target})
 	if err != nil || all {
 		return err
 	}
 	return &ledger.Error{Code: ledger.TooLarge, Field: "limit",
-		Message: "more than 1,000 objects at once are for who may read all of them", Fix: "ask several times"}
+		Message: "only a caller who may read all objects can ask for more than 1,000 at once", Fix: "ask several times"}
 }
 
 type objectList struct{ Body wire.ObjectList }
@@ -94,7 +94,7 @@ func (s *server) queryObjects(ctx context.Context, in *struct {
 		return nil, &ledger.Error{Code: ledger.TooLarge, Field: "keys", Message: "are more than 20,000",
 			Fix: "ask several times"}
 	}
-	if err := s.large(ctx, b.Target, max(b.Limit, len(b.Keys))); err != nil {
+	if err := s.refuseLarge(ctx, b.Target, max(b.Limit, len(b.Keys))); err != nil {
 		return nil, err
 	}
 	list, err := s.Ledger.Objects(ctx, ledger.ObjectsQuery{Target: b.Target, Group: b.Group, Kind: b.Kind,
@@ -114,12 +114,12 @@ func (s *server) queryObjects(ctx context.Context, in *struct {
 type history struct{ Body wire.History }
 
 func (s *server) getHistory(ctx context.Context, in *struct {
-	Named
+	ObjectPathParams
 	Limit int   `query:"limit" minimum:"0" maximum:"1000"`
 	After int64 `query:"after" minimum:"0" doc:"The last generation of the page before: older ones are listed"`
 }) (*history, error) {
-	key := s.key(in.Named)
-	if err := s.may(ctx, ledger.MayRead, key); err != nil {
+	key := s.keyOf(in.ObjectPathParams)
+	if err := s.checkPermission(ctx, ledger.MayRead, key); err != nil {
 		return nil, err
 	}
 	list, err := s.Ledger.History(ctx, key, ledger.Page{Limit: in.Limit, After: in.After})
@@ -128,7 +128,7 @@ func (s *server) getHistory(ctx context.Context, in *struct {
 	}
 	h := wire.History{Generations: list}
 	for i, o := range list {
-		list[i] = s.redact(o)
+		list[i] = s.redactSecret(o)
 	}
 	if in.After == 0 {
 		found, err := s.Ledger.Status(ctx, ledger.StatusQuery{Keys: []ledger.Key{key}})

@@ -9,11 +9,11 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 )
 
-// expected names the members of bodies, or the parameters, that are known where one was sent that is not; "": that is
-// not what is wrong.
-func expected(schemas huma.Registry, op *huma.Operation, wrong *huma.ErrorDetail) string {
+// suggestNames names the members of bodies, or the parameters, that are known where one was sent that is not; "": that
+// is not what is wrong.
+func suggestNames(schemas huma.Registry, op *huma.Operation, wrong *huma.ErrorDetail) string {
 	if name, is := strings.CutPrefix(wrong.Location, "query."); is && wrong.Message == "unknown query parameter" {
-		return oneOf(parameters(op), name)
+		return oneOf(queryParameters(op), name)
 	}
 	last := strings.LastIndexByte(wrong.Location, '.')
 	if wrong.Message != validation.MsgUnexpectedProperty || last < 0 || op.RequestBody == nil {
@@ -23,14 +23,14 @@ func expected(schemas huma.Registry, op *huma.Operation, wrong *huma.ErrorDetail
 	if body == nil {
 		return ""
 	}
-	s := resolved(schemas, body.Schema)
+	s := resolveRef(schemas, body.Schema)
 	for i, step := range strings.Split(wrong.Location[:last], ".") {
 		name, items, _ := strings.Cut(step, "[")
 		if i > 0 && s != nil { // the first one is the body
-			s = resolved(schemas, s.Properties[name])
+			s = resolveRef(schemas, s.Properties[name])
 		}
 		if s != nil && items != "" {
-			s = resolved(schemas, s.Items)
+			s = resolveRef(schemas, s.Items)
 		}
 	}
 	if s == nil {
@@ -39,15 +39,15 @@ func expected(schemas huma.Registry, op *huma.Operation, wrong *huma.ErrorDetail
 	return oneOf(slices.Sorted(maps.Keys(s.Properties)), wrong.Location[last+1:])
 }
 
-func resolved(schemas huma.Registry, s *huma.Schema) *huma.Schema {
+func resolveRef(schemas huma.Registry, s *huma.Schema) *huma.Schema {
 	if s != nil && s.Ref != "" {
 		return schemas.SchemaFromRef(s.Ref)
 	}
 	return s
 }
 
-// parameters are those that an operation takes in its query.
-func parameters(op *huma.Operation) (names []string) {
+// queryParameters are those that an operation takes in its query.
+func queryParameters(op *huma.Operation) (names []string) {
 	for _, p := range op.Parameters {
 		if p.In == "query" {
 			names = append(names, p.Name)

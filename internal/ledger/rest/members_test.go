@@ -35,7 +35,7 @@ func TestExpected(t *testing.T) {
 		op := &huma.Operation{RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{
 			"application/json": {Schema: c.schema}}}}
 		wrong := &huma.ErrorDetail{Location: c.location, Message: validation.MsgUnexpectedProperty}
-		if got := expected(schemas, op, wrong); got != c.want {
+		if got := suggestNames(schemas, op, wrong); got != c.want {
 			t.Errorf("%s: %q, want %q", c.location, got, c.want)
 		}
 	}

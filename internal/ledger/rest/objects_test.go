@@ -46,7 +46,7 @@ func TestObjectFromCreationToDeletion(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	r.do(call{who: "alice", method: "DELETE", path: path("web"), header: ifMatch(`"3"`)}).is(201, &c)
-	if c.Verb != ledger.Delete || c.Edited[0].Did() != "deleted" {
+	if c.Verb != ledger.Delete || c.Edited[0].ActionWord() != "deleted" {
 		t.Fatalf("%+v", c)
 	}
 	p := r.do(call{who: "bob", method: "GET", path: path("web")}).problem(404, ledger.NotFound)

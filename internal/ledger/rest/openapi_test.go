@@ -29,8 +29,8 @@ func TestCheckOfAnswersFindsWrongOnes(t *testing.T) {
 			w.Write([]byte(bad.body))
 		}))
 		found := 0
-		c := http.Client{Transport: &checked{errorf: func(string, ...any) { found++ }, next: http.DefaultTransport,
-			router: published(t, r.server.URL)}}
+		c := http.Client{Transport: &checkObjectJSON{errorf: func(string, ...any) { found++ }, next: http.DefaultTransport,
+			router: publishDocument(t, r.server.URL)}}
 		a, err := c.Get(wrong.URL + rest.Prefix + "/head")
 		r.ok(err)
 		a.Body.Close()

@@ -15,21 +15,21 @@ func refusedBefore(ctx context.Context, r ledger.Reader, c ledger.Change, list [
 	for _, p := range progress {
 		if stage == ledger.Superseded && p.Refused {
 			undoneBy, err := ledger.UndoneBy(ctx, r, c)
-			return fmt.Sprintf("%s: %s: %s", p.Became(undoneBy), p.Key, strings.Join(p.Words, "; ")), err
+			return fmt.Sprintf("%s: %s: %s", p.DescribeOutcome(undoneBy), p.Key, strings.Join(p.Words, "; ")), err
 		}
 	}
 	return "", nil
 }
 
-// outcome is how far a change got by what became of its objects (ledger.ProgressOf), and why: the words of who refused
-// it, or what the first object that is not there yet waits for.
-func outcome(c ledger.Change, list []ledger.Status) (stage ledger.Stage, why string) {
+// describeOutcome is how far a change got by what became of its objects (ledger.ProgressOf), and why: the words of who
+// refused it, or what the first object that is not there yet waits for.
+func describeOutcome(c ledger.Change, list []ledger.Status) (stage ledger.Stage, why string) {
 	stage, progress := ledger.ProgressOf(c, list)
 	for _, p := range progress {
 		switch {
 		case p.Stage == stage && stage == ledger.IsRefused:
 			return stage, p.Key.String() + ": " + strings.Join(p.Words, "; ")
-		case stage != ledger.IsRefused && !p.Decided():
+		case stage != ledger.IsRefused && !p.IsFinal():
 			return stage, p.Key.String() + ": " + strings.Join(p.Waits, "; ")
 		}
 	}

@@ -12,27 +12,27 @@ import (
 	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-func previews(s *server, api huma.API) {
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/preview", Summary: "Preview change",
+func registerPreviews(s *server, api huma.API) {
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/preview", Summary: "Preview change",
 		Description: "What the change would do in the proxies of each cluster. Nothing is written. Who may not read all " +
-			"objects of a target gets the digest, and no report.", Metadata: map[string]any{large: true,
-			first: anyOf(ledger.MayPropose, ledger.MayWrite, ledger.MayDelete, ledger.MayRollback)}}, s.postPreview)
+			"objects of a target gets the digest, and no report.", Metadata: map[string]any{largeKey: true,
+			checkKey: anyOf(ledger.MayPropose, ledger.MayWrite, ledger.MayDelete, ledger.MayRollback)}}, s.postPreview)
 }
 
 type onePreview struct{ Body wire.Preview }
 
 func (s *server) postPreview(ctx context.Context, in *struct{ Body wire.Draft }) (*onePreview, error) {
-	d, err := s.stated(ctx, in.Body, "")
+	d, err := s.draftFromBody(ctx, in.Body, "")
 	if err != nil {
 		return nil, err
 	}
 	if err := s.mayStated(ctx, d, s.mayPreview); err != nil {
 		return nil, err
 	}
-	if d, err = s.drafted(ctx, d, s.mayPreview); err != nil {
+	if d, err = s.prepareDraft(ctx, d, s.mayPreview); err != nil {
 		return nil, err
 	}
-	p, err := s.preview(ctx, d)
+	p, err := s.askPreview(ctx, d)
 	if err == nil {
 		p, err = s.seenPreview(ctx, p)
 	}
@@ -45,7 +45,7 @@ func (s *server) seenPreview(ctx context.Context, p wire.Preview) (wire.Preview,
 	p.Clusters = slices.Clone(p.Clusters)
 	for i := range p.Clusters {
 		c := &p.Clusters[i]
-		ok, err := s.lets(ctx, ledger.MayRead, ledger.Key{Target: c.Target})
+		ok, err := s.isAllowed(ctx, ledger.MayRead, ledger.Key{Target: c.Target})
 		if err != nil {
 			return p, err
 		}
@@ -62,7 +62,7 @@ func (s *server) mayPreview(ctx context.Context, d ledger.Draft) error {
 		return err
 	}
 	for _, e := range d.Edits {
-		ok, err := s.lets(ctx, ledger.MayPropose, e.Key)
+		ok, err := s.isAllowed(ctx, ledger.MayPropose, e.Key)
 		if err != nil {
 			return err
 		}
@@ -78,11 +78,11 @@ func (s *server) mayPreview(ctx context.Context, d ledger.Draft) error {
 	return nil
 }
 
-func (s *server) preview(ctx context.Context, d ledger.Draft) (wire.Preview, error) {
+func (s *server) askPreview(ctx context.Context, d ledger.Draft) (wire.Preview, error) {
 	if s.Preview == nil {
 		return wire.Preview{}, notAsked
 	}
-	end, err := s.turn(ctx, Previews)
+	end, err := s.acquireSlot(ctx, Previews)
 	if err != nil {
 		return wire.Preview{}, err
 	}
@@ -96,7 +96,7 @@ var notAsked = &ledger.Error{Code: ledger.NotAsked, Message: "this server can't 
 // commitPreviewed makes a change only if it would still do what its preview said. If it would not, the problem has the
 // preview as it is now.
 func (s *server) commitPreviewed(ctx context.Context, d ledger.Draft, digest string) (ledger.Change, error) {
-	if out, ok, err := s.repeated(ctx, d.Request, within(d)); ok || err != nil {
+	if out, ok, err := s.findRepeated(ctx, d.Request, changesWithin(d)); ok || err != nil {
 		if err != nil {
 			return ledger.Change{}, err
 		}
@@ -108,12 +108,12 @@ func (s *server) commitPreviewed(ctx context.Context, d ledger.Draft, digest str
 	if err := s.mayCompare(ctx, d); err != nil {
 		return ledger.Change{}, err
 	}
-	end, err := s.turn(ctx, Previews)
+	end, err := s.acquireSlot(ctx, Previews)
 	if err != nil {
 		return ledger.Change{}, err
 	}
 	defer end()
-	c, now, err := s.Preview.Commit(ctx, d, digest)
+	c, now, err := s.Preview.CommitPreviewed(ctx, d, digest)
 	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.Conflict && now.Digest != digest {
 		if now, err = s.seenPreview(ctx, now); err != nil {
 			return c, err

@@ -13,14 +13,14 @@ import (
 // A report tells of requests of all namespaces: who may read one of them is not told, and can bind a change to it.
 func TestPreviewIsShownToWhoMayReadAllOfTheTarget(t *testing.T) {
 	r := newRig(t, func(c *rest.Config) {
-		made := (&asked{}).previews(c.Ledger)
+		made := (&requestInfo{}).previews(c.Ledger)
 		c.Preview, c.Proposer = made, made
 	})
 	for _, p := range []ledger.Permission{ledger.MayRead, ledger.MayWrite} {
 		r.ok(r.store.SetGrant(context.Background(), ledger.Grant{Name: "carol-" + string(p), Subjects: []string{"carol"},
 			Permissions: []ledger.Permission{p}, Namespaces: []string{"shop"}}, "test"))
 	}
-	d := wire.Draft{Edits: []wire.Edit{edit("a", "a.example")}}
+	d := wire.Draft{Edits: []wire.Edit{editFromContent("a", "a.example")}}
 	var all, some wire.Preview
 	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).is(200, &all)
 	r.do(call{who: "carol", method: "POST", path: "/preview", body: d}).is(200, &some)

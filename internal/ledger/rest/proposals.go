@@ -21,37 +21,37 @@ type Proposer interface {
 	Repreview(ctx context.Context, number int64) (ledger.Proposal, error)
 }
 
-func proposals(s *server, api huma.API) {
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals", Summary: "Propose change",
+func registerProposals(s *server, api huma.API) {
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals", Summary: "Propose change",
 		DefaultStatus: http.StatusCreated,
 		Description: "Others are to approve it. It is kept with what it does in the proxies. Its draft states no " +
-			"head, dryRun or ifPreview.", Metadata: map[string]any{large: true,
-			first: anyOf(ledger.MayPropose, ledger.MayWrite, ledger.MayDelete, ledger.MayRollback)}}, s.postProposal)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals", Summary: "List proposals",
+			"head, dryRun or ifPreview.", Metadata: map[string]any{largeKey: true,
+			checkKey: anyOf(ledger.MayPropose, ledger.MayWrite, ledger.MayDelete, ledger.MayRollback)}}, s.postProposal)
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals", Summary: "List proposals",
 		Description: "The newest first. Those of which the caller may read nothing are left out, so that a page may be " +
 			"short."}, s.getProposals)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals/{number}", Summary: "Get proposal"},
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals/{number}", Summary: "Get proposal"},
 		s.getProposal)
-	approvers := map[string]any{first: anyOf(ledger.MayApprove)}
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
+	approvers := map[string]any{checkKey: anyOf(ledger.MayApprove)}
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/approve",
 		Summary: "Approve proposal", Metadata: approvers,
 		Description: "Nobody approves what they proposed. The body states the digest of " +
-			"the preview that is approved (428 without)."}, s.approve)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
-		Summary: "Reject proposal", Metadata: approvers, Description: "It ends with that."}, s.reject)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/withdraw",
-		Summary: "Withdraw proposal", Description: "For who proposed it."}, s.withdraw)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/preview",
+			"the preview that is approved (428 without)."}, s.approveProposal)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/reject",
+		Summary: "Reject proposal", Metadata: approvers, Description: "It ends with that."}, s.rejectProposal)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/withdraw",
+		Summary: "Withdraw proposal", Description: "For who proposed it."}, s.withdrawProposal)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/preview",
 		Summary: "Preview proposal anew", Description: "If it does something else by now, approvals are needed anew."},
-		s.repreview)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/commit",
-		Summary: "Commit proposal", Responses: also[ledger.Change](api, http.StatusCreated),
+		s.repreviewProposal)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/commit",
+		Summary: "Commit proposal", Responses: extraResponses[ledger.Change](api, http.StatusCreated),
 		Description: "It becomes a change if it is approved and still does what its preview says, once: repeats " +
 			"answer the same change."}, s.commitProposal)
 }
 
-// proposer returns the maker of proposals' previews; an error if there is none.
-func (s *server) proposer() (Proposer, error) {
+// requireProposer returns the maker of proposals' previews; an error if there is none.
+func (s *server) requireProposer() (Proposer, error) {
 	if s.Proposer == nil {
 		return nil, &ledger.Error{Code: ledger.NotAsked, Message: "this server can't make previews of proposals",
 			Fix: "ask one that can"}
@@ -73,24 +73,24 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 		return nil, &ledger.Error{Code: ledger.Invalid, Message: "a proposal states no head, dryRun or ifPreview",
 			Fix: "leave them out: it is bound to its own preview"}
 	}
-	d, err := s.stated(ctx, in.Body, in.Request)
+	d, err := s.draftFromBody(ctx, in.Body, in.Request)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.mayStated(ctx, d, s.mayPropose); err != nil {
 		return nil, err
 	}
-	if d, err = s.drafted(ctx, d, s.mayPropose); err != nil {
+	if d, err = s.prepareDraft(ctx, d, s.mayPropose); err != nil {
 		return nil, err
 	}
-	by, err := s.proposer()
+	by, err := s.requireProposer()
 	if err != nil {
 		return nil, err
 	}
-	if d.Blind, err = s.guard().Blind(ctx, askedOf(ctx).caller, d.Edits); err != nil {
+	if d.Blind, err = s.newGuard().IsBlind(ctx, requestInfoOf(ctx).caller, d.Edits); err != nil {
 		return nil, err
 	}
-	end, err := s.turn(ctx, Previews)
+	end, err := s.acquireSlot(ctx, Previews)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.shown(ctx, p)
+	out, err := s.showProposal(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -111,18 +111,18 @@ func (s *server) postProposal(ctx context.Context, in *struct {
 func (s *server) mayPropose(ctx context.Context, d ledger.Draft) error {
 	for _, e := range d.Edits {
 		if d.Hold != nil || d.Release {
-			if err := s.may(ctx, ledger.MayHold, e.Key); err != nil {
+			if err := s.checkPermission(ctx, ledger.MayHold, e.Key); err != nil {
 				return err
 			}
 		}
-		ok, err := s.letsEdit(ctx, usual(d, e), e.Key)
+		ok, err := s.isEditAllowed(ctx, neededPermission(d, e), e.Key)
 		if err != nil {
 			return err
 		}
 		if ok {
 			continue
 		}
-		if err := s.may(ctx, ledger.MayPropose, e.Key); err != nil {
+		if err := s.checkPermission(ctx, ledger.MayPropose, e.Key); err != nil {
 			return err
 		}
 	}
@@ -132,10 +132,10 @@ func (s *server) mayPropose(ctx context.Context, d ledger.Draft) error {
 type proposalPage struct{ Body wire.ProposalPage }
 
 func (s *server) getProposals(ctx context.Context, in *struct {
-	State  ledger.Verdict `query:"state" enum:"Open,Approved,Outdated,Committed,Rejected,Withdrawn"`
-	Change int64          `query:"change" minimum:"0" doc:"That was committed as this change"`
-	After  int64          `query:"after" minimum:"0" doc:"The last number of the page before"`
-	Limit  int            `query:"limit" minimum:"0" maximum:"1000"`
+	State  ledger.ProposalState `query:"state" enum:"Open,Approved,Outdated,Committed,Rejected,Withdrawn"`
+	Change int64                `query:"change" minimum:"0" doc:"That was committed as this change"`
+	After  int64                `query:"after" minimum:"0" doc:"The last number of the page before"`
+	Limit  int                  `query:"limit" minimum:"0" maximum:"1000"`
 }) (*proposalPage, error) {
 	list, err := s.Ledger.Proposals(ctx, ledger.ProposalsQuery{Page: ledger.Page{Limit: in.Limit, After: in.After},
 		State: in.State, Change: in.Change})
@@ -164,24 +164,24 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 	var edits []ledger.Edit
 	approves := true
 	for _, e := range p.Draft.Edits {
-		may, err := s.lets(ctx, ledger.MayApprove, e.Key)
+		may, err := s.isAllowed(ctx, ledger.MayApprove, e.Key)
 		if err != nil {
 			return wire.Proposal{}, err
 		}
-		reads, err := s.lets(ctx, ledger.MayRead, e.Key)
+		reads, err := s.isAllowed(ctx, ledger.MayRead, e.Key)
 		if err != nil {
 			return wire.Proposal{}, err
 		}
 		approves = approves && may
-		if may || reads || p.By == askedOf(ctx).caller.Subject {
+		if may || reads || p.By == requestInfoOf(ctx).caller.Subject {
 			of := "" // who does not read the Secret can't tell whether it has the values of another proposal
 			if !reads {
 				of = fmt.Sprintf("proposal %d", p.Number)
 			}
-			if !reads && !may && comparable(e) { // nor whether they are those that it has
+			if !reads && !may && statesSecret(e) { // nor whether they are those that it has
 				p.Preview.Digest = ""
 			}
-			e.Content = s.redact(ledger.Object{Key: e.Key, Content: e.Content}, of).Content
+			e.Content = s.redactSecret(ledger.Object{Key: e.Key, Content: e.Content}, of).Content
 			edits = append(edits, e)
 		}
 	}
@@ -201,17 +201,17 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 	return w, nil
 }
 
-// shown answers a proposal if the caller may read some of it.
-func (s *server) shown(ctx context.Context, p ledger.Proposal) (*oneProposal, error) {
+// showProposal answers a proposal if the caller may read some of it.
+func (s *server) showProposal(ctx context.Context, p ledger.Proposal) (*oneProposal, error) {
 	w, err := s.seenProposal(ctx, p)
 	if err == nil && len(w.Draft.Edits) == 0 && w.Hidden > 0 {
-		err = s.hidden(ctx, fmt.Sprintf("proposal %d", p.Number), p.Draft.Edits[0].Key)
+		err = s.refuseHidden(ctx, fmt.Sprintf("proposal %d", p.Number), p.Draft.Edits[0].Key)
 	}
 	return &oneProposal{Body: w}, err
 }
 
-// proposal reads a proposal. It needs no contents if the proposal is only to end.
-func (s *server) proposal(ctx context.Context, number int64, ends bool) (ledger.Proposal, error) {
+// readProposal reads a proposal. It needs no contents if the proposal is only to end.
+func (s *server) readProposal(ctx context.Context, number int64, ends bool) (ledger.Proposal, error) {
 	p, err := s.Ledger.Proposal(ctx, number)
 	if ends && ledger.CodeOf(err) == ledger.Unprotected {
 		return p, nil
@@ -222,29 +222,29 @@ func (s *server) proposal(ctx context.Context, number int64, ends bool) (ledger.
 func (s *server) getProposal(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
 }) (*oneProposal, error) {
-	p, err := s.proposal(ctx, in.Number, false)
+	p, err := s.readProposal(ctx, in.Number, false)
 	if err != nil {
 		return nil, err
 	}
-	return s.shown(ctx, p)
+	return s.showProposal(ctx, p)
 }
 
-// answering is an answer to a proposal.
-type answering struct {
+// answerInput is an answer to a proposal.
+type answerInput struct {
 	Number int64 `path:"number" minimum:"1"`
 	Body   wire.AnswerBody
 }
 
-func (s *server) approve(ctx context.Context, in *answering) (*oneProposal, error) {
-	return s.answer(ctx, in, true)
+func (s *server) approveProposal(ctx context.Context, in *answerInput) (*oneProposal, error) {
+	return s.answerProposal(ctx, in, true)
 }
 
-func (s *server) reject(ctx context.Context, in *answering) (*oneProposal, error) {
-	return s.answer(ctx, in, false)
+func (s *server) rejectProposal(ctx context.Context, in *answerInput) (*oneProposal, error) {
+	return s.answerProposal(ctx, in, false)
 }
 
-func (s *server) answer(ctx context.Context, in *answering, approve bool) (*oneProposal, error) {
-	p, err := s.proposal(ctx, in.Number, !approve)
+func (s *server) answerProposal(ctx context.Context, in *answerInput, approve bool) (*oneProposal, error) {
+	p, err := s.readProposal(ctx, in.Number, !approve)
 	if err != nil {
 		return nil, err
 	}
@@ -257,55 +257,55 @@ func (s *server) answer(ctx context.Context, in *answering, approve bool) (*oneP
 			Detail: "the request does not say which preview it approves",
 			Fix:    "look at the proposal, and send its preview's digest as preview"}
 	}
-	who := askedOf(ctx).caller.Subject
+	who := requestInfoOf(ctx).caller.Subject
 	p, err = s.Ledger.Answer(ctx, in.Number, ledger.Answer{By: who, Approve: approve, Preview: in.Body.Preview,
 		Words: strings.TrimSpace(in.Body.Message)})
 	if err != nil {
-		return nil, s.noted(ctx, ledger.MayApprove, err)
+		return nil, s.noteDenial(ctx, ledger.MayApprove, err)
 	}
-	return s.shown(ctx, p)
+	return s.showProposal(ctx, p)
 }
 
 // mayAll refuses if the caller may not do something with one of the objects.
 func (s *server) mayAll(ctx context.Context, permission ledger.Permission, p ledger.Proposal) error {
 	for _, e := range p.Draft.Edits {
-		if err := s.may(ctx, permission, e.Key); err != nil {
+		if err := s.checkPermission(ctx, permission, e.Key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *server) withdraw(ctx context.Context, in *answering) (*oneProposal, error) {
-	p, err := s.proposal(ctx, in.Number, true)
+func (s *server) withdrawProposal(ctx context.Context, in *answerInput) (*oneProposal, error) {
+	p, err := s.readProposal(ctx, in.Number, true)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.shown(ctx, p); err != nil {
+	if _, err := s.showProposal(ctx, p); err != nil {
 		return nil, err
 	}
-	p, err = s.Ledger.Withdraw(ctx, in.Number, askedOf(ctx).caller.Subject, strings.TrimSpace(in.Body.Message))
+	p, err = s.Ledger.Withdraw(ctx, in.Number, requestInfoOf(ctx).caller.Subject, strings.TrimSpace(in.Body.Message))
 	if err != nil {
-		return nil, s.noted(ctx, ledger.MayPropose, err)
+		return nil, s.noteDenial(ctx, ledger.MayPropose, err)
 	}
-	return s.shown(ctx, p)
+	return s.showProposal(ctx, p)
 }
 
-func (s *server) repreview(ctx context.Context, in *struct {
+func (s *server) repreviewProposal(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
 }) (*oneProposal, error) {
-	p, err := s.proposal(ctx, in.Number, false)
+	p, err := s.readProposal(ctx, in.Number, false)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.mayMove(ctx, p); err != nil {
 		return nil, err
 	}
-	by, err := s.proposer()
+	by, err := s.requireProposer()
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.turn(ctx, Previews)
+	end, err := s.acquireSlot(ctx, Previews)
 	if err != nil {
 		return nil, err
 	}
@@ -316,18 +316,18 @@ func (s *server) repreview(ctx context.Context, in *struct {
 	if p, err = s.Ledger.Proposal(ctx, in.Number); err != nil {
 		return nil, err
 	}
-	return s.shown(ctx, p)
+	return s.showProposal(ctx, p)
 }
 
 func (s *server) commitProposal(ctx context.Context, in *struct {
 	Number int64 `path:"number" minimum:"1"`
 	Body   wire.CommitBody
 }) (*oneChange, error) {
-	p, err := s.proposal(ctx, in.Number, false)
+	p, err := s.readProposal(ctx, in.Number, false)
 	if err != nil {
 		return nil, err
 	}
-	if p.Approvals() == 0 { // no approvals are needed, so this is as any other change
+	if p.CountApprovals() == 0 { // no approvals are needed, so this is as any other change
 		err = s.mayDraft(ctx, p.Draft)
 	} else {
 		err = s.mayMove(ctx, p)
@@ -335,34 +335,34 @@ func (s *server) commitProposal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	by, err := s.proposer()
+	by, err := s.requireProposer()
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.turn(ctx, Previews)
+	end, err := s.acquireSlot(ctx, Previews)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	c, err := by.CommitProposal(ctx, in.Number, askedOf(ctx).caller.Subject, in.Body.Preview)
+	c, err := by.CommitProposal(ctx, in.Number, requestInfoOf(ctx).caller.Subject, in.Body.Preview)
 	if err != nil {
 		return nil, err
 	}
-	return s.changed(ctx, c)
+	return s.answerChange(ctx, c)
 }
 
 // mayMove refuses a caller who neither made the proposal nor may approve it or make its changes.
 func (s *server) mayMove(ctx context.Context, p ledger.Proposal) error {
-	if p.By == askedOf(ctx).caller.Subject {
+	if p.By == requestInfoOf(ctx).caller.Subject {
 		return s.mayPropose(ctx, p.Draft) // they may have lost the permission
 	}
 	for _, e := range p.Draft.Edits {
-		if ok, err := s.letsEdit(ctx, usual(p.Draft, e), e.Key); err != nil {
+		if ok, err := s.isEditAllowed(ctx, neededPermission(p.Draft, e), e.Key); err != nil {
 			return err
 		} else if ok {
 			continue
 		}
-		if err := s.may(ctx, ledger.MayApprove, e.Key); err != nil {
+		if err := s.checkPermission(ctx, ledger.MayApprove, e.Key); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func newProposing(t *testing.T, approvals int) *proposing {
 	t.Helper()
 	p := &proposing{}
 	p.rig = newRig(t, func(c *rest.Config) {
-		c.Proposer = &previews.Previewer{Ledger: c.Ledger, Reads: func(ledger.Key) bool { return true }, Of: p.asked}
+		c.Proposer = &previews.Previewer{Ledger: c.Ledger, IsRead: func(ledger.Key) bool { return true }, CardeasOf: p.asked}
 	})
 	p.needs(approvals)
 	p.grant("carol", ledger.MayApprove, "shop")
@@ -40,12 +40,12 @@ func (p *proposing) grant(who string, what ledger.Permission, namespaces ...stri
 		Permissions: []ledger.Permission{what}, Namespaces: namespaces}}).is(204, nil)
 }
 
-func (p *proposing) asked(context.Context, string) ([]previews.Asked, error) {
+func (p *proposing) asked(context.Context, string) ([]previews.CardeaAdmin, error) {
 	n := p.outcome.Load()
 	if n < 0 {
-		return []previews.Asked{{Cluster: "east", Why: "it is asleep"}}, nil
+		return []previews.CardeaAdmin{{Cluster: "east", Why: "it is asleep"}}, nil
 	}
-	return []previews.Asked{{Cluster: "east", Diff: func(context.Context, diff.Edit) (diff.Report, error) {
+	return []previews.CardeaAdmin{{Cluster: "east", Diff: func(context.Context, diff.Edit) (diff.Report, error) {
 		return diff.Report{Refused: []string{fmt.Sprint("outcome ", n)}}, nil
 	}}}, nil
 }
@@ -119,7 +119,7 @@ func TestProposalIsApprovedAndCommitted(t *testing.T) {
 	p.grant("alice", ledger.MayApprove)
 	noted := p.denials()
 	w := p.to("alice", 1, "approve", nil).problem(403, ledger.Denied)
-	if !strings.Contains(w.Detail, "what they proposed") {
+	if !strings.Contains(w.Detail, "can't approve it") {
 		t.Fatalf("%+v", w)
 	}
 	if n := p.denials(); n != noted+1 {
@@ -192,7 +192,7 @@ func TestProtectedTargetsTakeProposalsOnly(t *testing.T) {
 	p.to("carol", made.Number, "approve", nil).is(200, nil)
 	var c ledger.Change
 	p.to("carol", made.Number, "commit", nil).is(201, &c)
-	if c.Verb != ledger.Undo || c.Edited[0].Did() != "deleted" {
+	if c.Verb != ledger.Undo || c.Edited[0].ActionWord() != "deleted" {
 		t.Fatalf("%+v", c)
 	}
 }
@@ -202,7 +202,8 @@ func TestProposalOutdated(t *testing.T) {
 	n := p.propose("alice", "web", "a.example").Number
 	p.to("carol", n, "approve", nil).is(200, nil)
 	p.outcome.Store(1)
-	if w := p.to("alice", n, "commit", nil).problem(409, ledger.Conflict); !strings.Contains(w.Detail, "something else") {
+	if w := p.to("alice", n, "commit", nil).problem(409, ledger.Conflict); !strings.Contains(w.Detail,
+		"would no longer do") {
 		t.Fatalf("%+v", w)
 	}
 	w := p.get("carol", n)

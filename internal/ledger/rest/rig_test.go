@@ -54,7 +54,7 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	for _, token := range []ledger.Token{{Name: "root", Subject: "root"}, {Name: "alice", Subject: "alice",
 		Groups: []string{"platform"}}, {Name: "bob", Subject: "bob"}, {Name: "carol", Subject: "carol"},
 		{Name: "east", Cluster: "east"}} {
-		r.tokens[token.Name], token.Hash = auth.Mint()
+		r.tokens[token.Name], token.Hash = auth.MintToken()
 		r.ok(s.SetToken(ctx, token, "test"))
 	}
 	for _, g := range []ledger.Grant{
@@ -66,7 +66,7 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	} {
 		r.ok(s.SetGrant(ctx, g, "test"))
 	}
-	groups := auth.GroupsOf(kinds.Catalog())
+	groups := auth.GroupsOf(kinds.NewCatalog())
 	c := rest.Config{Ledger: s, Callers: auth.New(auth.Config{Access: s, Groups: groups}), Version: "test",
 		Groups: groups, Unknown: func() { r.unknown.Add(1) }}
 	for _, f := range change {
@@ -78,7 +78,8 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	t.Cleanup(r.server.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	r.client = &http.Client{Transport: &checked{errorf: t.Errorf, next: transport, router: published(t, r.server.URL)}}
+	r.client = &http.Client{Transport: &checkObjectJSON{errorf: t.Errorf, next: transport, router: publishDocument(t,
+		r.server.URL)}}
 	return r
 }
 
@@ -89,8 +90,8 @@ func (r *rig) ok(err error) {
 	}
 }
 
-// published is the document that a server publishes.
-func published(t *testing.T, url string) routers.Router {
+// publishDocument is the document that a server publishes.
+func publishDocument(t *testing.T, url string) routers.Router {
 	t.Helper()
 	answer, err := http.Get(url + rest.Prefix + "/openapi.json")
 	if err != nil {
@@ -112,14 +113,14 @@ func published(t *testing.T, url string) routers.Router {
 	return router
 }
 
-// checked checks each answer against the document.
-type checked struct {
+// checkObjectJSON checks each answer against the document.
+type checkObjectJSON struct {
 	errorf func(format string, args ...any)
 	next   http.RoundTripper
 	router routers.Router
 }
 
-func (c *checked) RoundTrip(q *http.Request) (*http.Response, error) {
+func (c *checkObjectJSON) RoundTrip(q *http.Request) (*http.Response, error) {
 	answer, err := c.next.RoundTrip(q)
 	if err != nil {
 		return nil, err

@@ -12,36 +12,36 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// redaction is what stands in place of a Secret's value. It is no valid base64, so nobody takes it for data.
-var redaction = regexp.MustCompile(`^sha256:[0-9a-f]{32}$`)
+// redactedValue is what stands in place of a Secret's value. It is no valid base64, so nobody takes it for data.
+var redactedValue = regexp.MustCompile(`^sha256:[0-9a-f]{32}$`)
 
-// redact replaces the values of a Secret by digests. They are keyed with a key of this process, and with the object and
-// the name of the value: they tell whether a value changed between two generations, and nothing else. They do not tell
-// what a short value is, nor that two Secrets have the same.
-// With of, they can be compared only with others of the same.
-func (s *server) redact(o ledger.Object, of ...string) ledger.Object {
+// redactSecret replaces the values of a Secret by digests. They are keyed with a key of this process, and with the
+// object and the name of the value: they tell whether a value changed between two generations, and nothing else. They
+// do not tell what a short value is, nor that two Secrets have the same. With of, they can be compared only with others
+// of the same.
+func (s *server) redactSecret(o ledger.Object, of ...string) ledger.Object {
 	if o.Unopened != "" {
 		o.Unopened = noKey // where it would be is for its administrators
 	}
-	return o.Masked(func(field, name string, value any) string { return s.digest(o.Key, of, field, name, value) })
+	return o.MaskSecret(func(field, name string, value any) string { return s.digestValue(o.Key, of, field, name, value) })
 }
 
-func (s *server) digest(k ledger.Key, of []string, field, name string, value any) string {
+func (s *server) digestValue(k ledger.Key, of []string, field, name string, value any) string {
 	text, err := json.Marshal([]any{k, strings.Join(of, ""), field, name, value})
 	if err != nil {
 		text = nil
 	}
-	mac := hmac.New(sha256.New, s.redaction[:])
+	mac := hmac.New(sha256.New, s.redactionKey[:])
 	mac.Write(text)
 	return "sha256:" + hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// Unredacted refuses a Secret that has digests in place of values: somebody read it and sent back what was shown.
-func Unredacted(k ledger.Key, c ledger.Content) error {
+// RefuseRedacted refuses a Secret that has digests in place of values: somebody read it and sent back what was shown.
+func RefuseRedacted(k ledger.Key, c ledger.Content) error {
 	if !k.IsSecret() || len(c) == 0 {
 		return nil
 	}
-	object, err := c.Object()
+	object, err := c.DecodeObject()
 	if err != nil {
 		return &ledger.Error{Code: ledger.Invalid, Object: k.String(), Message: "is not an object"}
 	}
@@ -53,7 +53,7 @@ func Unredacted(k ledger.Key, c ledger.Content) error {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			if text, ok := values[name].(string); ok && redaction.MatchString(text) {
+			if text, ok := values[name].(string); ok && redactedValue.MatchString(text) {
 				return &ledger.Error{Code: ledger.Invalid, Object: k.String(), Field: field + "." + name,
 					Message: "is the digest that the ledger shows in place of a secret value",
 					Fix:     "state the value, or PATCH only what changes"}

@@ -19,14 +19,14 @@ const (
 	waitLimit = 10 * time.Minute // that a request may wait
 )
 
-func statuses(s *server, api huma.API) {
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes/{number}/status",
+func registerStatuses(s *server, api huma.API) {
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes/{number}/status",
 		Summary: "Get status of change"}, s.changeStatus)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/status", Summary: "List status"}, s.listStatus)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/status/query", Summary: "Query status"},
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/status", Summary: "List status"}, s.listStatus)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/status/query", Summary: "Query status"},
 		s.queryStatus)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/retry", Summary: "Retry",
-		Description: "What failed is due now.", Metadata: map[string]any{first: anyOf(ledger.MayWrite)}}, s.retry)
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/retry", Summary: "Retry",
+		Description: "What failed is due now.", Metadata: map[string]any{checkKey: anyOf(ledger.MayWrite)}}, s.retryWork)
 }
 
 type changeStatus struct{ Body wire.ChangeStatus }
@@ -41,12 +41,12 @@ func (s *server) changeStatus(ctx context.Context, in *struct {
 		return nil, &ledger.Error{Code: ledger.Invalid, Field: "wait", Message: "is no duration up to 10m: " + in.Wait,
 			Fix: "write it as 30s"}
 	}
-	c, err := s.change(ctx, in.Number)
+	c, err := s.readChange(ctx, in.Number)
 	if err != nil {
 		return nil, err
 	}
 	if wait > 0 {
-		end, err := s.turn(ctx, Waiting)
+		end, err := s.acquireSlot(ctx, Waiting)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (s *server) changeStatus(ctx context.Context, in *struct {
 			return nil, err
 		}
 		stage := out.Body.State
-		final := (ledger.Progress{Stage: stage}).Decided() || stage == ledger.IsApplied && in.For != string(ledger.IsLive)
+		final := (ledger.Progress{Stage: stage}).IsFinal() || stage == ledger.IsApplied && in.For != string(ledger.IsLive)
 		if wait == 0 || final {
 			return out, nil
 		}
@@ -89,7 +89,7 @@ func (s *server) statusOf(ctx context.Context, c ledger.Change) (*changeStatus, 
 	for i := range list {
 		withoutResults(&list[i])
 	}
-	stage, why := outcome(c, list)
+	stage, why := describeOutcome(c, list)
 	if stage == ledger.Superseded {
 		if why, err = refusedBefore(ctx, s.Ledger, c, list); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (s *server) statusOf(ctx context.Context, c ledger.Change) (*changeStatus, 
 	return &changeStatus{wire.ChangeStatus{Change: c.Number, State: stage, Why: why, Objects: list, Hidden: c.Hidden}}, nil
 }
 
-func (s *server) targets(ctx context.Context) (map[string]ledger.Target, error) {
+func (s *server) targetsByName(ctx context.Context) (map[string]ledger.Target, error) {
 	list, err := s.Ledger.Targets(ctx)
 	byName := map[string]ledger.Target{}
 	for _, t := range list {
@@ -125,19 +125,19 @@ func (s *server) listStatus(ctx context.Context, in *struct {
 }) (*statusList, error) {
 	q := ledger.StatusQuery{Change: in.Change, Cluster: in.Cluster, Pending: in.Pending, Limit: in.Limit}
 	if in.Name != "" {
-		k := s.key(Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
+		k := s.keyOf(ObjectPathParams{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		q.Keys = []ledger.Key{k}
 	}
-	return s.status(ctx, q)
+	return s.readStatus(ctx, q)
 }
 
 func (s *server) queryStatus(ctx context.Context, in *struct{ Body wire.StatusQuery }) (*statusList, error) {
-	return s.status(ctx, ledger.StatusQuery(in.Body))
+	return s.readStatus(ctx, ledger.StatusQuery(in.Body))
 }
 
-func (s *server) status(ctx context.Context, q ledger.StatusQuery) (*statusList, error) {
+func (s *server) readStatus(ctx context.Context, q ledger.StatusQuery) (*statusList, error) {
 	if q.Change == 0 { // what one change edited is bounded
-		if err := s.large(ctx, "", max(q.Limit, len(q.Keys))); err != nil {
+		if err := s.refuseLarge(ctx, "", max(q.Limit, len(q.Keys))); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *server) status(ctx context.Context, q ledger.StatusQuery) (*statusList,
 	for i := range list {
 		withoutResults(&list[i])
 	}
-	out.Body.Objects, err = readable(ctx, s, list, func(o ledger.Status) ledger.Key { return o.Key })
+	out.Body.Objects, err = filterReadable(ctx, s, list, func(o ledger.Status) ledger.Key { return o.Key })
 	return out, err
 }
 
@@ -170,14 +170,14 @@ type retried struct {
 	}
 }
 
-func (s *server) retry(ctx context.Context, in *struct{ Body wire.RetryBody }) (*retried, error) {
+func (s *server) retryWork(ctx context.Context, in *struct{ Body wire.RetryBody }) (*retried, error) {
 	keys := in.Body.Keys
 	asked := keys
 	if len(asked) == 0 {
 		asked = []ledger.Key{{}} // all objects: a grant that is limited to some does not do
 	}
 	for _, k := range asked {
-		if err := s.may(ctx, ledger.MayWrite, k); err != nil {
+		if err := s.checkPermission(ctx, ledger.MayWrite, k); err != nil {
 			return nil, err
 		}
 	}

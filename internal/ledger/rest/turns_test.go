@@ -16,7 +16,7 @@ import (
 func TestWatchesOfACaller(t *testing.T) {
 	r := newRig(t)
 	var open []*stream
-	for range rest.Watches.Each {
+	for range rest.Watches.PerCaller {
 		open = append(open, r.watch("bob", "", ""))
 	}
 	if a := r.do(call{who: "bob", method: "GET", path: "/watch"}); a.problem(429, ledger.TooMany).Fix == "" ||
@@ -40,8 +40,8 @@ func TestWaitsOfACaller(t *testing.T) {
 	r.create("web", "a.example")
 	l := rest.NewLimits(0)
 	waiting := newRig(t, func(c *rest.Config) { c.Ledger, c.Limits = r.store, l })
-	for range rest.Waiting.Each {
-		if _, err := l.Begin(t.Context(), "alice", rest.Waiting); err != nil {
+	for range rest.Waiting.PerCaller {
+		if _, err := l.AcquireSlot(t.Context(), "alice", rest.Waiting); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,20 +55,20 @@ func TestWaitsOfACaller(t *testing.T) {
 func TestPreviewsOfACaller(t *testing.T) {
 	asks, goOn := make(chan struct{}), make(chan struct{})
 	r := newRig(t, func(c *rest.Config) {
-		c.Preview = (&asked{before: func() { asks <- struct{}{}; <-goOn }}).previews(c.Ledger)
+		c.Preview = (&requestInfo{before: func() { asks <- struct{}{}; <-goOn }}).previews(c.Ledger)
 	})
 	r.lets("bob", "shop", ledger.MayWrite)
 	var all sync.WaitGroup
 	ask := func(who string) {
 		all.Go(func() {
 			r.do(call{who: who, method: "POST", path: "/preview",
-				body: wire.Draft{Edits: []wire.Edit{edit("a", "a.example")}}}).is(200, nil)
+				body: wire.Draft{Edits: []wire.Edit{editFromContent("a", "a.example")}}}).is(200, nil)
 		})
 	}
-	for range rest.Previews.Each + 1 {
+	for range rest.Previews.PerCaller + 1 {
 		ask("alice")
 	}
-	for range rest.Previews.Each {
+	for range rest.Previews.PerCaller {
 		<-asks
 	}
 	ask("bob")
@@ -86,8 +86,8 @@ func TestPreviewsOfACaller(t *testing.T) {
 // TestTurns: a turn that does not wait is refused at once, one that waits gets it, and who gives up gives it back.
 func TestTurns(t *testing.T) {
 	l := rest.NewLimits(0)
-	few := rest.Turn{What: "things", Each: 1, All: 2}
-	begin := func(who string) (func(), error) { return l.Begin(t.Context(), who, few) }
+	few := rest.ConcurrencyLimit{Name: "things", PerCaller: 1, Total: 2}
+	begin := func(who string) (func(), error) { return l.AcquireSlot(t.Context(), who, few) }
 	first, err := begin("a")
 	if err != nil {
 		t.Fatal(err)
@@ -108,8 +108,8 @@ func TestTurns(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	few.Waits = 1 << 40
-	if _, err := l.Begin(gone, "c", few); err == nil {
+	few.Wait = 1 << 40
+	if _, err := l.AcquireSlot(gone, "c", few); err == nil {
 		t.Error("who gave up got a turn")
 	}
 }
@@ -117,15 +117,15 @@ func TestTurns(t *testing.T) {
 // TestQueueOfACaller: of those that wait for a turn, a caller may have a few, too. One more is refused at once.
 func TestQueueOfACaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, few := rest.NewLimits(0), rest.Turn{What: "things", Each: 1, All: 9, Waits: time.Minute}
-		end, err := l.Begin(t.Context(), "a", few)
+		l, few := rest.NewLimits(0), rest.ConcurrencyLimit{Name: "things", PerCaller: 1, Total: 9, Wait: time.Minute}
+		end, err := l.AcquireSlot(t.Context(), "a", few)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
-		for range rest.Queue * few.Each {
+		for range rest.QueuePerSlot * few.PerCaller {
 			all.Go(func() {
-				end, err := l.Begin(t.Context(), "a", few)
+				end, err := l.AcquireSlot(t.Context(), "a", few)
 				if err != nil {
 					t.Error(err)
 					return
@@ -135,10 +135,10 @@ func TestQueueOfACaller(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		if _, err := l.Begin(t.Context(), "a", few); ledger.CodeOf(err) != ledger.TooMany || time.Since(began) != 0 {
+		if _, err := l.AcquireSlot(t.Context(), "a", few); ledger.CodeOf(err) != ledger.TooMany || time.Since(began) != 0 {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
-		if _, err := l.Begin(t.Context(), "b", few); err != nil {
+		if _, err := l.AcquireSlot(t.Context(), "b", few); err != nil {
 			t.Errorf("another caller: %v", err)
 		}
 		end()

@@ -16,28 +16,28 @@ import (
 )
 
 // A stream of changes sends a comment every heartbeat, so that both sides notice a dead connection, unless Config says
-// otherwise. A client that does not read for writeTime is given up.
+// otherwise. A client that does not read for writeTimeout is given up.
 const (
-	heartbeat = 15 * time.Second
-	writeTime = 30 * time.Second
+	heartbeat    = 15 * time.Second
+	writeTimeout = 30 * time.Second
 )
 
-func watch(s *server, api huma.API) {
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/watch", Summary: "Watch changes",
+func registerWatch(s *server, api huma.API) {
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/watch", Summary: "Watch changes",
 		Description: "Server-sent events: each change after from, once and in order. The id of an event is the change's " +
 			"number; a client that reconnects with Last-Event-ID misses none. An event \"error\" is a problem, and the last.",
 		Responses: map[string]*huma.Response{"200": {Description: "Changes",
 			Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}},
-	}, s.watch)
+	}, s.watchChanges)
 }
 
-// entry is what a ledger's Watch yields.
-type entry struct {
+// watchEntry is what a ledger's Watch yields.
+type watchEntry struct {
 	change ledger.Change
 	err    error
 }
 
-func (s *server) watch(ctx context.Context, in *struct {
+func (s *server) watchChanges(ctx context.Context, in *struct {
 	From int64  `query:"from" minimum:"0" doc:"Changes after this one; 0: all that are kept"`
 	Last string `header:"Last-Event-ID" doc:"In place of from, for a client that reconnects"`
 	// A client that reconnects to a ledger that was restored meanwhile would take other changes for those that it missed.
@@ -59,7 +59,7 @@ func (s *server) watch(ctx context.Context, in *struct {
 		return nil, &ledger.Error{Code: ledger.Conflict, Fix: "read everything again",
 			Message: "the ledger was restored: its numbers mean other changes now"}
 	}
-	end, err := s.turn(ctx, Watches)
+	end, err := s.acquireSlot(ctx, Watches)
 	if err != nil {
 		return nil, err
 	}
@@ -68,18 +68,18 @@ func (s *server) watch(ctx context.Context, in *struct {
 		cancel()
 		end()
 	}
-	entries := make(chan entry)
+	entries := make(chan watchEntry)
 	go func() {
 		defer close(entries)
 		for c, err := range s.Ledger.Watch(ctx, from) {
 			select {
-			case entries <- entry{c, err}:
+			case entries <- watchEntry{c, err}:
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	var first []entry
+	var first []watchEntry
 	if from != now.Change { // there is something to yield at once: a change, or why there can't be one
 		e, ok := <-entries
 		if e.err != nil || !ok {
@@ -96,19 +96,19 @@ func (s *server) watch(ctx context.Context, in *struct {
 		}()
 		r, w := humago.Unwrap(h)
 		w.Header().Set(wire.EpochHeader, now.Epoch)
-		s.stream(ctx, r, w, first, entries)
+		s.writeStream(ctx, r, w, first, entries)
 	}}, nil
 }
 
-// stream writes events until the client or the watch ends.
-func (s *server) stream(ctx context.Context, r *http.Request, w http.ResponseWriter, first []entry,
-	entries <-chan entry) {
+// writeStream writes events until the client or the watch ends.
+func (s *server) writeStream(ctx context.Context, r *http.Request, w http.ResponseWriter, first []watchEntry,
+	entries <-chan watchEntry) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies in between shall not collect events
 	control := http.NewResponseController(w)
 	send := func(text string) bool {
-		control.SetWriteDeadline(time.Now().Add(writeTime)) // where the connection can't, the server's own one counts
+		control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where the connection can't, the server's own one counts
 		if _, err := fmt.Fprint(w, text); err != nil {
 			return false
 		}
@@ -122,7 +122,7 @@ func (s *server) stream(ctx context.Context, r *http.Request, w http.ResponseWri
 		return
 	}
 	for _, e := range first {
-		text, last := s.event(ctx, e)
+		text, last := s.formatEvent(ctx, e)
 		if !send(text) || last {
 			return
 		}
@@ -135,8 +135,8 @@ func (s *server) stream(ctx context.Context, r *http.Request, w http.ResponseWri
 			return
 		case <-beat.C:
 			// A stream may last for months: a token that was taken back ends it.
-			if _, err := s.Callers.Caller(r); ledger.CodeOf(err) == ledger.Unknown {
-				text, _ := s.event(ctx, entry{err: err})
+			if _, err := s.Callers.IdentifyCaller(r); ledger.CodeOf(err) == ledger.Unknown {
+				text, _ := s.formatEvent(ctx, watchEntry{err: err})
 				send(text)
 				return
 			}
@@ -147,22 +147,22 @@ func (s *server) stream(ctx context.Context, r *http.Request, w http.ResponseWri
 			if !ok {
 				return
 			}
-			if text, last := s.event(ctx, e); !send(text) || last {
+			if text, last := s.formatEvent(ctx, e); !send(text) || last {
 				return
 			}
 		}
 	}
 }
 
-// event is a change as a server-sent event, or the error that ends the stream.
-func (s *server) event(ctx context.Context, e entry) (text string, last bool) {
-	seen, err := s.seen(ctx, e.change)
+// formatEvent is a change as a server-sent event, or the error that ends the stream.
+func (s *server) formatEvent(ctx context.Context, e watchEntry) (text string, last bool) {
+	seen, err := s.showChange(ctx, e.change)
 	if e.err != nil {
 		err = e.err
 	}
 	name, body := "change", any(seen)
 	if err != nil {
-		name, body = "error", s.problem(ctx, err)
+		name, body = "error", s.problemFor(ctx, err)
 	}
 	data, err := json.Marshal(body)
 	if err != nil {

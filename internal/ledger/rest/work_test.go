@@ -14,7 +14,7 @@ import (
 // newClusters is a rig with a target "apps" that cluster east serves, and "banking" that only west does.
 func newClusters(t *testing.T) *rig {
 	r := newRig(t)
-	token, hash := auth.Mint()
+	token, hash := auth.MintToken()
 	r.tokens["west"] = token
 	r.ok(r.store.SetToken(context.Background(), ledger.Token{Name: "west", Cluster: "west", Hash: hash}, "test"))
 	for path, body := range map[string]string{
@@ -83,7 +83,7 @@ func TestWorkerClaimsAppliesAndReports(t *testing.T) {
 		body: map[string]any{"observations": seen}}).is(204, nil)
 	var status wire.ChangeStatus
 	r.do(call{who: "alice", method: "GET", path: "/changes/1/status?wait=30s"}).is(200, &status)
-	if status.State != "applied" || len(status.Objects) != 2 || status.Objects[0].State() != "synced" {
+	if status.State != "applied" || len(status.Objects) != 2 || status.Objects[0].SummaryState() != "synced" {
 		t.Fatalf("%+v", status)
 	}
 	r.change("alice", wire.Draft{Edits: []wire.Edit{configMap("apps", "2")}}).is(201, nil)
@@ -147,7 +147,7 @@ func TestClusterTokenIsConfinedToItsCluster(t *testing.T) {
 		{method: "GET", path: "/targets/apps/objects/ConfigMap/shop/conf"},
 		{method: "POST", path: "/objects/query", body: `{}`},
 		{method: "PUT", path: path("web"), body: web("web", "a"), header: map[string]string{"If-None-Match": "*"}},
-		{method: "POST", path: "/changes", body: wire.Draft{Edits: []wire.Edit{edit("a", "a")}}},
+		{method: "POST", path: "/changes", body: wire.Draft{Edits: []wire.Edit{editFromContent("a", "a")}}},
 		{method: "GET", path: "/tokens"},
 		{method: "POST", path: "/retry", body: `{}`},
 		{method: "GET", path: "/verify"},
@@ -201,7 +201,7 @@ func TestHowClustersAreReachedIsForAdministrators(t *testing.T) {
 
 // standalone is a token of a Cardea that reads the ledger itself.
 func (r *rig) standalone() {
-	token, hash := auth.Mint()
+	token, hash := auth.MintToken()
 	r.tokens["alone"] = token
 	r.ok(r.store.SetToken(context.Background(), ledger.Token{Name: "alone", Cluster: "alone", Hash: hash}, "test"))
 }

@@ -14,16 +14,16 @@ import (
 // workerWait is how long a worker's question for news is kept open.
 const workerWait = 25 * time.Second
 
-// worker are the questions of a cluster's worker. As its work, they are of its own cluster only.
-func worker(s *server, api huma.API) {
-	only := map[string]any{workers: workersOnly}
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/status",
+// registerWorker are the questions of a cluster's worker. As its work, they are of its own cluster only.
+func registerWorker(s *server, api huma.API) {
+	only := map[string]any{workersMark: workersOnly}
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/status",
 		Summary: "Query status of cluster", Metadata: only}, s.workerStatus)
-	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/retry",
+	addOperation(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/retry",
 		Summary: "Retry in cluster", Description: "What failed there is due now.", Metadata: only}, s.workerRetry)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}/targets",
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}/targets",
 		Summary: "List targets of cluster", Metadata: only}, s.workerTargets)
-	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}/news",
+	addOperation(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}/news",
 		Summary: "Wait for news",
 		Description: "Answers the number of the newest change: at once if it is another one than `after`, or when there is " +
 			"one, or after a while. A hint that there may be work.", Metadata: only}, s.workerNews)
@@ -91,7 +91,7 @@ func (s *server) workerNews(ctx context.Context, in *struct {
 	if out.Body.Change = head.Change; err != nil || head.Change != in.After {
 		return out, err
 	}
-	end, err := s.turn(ctx, Waiting)
+	end, err := s.acquireSlot(ctx, Waiting)
 	if err != nil {
 		return nil, err
 	}

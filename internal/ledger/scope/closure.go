@@ -24,31 +24,31 @@ type Members struct {
 	Shared []ledger.Key // that belong to other Gateways, too
 }
 
-// Of finds what belongs to Gateways, as they were after change at and as they are now, together.
-func Of(ctx context.Context, r ledger.Reader, gateways []ledger.Key, at int64) (Members, error) {
-	var worlds []*world
+// MembersOf finds what belongs to Gateways, as they were after change at and as they are now, together.
+func MembersOf(ctx context.Context, r ledger.Reader, gateways []ledger.Key, at int64) (Members, error) {
+	var worlds []*objectGraph
 	for _, n := range []int64{at, 0} {
-		w, err := read(ctx, r, gateways[0].Target, n)
+		w, err := readGraph(ctx, r, gateways[0].Target, n)
 		if err != nil {
 			return Members{}, err
 		}
 		worlds = append(worlds, w)
 	}
-	return members(worlds, gateways), nil
+	return collectMembers(worlds, gateways), nil
 }
 
-// members are what belongs to Gateways in any of some worlds.
-func members(worlds []*world, gateways []ledger.Key) (m Members) {
-	own, others := set{}, set{}
+// collectMembers are what belongs to Gateways in any of some worlds.
+func collectMembers(worlds []*objectGraph, gateways []ledger.Key) (m Members) {
+	own, others := keySet{}, keySet{}
 	for _, w := range worlds {
-		maps.Copy(own, w.reach(gateways))
+		maps.Copy(own, w.reachFrom(gateways))
 		var rest []ledger.Key
 		for k := range w.objects {
 			if isGateway(k) && !slices.Contains(gateways, k) {
 				rest = append(rest, k)
 			}
 		}
-		maps.Copy(others, w.reach(rest))
+		maps.Copy(others, w.reachFrom(rest))
 	}
 	for k := range own {
 		if _, shared := others[k]; shared {
@@ -62,24 +62,24 @@ func members(worlds []*world, gateways []ledger.Key) (m Members) {
 	return m
 }
 
-type set map[ledger.Key]struct{}
+type keySet map[ledger.Key]struct{}
 
 const gatewayGroup = "gateway.networking.k8s.io"
 
 func isGateway(k ledger.Key) bool { return k.Kind == "Gateway" && k.Group == gatewayGroup }
 
-// world is all objects of a target at one time.
-type world struct {
-	objects  map[ledger.Key]object
-	children map[ledger.Key][]ledger.Key // by what they name in parentRefs or targetRefs, or own by a label
-	chosen   []ledger.Key                // with targetSelectors
+// objectGraph is all objects of a target at one time.
+type objectGraph struct {
+	objects          map[ledger.Key]objectLinks
+	children         map[ledger.Key][]ledger.Key // by what they name in parentRefs or targetRefs, or own by a label
+	selectorPolicies []ledger.Key                // with targetSelectors
 }
 
-// object has the parts of an object that links between objects depend on.
-type object struct {
-	names     []ledger.Key // in references that lead down
-	labels    map[string]string
-	selectors []selector
+// objectLinks has the parts of an object that links between objects depend on.
+type objectLinks struct {
+	references []ledger.Key // in references that lead down
+	labels     map[string]string
+	selectors  []selector
 }
 
 // selector is an entry of targetSelectors.
@@ -88,9 +88,9 @@ type selector struct {
 	labels      map[string]any
 }
 
-// read reads a target's objects as they were after a change; 0: as they are now.
-func read(ctx context.Context, r ledger.Reader, target string, at int64) (*world, error) {
-	w := &world{objects: map[ledger.Key]object{}, children: map[ledger.Key][]ledger.Key{}}
+// readGraph reads a target's objects as they were after a change; 0: as they are now.
+func readGraph(ctx context.Context, r ledger.Reader, target string, at int64) (*objectGraph, error) {
+	w := &objectGraph{objects: map[ledger.Key]objectLinks{}, children: map[ledger.Key][]ledger.Key{}}
 	q := ledger.ObjectsQuery{Target: target, At: at, Limit: 1000, Contents: true}
 	for more := true; more; {
 		page, err := r.Objects(ctx, q)
@@ -99,26 +99,26 @@ func read(ctx context.Context, r ledger.Reader, target string, at int64) (*world
 		}
 		for _, o := range page.Objects {
 			q.After = &o.Key
-			if o.Forgotten || !goesBack(o.Key) {
+			if o.Forgotten || !isRestorable(o.Key) {
 				continue
 			}
-			content, err := o.Content.Object()
+			content, err := o.Content.DecodeObject()
 			if err != nil {
 				return nil, err
 			}
-			w.add(o.Key, content)
+			w.addObject(o.Key, content)
 		}
 		more, q.At = page.More, page.At
 	}
 	return w, nil
 }
 
-func goesBack(k ledger.Key) bool {
+func isRestorable(k ledger.Key) bool {
 	return !k.IsSecret() && k.Kind != "Namespace" && k.Kind != "GatewayClass" && k.Kind != "ReferenceGrant"
 }
 
-func (w *world) add(k ledger.Key, content map[string]any) {
-	o := object{labels: map[string]string{}}
+func (w *objectGraph) addObject(k ledger.Key, content map[string]any) {
+	o := objectLinks{labels: map[string]string{}}
 	meta, _ := content["metadata"].(map[string]any)
 	labels, _ := meta["labels"].(map[string]any)
 	for name, value := range labels {
@@ -128,7 +128,7 @@ func (w *world) add(k ledger.Key, content map[string]any) {
 		owner := ledger.Key{Target: k.Target, Kind: "Service", Namespace: k.Namespace, Name: service}
 		w.children[owner] = append(w.children[owner], k)
 	}
-	walk(content["spec"], func(field string, ref map[string]any) {
+	walkRefs(content["spec"], func(field string, ref map[string]any) {
 		switch field {
 		case "parentRefs", "parentRef", "targetRefs", "targetRef":
 			to := refOf(k, field, ref)
@@ -139,17 +139,17 @@ func (w *world) add(k ledger.Key, content map[string]any) {
 			match, _ := ref["matchLabels"].(map[string]any)
 			o.selectors = append(o.selectors, selector{group, kind, match})
 		default:
-			o.names = append(o.names, refOf(k, field, ref))
+			o.references = append(o.references, refOf(k, field, ref))
 		}
 	})
 	if len(o.selectors) > 0 {
-		w.chosen = append(w.chosen, k)
+		w.selectorPolicies = append(w.selectorPolicies, k)
 	}
 	w.objects[k] = o
 }
 
-// walk calls found with each map in a field that is named ...Ref, ...Refs or targetSelectors, at any depth.
-func walk(value any, found func(field string, ref map[string]any)) {
+// walkRefs calls found with each map in a field that is named ...Ref, ...Refs or targetSelectors, at any depth.
+func walkRefs(value any, found func(field string, ref map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:
 		for field, inner := range v {
@@ -164,11 +164,11 @@ func walk(value any, found func(field string, ref map[string]any)) {
 					}
 				}
 			}
-			walk(inner, found)
+			walkRefs(inner, found)
 		}
 	case []any:
 		for _, inner := range v {
-			walk(inner, found)
+			walkRefs(inner, found)
 		}
 	}
 }
@@ -196,9 +196,9 @@ func refOf(from ledger.Key, field string, ref map[string]any) ledger.Key {
 	return to
 }
 
-// reach is what can be reached from Gateways, themselves included.
-func (w *world) reach(from []ledger.Key) set {
-	found, next := set{}, slices.Clone(from)
+// reachFrom is what can be reached from Gateways, themselves included.
+func (w *objectGraph) reachFrom(from []ledger.Key) keySet {
+	found, next := keySet{}, slices.Clone(from)
 	for len(next) > 0 {
 		k := next[len(next)-1]
 		next = next[:len(next)-1]
@@ -207,10 +207,10 @@ func (w *world) reach(from []ledger.Key) set {
 			continue
 		}
 		found[k] = struct{}{}
-		next = append(next, o.names...)
+		next = append(next, o.references...)
 		next = append(next, w.children[k]...)
-		for _, policy := range w.chosen {
-			if w.objects[policy].selects(policy, k, o) {
+		for _, policy := range w.selectorPolicies {
+			if w.objects[policy].selectsObject(policy, k, o) {
 				next = append(next, policy)
 			}
 		}
@@ -218,8 +218,8 @@ func (w *world) reach(from []ledger.Key) set {
 	return found
 }
 
-// selects tells whether a policy's targetSelectors choose an object.
-func (o object) selects(policy, k ledger.Key, other object) bool {
+// selectsObject tells whether a policy's targetSelectors choose an object.
+func (o objectLinks) selectsObject(policy, k ledger.Key, other objectLinks) bool {
 	return policy.Namespace == k.Namespace && slices.ContainsFunc(o.selectors, func(s selector) bool {
 		if s.group != k.Group || s.kind != k.Kind || len(s.labels) == 0 {
 			return false

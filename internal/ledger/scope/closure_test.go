@@ -12,9 +12,9 @@ import (
 )
 
 // worldOf is the world of testdata/shop.txt, in which edits replace texts.
-func worldOf(t *testing.T, edits ...string) *world {
+func worldOf(t *testing.T, edits ...string) *objectGraph {
 	t.Helper()
-	w := &world{objects: map[ledger.Key]object{}, children: map[ledger.Key][]ledger.Key{}}
+	w := &objectGraph{objects: map[ledger.Key]objectLinks{}, children: map[ledger.Key][]ledger.Key{}}
 	shop, err := os.ReadFile("testdata/shop.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +34,8 @@ func worldOf(t *testing.T, edits ...string) *world {
 		if k.Namespace == "" && k.Kind != "Namespace" && k.Kind != "GatewayClass" {
 			k.Namespace = "shop"
 		}
-		if goesBack(k) {
-			w.add(k, content)
+		if isRestorable(k) {
+			w.addObject(k, content)
 		}
 	}
 	return w
@@ -77,7 +77,7 @@ func TestMembers(t *testing.T) {
 		for name := range strings.FieldsSeq(c.gateways) {
 			gateways = append(gateways, gateway(name))
 		}
-		m := members([]*world{now, now}, gateways)
+		m := collectMembers([]*objectGraph{now, now}, gateways)
 		if got := names(m.Own); got != c.own {
 			t.Errorf("%s has of its own\n%s\nwant\n%s", c.gateways, got, c.own)
 		}
@@ -92,7 +92,7 @@ func TestMembersOfTwoTimes(t *testing.T) {
 	then := worldOf(t, "name: web}, spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: blue}]",
 		"name: web}, spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: unused}]",
 		"name: elsewhere}, spec: {parentRefs: [{name: other}]", "name: elsewhere}, spec: {parentRefs: [{name: edge}]")
-	m := members([]*world{then, worldOf(t)}, []ledger.Key{gateway("edge")})
+	m := collectMembers([]*objectGraph{then, worldOf(t)}, []ledger.Key{gateway("edge")})
 	for _, name := range []string{"Service unused", "Service blue", "HTTPRoute web"} {
 		if !strings.Contains(names(m.Own), name) {
 			t.Errorf("%s does not belong to it: %s", name, names(m.Own))

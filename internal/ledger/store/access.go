@@ -12,12 +12,12 @@ import (
 
 // Tokens lists the tokens, by name.
 func (s *Store) Tokens(ctx context.Context) (list []ledger.Token, err error) {
-	return bodies[ledger.Token](ctx, s, "SELECT body FROM tokens ORDER BY name")
+	return readBodies[ledger.Token](ctx, s, "SELECT body FROM tokens ORDER BY name")
 }
 
 // Token finds a token by its hash.
 func (s *Store) Token(ctx context.Context, hash string) (k ledger.Token, err error) {
-	list, err := bodies[ledger.Token](ctx, s,
+	list, err := readBodies[ledger.Token](ctx, s,
 		"SELECT body FROM tokens WHERE hash = $1 AND (expires = 0 OR expires > {now})", hash)
 	if err != nil {
 		return k, err
@@ -33,8 +33,8 @@ func (s *Store) SetToken(ctx context.Context, k ledger.Token, by string) error {
 	if k.Name == "" || k.Hash == "" || !isText(k.Name+k.Subject+k.Cluster) {
 		return &ledger.Error{Code: ledger.Invalid, Object: "Token " + k.Name, Message: "has no name or no hash"}
 	}
-	return s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+	return s.runWrite(ctx, func(t tx) error {
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
@@ -42,31 +42,31 @@ func (s *Store) SetToken(ctx context.Context, k ledger.Token, by string) error {
 			k.Made = fromMicros(now)
 		}
 		var other string
-		err = t.row("SELECT name FROM tokens WHERE hash = $1 AND name <> $2", k.Hash, k.Name).Scan(&other)
+		err = t.queryRow("SELECT name FROM tokens WHERE hash = $1 AND name <> $2", k.Hash, k.Name).Scan(&other)
 		if err == nil {
 			return &ledger.Error{Code: ledger.Exists, Object: "Token " + k.Name, Message: "is the same as token " + other}
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := note(t, by, "Token "+k.Name, k); err != nil {
+		if err := logRegistryEdit(t, by, "Token "+k.Name, k); err != nil {
 			return err
 		}
 		_, err = t.exec(`INSERT INTO tokens (name, hash, body, expires, by_whom, at) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (name) DO UPDATE SET hash = excluded.hash, body = excluded.body, expires = excluded.expires,
-			by_whom = excluded.by_whom, at = excluded.at`, k.Name, k.Hash, encode(k), toMicros(k.Expires), by, now)
+			by_whom = excluded.by_whom, at = excluded.at`, k.Name, k.Hash, encodeJSON(k), toMicros(k.Expires), by, now)
 		return err
 	})
 }
 
 // DeleteToken deletes a token.
 func (s *Store) DeleteToken(ctx context.Context, name, by string) error {
-	return s.remove(ctx, "Token", "tokens", name, by)
+	return s.deleteNamed(ctx, "Token", "tokens", name, by)
 }
 
 // Grants lists the grants, by name.
 func (s *Store) Grants(ctx context.Context) ([]ledger.Grant, error) {
-	return bodies[ledger.Grant](ctx, s, "SELECT body FROM grants ORDER BY name")
+	return readBodies[ledger.Grant](ctx, s, "SELECT body FROM grants ORDER BY name")
 }
 
 // SetGrant makes or changes a grant.
@@ -74,29 +74,29 @@ func (s *Store) SetGrant(ctx context.Context, g ledger.Grant, by string) error {
 	if g.Name == "" || !isText(g.Name) || len(g.Subjects) == 0 || len(g.Permissions) == 0 {
 		return &ledger.Error{Code: ledger.Invalid, Object: "Grant " + g.Name, Message: "has no name, subjects or permissions"}
 	}
-	return s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+	return s.runWrite(ctx, func(t tx) error {
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
-		if err := note(t, by, "Grant "+g.Name, g); err != nil {
+		if err := logRegistryEdit(t, by, "Grant "+g.Name, g); err != nil {
 			return err
 		}
 		_, err = t.exec(`INSERT INTO grants (name, body, by_whom, at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (name) DO UPDATE SET body = excluded.body, by_whom = excluded.by_whom, at = excluded.at`,
-			g.Name, encode(g), by, now)
+			g.Name, encodeJSON(g), by, now)
 		return err
 	})
 }
 
 // DeleteGrant deletes a grant.
 func (s *Store) DeleteGrant(ctx context.Context, name, by string) error {
-	return s.remove(ctx, "Grant", "grants", name, by)
+	return s.deleteNamed(ctx, "Grant", "grants", name, by)
 }
 
-func (s *Store) remove(ctx context.Context, kind, table, name, by string) error {
-	return s.change(ctx, func(t tx) error {
-		if err := note(t, by, kind+" "+name, nil); err != nil {
+func (s *Store) deleteNamed(ctx context.Context, kind, table, name, by string) error {
+	return s.runWrite(ctx, func(t tx) error {
+		if err := logRegistryEdit(t, by, kind+" "+name, nil); err != nil {
 			return err
 		}
 		n, err := t.exec("DELETE FROM "+table+" WHERE name = $1", name)
@@ -107,14 +107,14 @@ func (s *Store) remove(ctx context.Context, kind, table, name, by string) error 
 	})
 }
 
-// bodies reads rows with one column, JSON.
-func bodies[T any](ctx context.Context, s *Store, statement string, args ...any) (list []T, err error) {
-	err = s.view(ctx, func(t tx) error {
+// readBodies reads rows with one column, JSON.
+func readBodies[T any](ctx context.Context, s *Store, statement string, args ...any) (list []T, err error) {
+	err = s.runRead(ctx, func(t tx) error {
 		list = nil
-		if _, err := clock(t); err != nil {
+		if _, err := readClock(t); err != nil {
 			return err
 		}
-		return t.each(func(rows *sql.Rows) error {
+		return t.queryRows(func(rows *sql.Rows) error {
 			var text string
 			var v T
 			if err := rows.Scan(&text); err != nil {

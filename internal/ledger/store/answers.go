@@ -20,11 +20,11 @@ func fillProxies(t tx, q ledger.StatusQuery, list []ledger.Status, now int64) er
 		ids[i], byID[o.ID] = o.ID, o
 		o.Readers = readers[o.Target]
 	}
-	all := column(ids).json()
+	all := columnTable(ids).toJSON()
 	if err := fillLive(t, q, byID, all); err != nil {
 		return err
 	}
-	return t.each(func(rows *sql.Rows) error {
+	return t.queryRows(func(rows *sql.Rows) error {
 		var id string
 		var l ledger.Live
 		var at int64
@@ -42,7 +42,7 @@ func fillProxies(t tx, q ledger.StatusQuery, list []ledger.Status, now int64) er
 
 // fillLive adds what the proxies of each Gateway said last.
 func fillLive(t tx, q ledger.StatusQuery, byID map[string]*ledger.Status, all string) error {
-	return t.each(func(rows *sql.Rows) error {
+	return t.queryRows(func(rows *sql.Rows) error {
 		var id string
 		var l ledger.Live
 		var at int64

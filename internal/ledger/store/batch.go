@@ -16,53 +16,53 @@ import (
 // batch is the transaction of some drafts. A draft that is refused changes nothing, and the others go on.
 type batch struct {
 	store  *Store
-	drafts []prepared
-	dry    bool // nothing is written, nothing is locked
+	drafts []preparedDraft
+	dryRun bool // nothing is written, nothing is locked
 
-	answers   []answer // of drafts
-	made      []made
-	proposals proposals
-	reg       *registry
+	answers   []commitResult // of drafts
+	made      []batchChange
+	proposals batchProposals
+	registry  *registry
 	now       int64
 }
 
-// made is a change of the batch.
-type made struct {
-	ledger.Writes
+// batchChange is a change of the batch.
+type batchChange struct {
+	ledger.ResolvedDraft
 	request, draft string
 }
 
-func (b *batch) wrote() bool { return len(b.made) > 0 }
+func (b *batch) hasWrites() bool { return len(b.made) > 0 }
 
-// run resolves the drafts and writes what they come to.
-func (b *batch) run(t tx) error {
-	b.answers, b.made, b.proposals = make([]answer, len(b.drafts)), nil, proposals{}
-	h, err := readHead(t, !b.dry)
+// resolveDrafts resolves the drafts and writes what they come to.
+func (b *batch) resolveDrafts(t tx) error {
+	b.answers, b.made, b.proposals = make([]commitResult, len(b.drafts)), nil, batchProposals{}
+	h, err := readHead(t, !b.dryRun)
 	if err != nil {
 		return err
 	}
-	if b.reg, err = b.store.registry.at(t, h.registry); err != nil {
+	if b.registry, err = b.store.registry.readAt(t, h.registry); err != nil {
 		return err
 	}
 	b.now = max(h.now, h.at) // a clock that is set back does not reorder history
-	state := &ledger.State{Head: h.change, Digest: h.digest, Now: fromMicros(b.now), NewID: newID}
-	if state.Objects, err = b.standings(t); err != nil {
+	state := &ledger.LedgerState{Head: h.change, Digest: h.digest, Now: fromMicros(b.now), NewID: newID}
+	if state.Objects, err = b.loadStates(t); err != nil {
 		return err
 	}
-	known, err := b.requests(t)
+	known, err := b.findRequests(t)
 	if err != nil {
 		return err
 	}
-	var empty []made // requests that changed nothing
+	var empty []batchChange // requests that changed nothing
 	for i, p := range b.drafts {
 		if again, ok := known[requestKey{p.draft.Author, p.draft.Request}]; ok && p.draft.Request != "" {
-			b.answers[i], err = b.repeat(t, p, again)
+			b.answers[i], err = b.answerRepeat(t, p, again)
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		if err := b.check(t, p, state); err != nil {
+		if err := b.checkDraft(t, p, state); err != nil {
 			if ledger.CodeOf(err) == "" {
 				return err
 			}
@@ -71,35 +71,35 @@ func (b *batch) run(t tx) error {
 		}
 		w, err := ledger.Resolve(state, p.draft, p.edits)
 		if err == nil {
-			err = b.committed(p, w.Change)
+			err = b.noteCommitted(p, w.Change)
 		}
-		b.answers[i] = answer{w.Change, err}
-		if err != nil || b.dry {
+		b.answers[i] = commitResult{w.Change, err}
+		if err != nil || b.dryRun {
 			continue
 		}
-		m := made{Writes: w, request: p.draft.Request, draft: p.hash}
+		m := batchChange{ResolvedDraft: w, request: p.draft.Request, draft: p.hash}
 		if w.Change.Number != 0 {
 			b.made = append(b.made, m)
 		} else if m.request != "" {
 			empty = append(empty, m)
 		}
 		if m.request != "" {
-			known[requestKey{p.draft.Author, m.request}] = earlier{m.draft, w.Change.Number, &b.answers[i].change}
+			known[requestKey{p.draft.Author, m.request}] = earlierRequest{m.draft, w.Change.Number, &b.answers[i].change}
 		}
 	}
-	failpoint("before-write")
-	if err := b.write(t, empty); err != nil {
+	hitFailpoint("before-write")
+	if err := b.writeChanges(t, empty); err != nil {
 		return err
 	}
 	return b.writeProposals(t)
 }
 
 // checkTargets refuses a draft with objects of targets that are not there.
-func (b *batch) checkTargets(p prepared) error {
+func (b *batch) checkTargets(p preparedDraft) error {
 	for _, e := range p.edits {
-		if _, ok := b.reg.targets[e.Target]; !ok {
-			return refuse(ledger.NotFound, e.Key, "there is no target "+e.Target,
-				"make it first, or name one of: "+strings.Join(b.reg.names, ", "))
+		if _, ok := b.registry.targets[e.Target]; !ok {
+			return objectError(ledger.NotFound, e.Key, "there is no target "+e.Target,
+				"make it first, or name one of: "+strings.Join(b.registry.names, ", "))
 		}
 	}
 	return nil
@@ -110,17 +110,17 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 type requestKey struct{ author, request string }
 
-// earlier is what a request made the first time.
-type earlier struct {
+// earlierRequest is what a request made the first time.
+type earlierRequest struct {
 	draft  string // its hash
 	number int64
 	change *ledger.Change // nil: it is in the database
 }
 
-// requests finds the drafts' requests that were made before.
-func (b *batch) requests(t tx) (map[requestKey]earlier, error) {
-	known := map[requestKey]earlier{}
-	var asked table
+// findRequests finds the drafts' requests that were made before.
+func (b *batch) findRequests(t tx) (map[requestKey]earlierRequest, error) {
+	known := map[requestKey]earlierRequest{}
+	var asked rowTable
 	for _, p := range b.drafts {
 		if p.draft.Request != "" {
 			asked = append(asked, []any{p.draft.Author, p.draft.Request})
@@ -129,32 +129,32 @@ func (b *batch) requests(t tx) (map[requestKey]earlier, error) {
 	if len(asked) == 0 {
 		return known, nil
 	}
-	return known, t.each(func(rows *sql.Rows) error {
+	return known, t.queryRows(func(rows *sql.Rows) error {
 		var k requestKey
-		var e earlier
+		var e earlierRequest
 		err := rows.Scan(&k.author, &k.request, &e.draft, &e.number)
 		known[k] = e
 		return err
 	}, `SELECT q.author, q.request, q.draft, q.change FROM {rows $1}
-		JOIN requests q ON q.author = r.value->>0 AND q.request = r.value->>1`, asked.json())
+		JOIN requests q ON q.author = r.value->>0 AND q.request = r.value->>1`, asked.toJSON())
 }
 
-// later is the change that a request made before; none if it changed nothing.
-func later(number int64) []int64 {
+// laterChanges is the change that a request made before; none if it changed nothing.
+func laterChanges(number int64) []int64 {
 	if number == 0 {
 		return nil
 	}
 	return []int64{number}
 }
 
-// repeat answers a request that was made before. An error of the second kind is the database's.
-func (b *batch) repeat(t tx, p prepared, e earlier) (answer, error) {
+// answerRepeat answers a request that was made before. An error of the second kind is the database's.
+func (b *batch) answerRepeat(t tx, p preparedDraft, e earlierRequest) (commitResult, error) {
 	if e.draft != p.hash {
-		return answer{err: &ledger.Error{Code: ledger.Conflict, Field: "request",
+		return commitResult{err: &ledger.Error{Code: ledger.Conflict, Field: "request",
 			Message: fmt.Sprintf("the key %q was used before, for another change (%d)", p.draft.Request, e.number),
-			Fix:     "use a new key for each change", Later: later(e.number)}}, nil
+			Fix:     "use a new key for each change", Later: laterChanges(e.number)}}, nil
 	}
-	var a answer
+	var a commitResult
 	switch {
 	case e.change != nil:
 		a.change = *e.change
@@ -176,17 +176,17 @@ func (b *batch) repeat(t tx, p prepared, e earlier) (answer, error) {
 
 // wasKept tells whether the batch is in the database, after its connection ended.
 func (b *batch) wasKept(ctx context.Context) (kept bool, err error) {
-	if !b.wrote() {
+	if !b.hasWrites() {
 		return false, nil
 	}
 	first := b.made[0].Change
-	for end := time.Now().Add(b.store.lookFor); ; {
-		err = b.store.change(ctx, func(t tx) error {
+	for end := time.Now().Add(b.store.lookTimeout); ; {
+		err = b.store.runWrite(ctx, func(t tx) error {
 			if _, err := readHead(t, true); err != nil {
 				return err
 			}
 			var digest string
-			err := t.row(`SELECT digest FROM changes WHERE number = $1`, first.Number).Scan(&digest)
+			err := t.queryRow(`SELECT digest FROM changes WHERE number = $1`, first.Number).Scan(&digest)
 			if errors.Is(err, sql.ErrNoRows) {
 				err = nil
 			}

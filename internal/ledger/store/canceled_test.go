@@ -25,7 +25,7 @@ func TestCanceledQuestions(t *testing.T) {
 			}
 		}
 		commit(t, s, edits...)
-		if err := s.Report(t.Context(), live); err != nil {
+		if err := s.ReportAnswers(t.Context(), live); err != nil {
 			t.Fatal(err)
 		}
 		ended := 0

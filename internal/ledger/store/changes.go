@@ -20,7 +20,7 @@ func scanChange(rows *sql.Rows) (c ledger.Change, edits int, err error) {
 
 // Change is one change.
 func (s *Store) Change(ctx context.Context, number int64) (c ledger.Change, err error) {
-	err = s.view(ctx, func(t tx) error {
+	err = s.runRead(ctx, func(t tx) error {
 		c, err = readChange(t, number)
 		return err
 	})
@@ -32,7 +32,7 @@ func readChange(t tx, number int64) (ledger.Change, error) {
 	if number <= 0 {
 		return ledger.Change{}, noChange(number)
 	}
-	if _, err := pinned(t, number); err != nil {
+	if _, err := resolveAt(t, number); err != nil {
 		return ledger.Change{}, err
 	}
 	list, _, err := readChanges(t, "WHERE c.number = $1", number)
@@ -52,7 +52,7 @@ func noChange(number int64) error {
 // readChanges reads the changes of a condition, with what they edited; cut: there are more than fit into memory well.
 func readChanges(t tx, condition string, args ...any) (list []ledger.Change, cut bool, err error) {
 	index, edits := map[int64]int{}, 0
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		c, n, err := scanChange(rows)
 		if edits += n; cut || edits > ledger.MaxEdits && len(list) > 0 {
 			cut = true
@@ -65,11 +65,11 @@ func readChanges(t tx, condition string, args ...any) (list []ledger.Change, cut
 	if err != nil || len(list) == 0 {
 		return list, false, err
 	}
-	numbers := make(table, len(list))
+	numbers := make(rowTable, len(list))
 	for i, c := range list {
 		numbers[i] = []any{c.Number}
 	}
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		var number int64
 		var e ledger.Edited
 		err := rows.Scan(&number, &e.Target, &e.Group, &e.Kind, &e.Namespace, &e.Name, &e.ID, &e.Generation, &e.Revision,
@@ -83,7 +83,7 @@ func readChanges(t tx, condition string, args ...any) (list []ledger.Change, cut
 		return nil
 	}, `SELECT g.change, o.target, o.grp, o.kind, o.namespace, o.name, o.id, g.generation, g.revision, g.hash,
 		g.before_revision FROM {rows $1} JOIN generations g ON g.change = CAST(r.value->>0 AS bigint)
-		JOIN objects o ON o.id = g.object`, numbers.json())
+		JOIN objects o ON o.id = g.object`, numbers.toJSON())
 	for _, c := range list {
 		slices.SortFunc(c.Edited, func(a, b ledger.Edited) int { return a.Key.Compare(b.Key) })
 	}
@@ -93,8 +93,8 @@ func readChanges(t tx, condition string, args ...any) (list []ledger.Change, cut
 // Changes lists changes.
 func (s *Store) Changes(ctx context.Context, q ledger.ChangesQuery) (page ledger.Changes, err error) {
 	n := pageSize(q.Limit)
-	err = s.view(ctx, func(t tx) error {
-		w, order := where{}, "DESC"
+	err = s.runRead(ctx, func(t tx) error {
+		w, order := whereBuilder{}, "DESC"
 		h, err := readHead(t, false)
 		if err != nil {
 			return err
@@ -102,21 +102,21 @@ func (s *Store) Changes(ctx context.Context, q ledger.ChangesQuery) (page ledger
 		if q.Oldest {
 			order = "ASC"
 			if q.After != 0 && q.After < h.compacted {
-				return forgotten(q.After, h.compacted)
+				return compactedError(q.After, h.compacted)
 			}
-			w.is("c.number > %s", q.After)
+			w.addCondition("c.number > %s", q.After)
 		} else if q.After != 0 {
-			w.is("c.number < %s", q.After)
+			w.addCondition("c.number < %s", q.After)
 		}
-		w.is("c.number >= %s", h.compacted) // older rows are kept for the objects that they made
-		w.isText("c.author", q.Author)
+		w.addCondition("c.number >= %s", h.compacted) // older rows are kept for the objects that they made
+		w.addEquals("c.author", q.Author)
 		if k := q.Object; k != nil {
-			w.is("c.number IN (SELECT x.change FROM {rows %s} JOIN objects o ON "+sameKey+
-				" JOIN generations x ON x.object = o.id)", keyTable([]ledger.Key{*k}).json())
+			w.addCondition("c.number IN (SELECT x.change FROM {rows %s} JOIN objects o ON "+sameKey+
+				" JOIN generations x ON x.object = o.id)", keyTable([]ledger.Key{*k}).toJSON())
 		}
 		w.args = append(w.args, n+1)
 		page.Changes, page.More, err = readChanges(t,
-			fmt.Sprintf("%s ORDER BY c.number %s LIMIT $%d", w.text(), order, len(w.args)), w.args...)
+			fmt.Sprintf("%s ORDER BY c.number %s LIMIT $%d", w.whereClause(), order, len(w.args)), w.args...)
 		return err
 	})
 	if len(page.Changes) > n {

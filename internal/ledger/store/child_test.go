@@ -162,9 +162,9 @@ func verify(t *testing.T, s *Store) ledger.Verification {
 // until waits for a condition.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(transactionTimeout); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not after %s: %s", patience, what)
+			t.Fatalf("not after %s: %s", transactionTimeout, what)
 		}
 	}
 }

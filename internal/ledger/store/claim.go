@@ -17,13 +17,13 @@ const (
 	defaultLease = 10 * time.Second
 	// silentClaims is how many claims in a row may stay unanswered. An object that ends its workers must not end them for
 	// ever.
-	silentClaims = 3
-	deadAfter    = time.Hour  // a permanent failure is tried again
-	seenEvery    = 10_000_000 // microseconds between two writes of when a cluster was seen
+	silentClaims   = 3
+	permanentRetry = time.Hour  // a permanent failure is tried again
+	seenEvery      = 10_000_000 // microseconds between two writes of when a cluster was seen
 )
 
-// claimed is a row of work that was taken.
-type claimed struct {
+// claimedWork is a row of work that was taken.
+type claimedWork struct {
 	object   string
 	attempts int
 }
@@ -37,30 +37,30 @@ func (s *Store) Claim(ctx context.Context, q ledger.ClaimQuery) (claims []ledger
 	if q.Lease <= 0 {
 		q.Lease = defaultLease
 	}
-	c := claimer{store: s, q: q, lease: newLease()}
-	if err := s.change(ctx, c.take); err != nil || len(c.taken) == 0 {
+	c := claimer{store: s, query: q, lease: newLease()}
+	if err := s.runWrite(ctx, c.leaseWork); err != nil || len(c.taken) == 0 {
 		return nil, err
 	}
-	failpoint("after-claim")
-	if err := s.view(ctx, c.read); err != nil {
+	hitFailpoint("after-claim")
+	if err := s.runRead(ctx, c.readClaimed); err != nil {
 		return nil, err // the lease ends by itself
 	}
-	return c.open(ctx)
+	return c.openContents(ctx)
 }
 
 // claimer is one claim: take, read, open.
 type claimer struct {
 	store *Store
-	q     ledger.ClaimQuery
+	query ledger.ClaimQuery
 	lease int64
 
-	now   int64
-	head  ledger.Head
-	ahead bool
-	reg   *registry
-	taken []claimed
-	list  []scanned
-	known map[string]*ledger.Applied
+	now      int64
+	head     ledger.Head
+	ahead    bool
+	registry *registry
+	taken    []claimedWork
+	list     []objectRow
+	known    map[string]*ledger.Applied
 }
 
 // newLease makes the number of a lease. A worker that answers must know it. It fits into 52 bits, as JSON wants.
@@ -70,79 +70,79 @@ func newLease() int64 {
 	return int64(binary.LittleEndian.Uint64(b[:])>>12) | 1
 }
 
-// take leases rows of work. Nothing else happens in its transaction.
-func (c *claimer) take(t tx) error {
+// leaseWork leases rows of work. Nothing else happens in its transaction.
+func (c *claimer) leaseWork(t tx) error {
 	c.taken = nil
 	h, err := readHead(t, false)
 	if err != nil {
 		return err
 	}
 	c.now = h.now
-	if c.reg, err = c.store.registry.at(t, h.registry); err != nil {
+	if c.registry, err = c.store.registry.readAt(t, h.registry); err != nil {
 		return err
 	}
-	if _, ok := c.reg.clusters[c.q.Cluster]; !ok {
-		return noCluster(c.q.Cluster)
+	if _, ok := c.registry.clusters[c.query.Cluster]; !ok {
+		return noCluster(c.query.Cluster)
 	}
-	_, err = t.exec(`UPDATE clusters SET seen = $2 WHERE name = $1 AND seen < $3`, c.q.Cluster, c.now, c.now-seenEvery)
+	_, err = t.exec(`UPDATE clusters SET seen = $2 WHERE name = $1 AND seen < $3`, c.query.Cluster, c.now, c.now-seenEvery)
 	if err != nil {
 		return err
 	}
-	if err := c.giveUp(t); err != nil {
+	if err := c.failSilentClaims(t); err != nil {
 		return err
 	}
 	var paused []string
-	for _, name := range c.reg.names {
-		if until := c.reg.targets[name].PausedUntil; toMicros(until) > c.now {
+	for _, name := range c.registry.names {
+		if until := c.registry.targets[name].PausedUntil; toMicros(until) > c.now {
 			paused = append(paused, name)
 		}
 	}
 	// All of the window may wait for lower ranks: then it begins again where something doesn't.
-	for from, more := (turn{}), true; more; {
-		err := t.each(func(rows *sql.Rows) error {
-			var row claimed
+	for from, more := (dueGroup{}), true; more; {
+		err := t.queryRows(func(rows *sql.Rows) error {
+			var row claimedWork
 			err := rows.Scan(&row.object, &row.attempts)
 			c.taken = append(c.taken, row)
 			return err
-		}, claimStatement(t.dialect), c.q.Cluster, c.now, column(paused).json(), 4*c.q.Max, c.q.Max,
-			c.now+c.q.Lease.Microseconds(), c.lease, c.q.Worker, from.due, from.change)
+		}, claimStatement(t.dialect), c.query.Cluster, c.now, columnTable(paused).toJSON(), 4*c.query.Max, c.query.Max,
+			c.now+c.query.Lease.Microseconds(), c.lease, c.query.Worker, from.due, from.change)
 		if err != nil || len(c.taken) > 0 {
 			return err
 		}
-		if from, more, err = c.next(t, from, paused); err != nil {
+		if from, more, err = c.findNextGroup(t, from, paused); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// giveUp makes claims that were never answered a permanent failure. The plus has the databases take the index of those
-// rows, which are few, and not that of all that are due.
-func (c *claimer) giveUp(t tx) error {
+// failSilentClaims makes claims that were never answered a permanent failure. The plus has the databases take the index
+// of those rows, which are few, and not that of all that are due.
+func (c *claimer) failSilentClaims(t tx) error {
 	type dead struct {
 		object     string
 		generation int64
 	}
 	var list []dead
-	err := t.each(func(rows *sql.Rows) error {
+	err := t.queryRows(func(rows *sql.Rows) error {
 		var d dead
 		err := rows.Scan(&d.object, &d.generation)
 		list = append(list, d)
 		return err
 	}, `UPDATE work SET failed = failed + 1, silent = 0, lease = NULL, due = $3
 		WHERE cluster = $1 AND silent >= 3 AND +due <= $2 RETURNING object, generation`,
-		c.q.Cluster, c.now, c.now+deadAfter.Microseconds())
+		c.query.Cluster, c.now, c.now+permanentRetry.Microseconds())
 	for _, d := range list {
 		if err == nil {
-			err = noteFailure(t, c.now, ledger.Failure{Object: d.object, Cluster: c.q.Cluster, Generation: d.generation,
+			err = noteFailure(t, c.now, ledger.Failure{Object: d.object, Cluster: c.query.Cluster, Generation: d.generation,
 				Code: "NoAnswer", Message: "claimed three times and never answered", Permanent: true})
 		}
 	}
 	return err
 }
 
-// read reads what was taken, as it is now: newer than when it became due, perhaps.
-func (c *claimer) read(t tx) error {
+// readClaimed reads what was taken, as it is now: newer than when it became due, perhaps.
+func (c *claimer) readClaimed(t tx) error {
 	ids := make([]string, len(c.taken))
 	for i, row := range c.taken {
 		ids[i] = row.object
@@ -152,50 +152,50 @@ func (c *claimer) read(t tx) error {
 		return err
 	}
 	c.head = ledger.Head{Change: h.change, Compacted: h.compacted, Digest: h.digest, Epoch: h.epoch}
-	if c.ahead, err = isBehind(t, c.head, c.q.Seen); err != nil {
+	if c.ahead, err = isBehind(t, c.head, c.query.Seen); err != nil {
 		return err
 	}
 	c.list, c.known = nil, map[string]*ledger.Applied{}
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		o, err := scanObject(rows)
 		c.list = append(c.list, o)
 		return err
 	}, "SELECT "+objectColumns+withBody+" FROM {rows $2} JOIN objects o ON o.id = r.value->>0 "+generationAt, h.change,
-		column(ids).json())
+		columnTable(ids).toJSON())
 	if err != nil {
 		return err
 	}
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		var id, cluster string
 		a, err := scanApplied(rows, &id, &cluster)
-		if cluster == c.q.Cluster {
+		if cluster == c.query.Cluster {
 			c.known[id] = a
 		}
 		return err
-	}, appliedOf, column(ids).json())
+	}, appliedOf, columnTable(ids).toJSON())
 	opener := resultOpener{store: c.store, t: t}
 	for id, a := range c.known {
 		if err == nil {
-			err = opener.open(id, a)
+			err = opener.openResult(id, a)
 		}
 	}
 	return err
 }
 
-// open opens the contents, in the order in which they are to be applied. A Secret that can't be opened is a failure of
-// its own.
-func (c *claimer) open(ctx context.Context) (claims []ledger.Claim, err error) {
+// openContents opens the contents, in the order in which they are to be applied. A Secret that can't be opened is a
+// failure of its own.
+func (c *claimer) openContents(ctx context.Context) (claims []ledger.Claim, err error) {
 	attempts := map[string]int{}
 	for _, row := range c.taken {
 		attempts[row.object] = row.attempts
 	}
-	slices.SortFunc(c.list, func(a, b scanned) int {
+	slices.SortFunc(c.list, func(a, b objectRow) int {
 		return workRank(a.Key, a.IsDeleted()) - workRank(b.Key, b.IsDeleted())
 	})
 	for _, o := range c.list {
 		if o.body != nil {
-			if o.Content, err = c.store.unseal(o.keyID, o.Hash, o.body); err != nil {
-				_, err = c.store.Fail(ctx, ledger.Failure{Object: o.ID, Cluster: c.q.Cluster, Lease: c.lease,
+			if o.Content, err = c.store.openContent(o.keyID, o.Hash, o.body); err != nil {
+				_, err = c.store.Fail(ctx, ledger.Failure{Object: o.ID, Cluster: c.query.Cluster, Lease: c.lease,
 					Generation: o.Generation, Code: string(ledger.Unprotected), Message: err.Error(), Permanent: true})
 				if err != nil {
 					return nil, err
@@ -203,9 +203,9 @@ func (c *claimer) open(ctx context.Context) (claims []ledger.Claim, err error) {
 				continue
 			}
 		}
-		claims = append(claims, ledger.Claim{Object: o.Object, Cluster: c.q.Cluster, Lease: c.lease,
-			Attempts: attempts[o.ID], Applied: c.known[o.ID], Target: c.reg.targets[o.Target],
-			Until: fromMicros(c.now + c.q.Lease.Microseconds()), Head: c.head, Ahead: c.ahead})
+		claims = append(claims, ledger.Claim{Object: o.Object, Cluster: c.query.Cluster, Lease: c.lease,
+			Attempts: attempts[o.ID], Applied: c.known[o.ID], Target: c.registry.targets[o.Target],
+			Until: fromMicros(c.now + c.query.Lease.Microseconds()), Head: c.head, Ahead: c.ahead})
 	}
 	return claims, nil
 }

@@ -21,18 +21,18 @@ type committer struct {
 	done  chan struct{}
 
 	mu      sync.Mutex
-	queue   []*waiting
+	queue   []*queuedDraft
 	stopped bool
 }
 
-// waiting is a draft that waits for its transaction.
-type waiting struct {
-	prepared
-	taken  atomic.Bool // by the committer, or by its caller, who gives up
-	answer chan answer // has room for one
+// queuedDraft is a draft that waits for its transaction.
+type queuedDraft struct {
+	preparedDraft
+	taken  atomic.Bool       // by the committer, or by its caller, who gives up
+	answer chan commitResult // has room for one
 }
 
-type answer struct {
+type commitResult struct {
 	change ledger.Change
 	err    error
 }
@@ -43,9 +43,9 @@ func newCommitter(s *Store) *committer {
 	return c
 }
 
-// commit has a draft committed, and waits for that. If ctx ends before its transaction begins, nothing is written.
-func (c *committer) commit(ctx context.Context, p prepared) (ledger.Change, error) {
-	w := &waiting{prepared: p, answer: make(chan answer, 1)}
+// commitDraft has a draft committed, and waits for that. If ctx ends before its transaction begins, nothing is written.
+func (c *committer) commitDraft(ctx context.Context, p preparedDraft) (ledger.Change, error) {
+	w := &queuedDraft{preparedDraft: p, answer: make(chan commitResult, 1)}
 	c.mu.Lock()
 	if c.stopped {
 		c.mu.Unlock()
@@ -90,20 +90,20 @@ func (c *committer) stop() {
 // most, and SQLite has no queue. So it pauses a little, every second.
 const (
 	busyFor  = time.Second
-	letOther = 30 * time.Millisecond
+	yieldFor = 30 * time.Millisecond
 )
 
 func (c *committer) run() {
 	defer close(c.done)
 	var since, last time.Time // the file was free for others before since, and is since last
 	for range c.wake {
-		for list := c.take(); len(list) > 0; list = c.take() {
+		for list := c.takeDrafts(); len(list) > 0; list = c.takeDrafts() {
 			if c.store.dialect.name == "sqlite3" {
 				switch now := time.Now(); {
-				case now.Sub(last) > letOther:
+				case now.Sub(last) > yieldFor:
 					since = now
 				case now.Sub(since) > busyFor:
-					pause(c.store.closing, letOther)
+					pause(c.store.closing, yieldFor)
 					since = time.Now()
 				}
 			}
@@ -113,8 +113,8 @@ func (c *committer) run() {
 	}
 }
 
-// take takes the drafts of one transaction off the queue.
-func (c *committer) take() (list []*waiting) {
+// takeDrafts takes the drafts of one transaction off the queue.
+func (c *committer) takeDrafts() (list []*queuedDraft) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	edits, bytes := 0, 0
@@ -129,7 +129,7 @@ func (c *committer) take() (list []*waiting) {
 			continue // its caller gave up
 		}
 		if c.stopped {
-			w.answer <- answer{err: errClosed()}
+			w.answer <- commitResult{err: errClosed()}
 			continue
 		}
 		list = append(list, w)
@@ -138,21 +138,21 @@ func (c *committer) take() (list []*waiting) {
 }
 
 // commitAll commits drafts, and answers each.
-func (s *Store) commitAll(list []*waiting) {
-	drafts := make([]prepared, len(list))
+func (s *Store) commitAll(list []*queuedDraft) {
+	drafts := make([]preparedDraft, len(list))
 	for i, w := range list {
-		drafts[i] = w.prepared
+		drafts[i] = w.preparedDraft
 	}
 	b, err := s.commitBatch(drafts)
 	if err != nil && len(list) > 1 && ledger.CodeOf(err) == "" {
 		// The database refuses something in one of them. The others are not to suffer from it.
 		for _, w := range list {
-			s.commitAll([]*waiting{w})
+			s.commitAll([]*queuedDraft{w})
 		}
 		return
 	}
 	for i, w := range list {
-		a := answer{err: err}
+		a := commitResult{err: err}
 		if err == nil {
 			a = b.answers[i]
 		}
@@ -162,10 +162,10 @@ func (s *Store) commitAll(list []*waiting) {
 
 // commitBatch commits drafts in one transaction. If the connection ends with COMMIT, it finds out what became of it:
 // the row of head is locked until the server is done with that transaction, and then its changes are there or not.
-func (s *Store) commitBatch(drafts []prepared) (*batch, error) {
+func (s *Store) commitBatch(drafts []preparedDraft) (*batch, error) {
 	ctx := context.Background()
 	b := &batch{store: s, drafts: drafts}
-	err := s.change(ctx, b.run)
+	err := s.runWrite(ctx, b.resolveDrafts)
 	if errors.Is(err, errUnknown) {
 		kept, unknown := b.wasKept(ctx)
 		switch {
@@ -177,9 +177,9 @@ func (s *Store) commitBatch(drafts []prepared) (*batch, error) {
 			err = nil
 		}
 	}
-	if err == nil && b.wrote() {
-		failpoint("before-answer")
-		s.committed()
+	if err == nil && b.hasWrites() {
+		hitFailpoint("before-answer")
+		s.notifyCommitted()
 	}
 	return b, err
 }

@@ -36,7 +36,7 @@ func TestCompactProposals(t *testing.T) {
 		commit(t, s, edit("other", "v2")) // 5
 		withdraw(late)
 		withdraw(propose(t, s, edit("newest", "v1")))
-		compactBefore(t, s, 5, Keep{})
+		compactBefore(t, s, 5, Retention{})
 		for n, want := range map[int64]ledger.Code{withdrawn: ledger.NotFound, over: ledger.NotFound, waits: "", late: "",
 			current: ""} {
 			if _, err := s.Proposal(t.Context(), n); ledger.CodeOf(err) != want {
@@ -46,7 +46,7 @@ func TestCompactProposals(t *testing.T) {
 		commit(t, s, edit("other", "v3")) // 6
 		tick()
 		commit(t, s, edit("other", "v4")) // 7
-		compactBefore(t, s, 7, Keep{})
+		compactBefore(t, s, 7, Retention{})
 		if _, err := s.Proposal(t.Context(), late); ledger.CodeOf(err) != ledger.NotFound {
 			t.Errorf("what ended long ago is there: %v", err)
 		}
@@ -54,7 +54,7 @@ func TestCompactProposals(t *testing.T) {
 			t.Errorf("the next proposal has the number %d", n)
 		}
 		var contents int
-		err := s.reads.QueryRowContext(t.Context(), "SELECT count(*) FROM proposal_contents").Scan(&contents)
+		err := s.readDB.QueryRowContext(t.Context(), "SELECT count(*) FROM proposal_contents").Scan(&contents)
 		if err != nil || contents != 3 {
 			t.Errorf("%d contents of proposals are kept, %v", contents, err)
 		}
@@ -73,9 +73,9 @@ func TestCompactManyObjects(t *testing.T) {
 			}
 			commit(t, s, edits...)
 		}
-		compactBefore(t, s, 1, Keep{Generations: 1})
+		compactBefore(t, s, 1, Retention{Generations: 1})
 		var kept int
-		err := s.reads.QueryRowContext(t.Context(), "SELECT count(*) FROM generations WHERE kept = 1").Scan(&kept)
+		err := s.readDB.QueryRowContext(t.Context(), "SELECT count(*) FROM generations WHERE kept = 1").Scan(&kept)
 		if err != nil || kept != compactPage+10 {
 			t.Errorf("%d generations are kept, %v", kept, err)
 		}

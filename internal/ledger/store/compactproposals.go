@@ -5,15 +5,15 @@ import (
 	"database/sql"
 )
 
-// oldProposals removes proposals that ended long ago, with what is kept of their contents. So the ledger knows who
+// dropOldProposals removes proposals that ended long ago, with what is kept of their contents. So the ledger knows who
 // approved a change as long as it has the change. The newest one stays: its number is where the next one goes on.
-func (c *compaction) oldProposals(ctx context.Context) error {
+func (c *compaction) dropOldProposals(ctx context.Context) error {
 	after, last := int64(0), int64(0)
 	for more := true; more; {
-		err := c.locked(ctx, func(t tx, _ head) error {
-			var old table
+		err := c.withHeadLocked(ctx, func(t tx, _ headRow) error {
+			var old rowTable
 			n := 0
-			err := t.each(func(rows *sql.Rows) error {
+			err := t.queryRows(func(rows *sql.Rows) error {
 				p, _, err := scanProposal(rows)
 				n++
 				if last = p.Number; err == nil && p.Ended != nil && toMicros(p.Ended.At) < c.cutoff {
@@ -29,7 +29,7 @@ func (c *compaction) oldProposals(ctx context.Context) error {
 			}
 			for _, statement := range []string{`DELETE FROM proposal_contents WHERE proposal IN (`,
 				`DELETE FROM proposals WHERE number IN (`} {
-				if _, err := t.exec(statement+`SELECT CAST(r.value->>0 AS bigint) FROM {rows $1})`, old.json()); err != nil {
+				if _, err := t.exec(statement+`SELECT CAST(r.value->>0 AS bigint) FROM {rows $1})`, old.toJSON()); err != nil {
 					return err
 				}
 			}

@@ -11,8 +11,8 @@ type Counts struct {
 	Written      int64 // rows that statements wrote
 }
 
-// counts are Counts while they grow.
-type counts struct{ transactions, statements, read, written atomic.Int64 }
+// counters are Counts while they grow.
+type counters struct{ transactions, statements, read, written atomic.Int64 }
 
 // Counts tells them.
 func (s *Store) Counts() Counts {

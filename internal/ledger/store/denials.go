@@ -11,9 +11,9 @@ import (
 
 // Deny notes that somebody was not let do something.
 func (s *Store) Deny(ctx context.Context, d ledger.Denial) error {
-	d.Subject, d.Object, d.Request = clean(d.Subject), clean(d.Object), clean(d.Request)
-	d.Permission = ledger.Permission(clean(string(d.Permission)))
-	return s.change(ctx, func(t tx) error {
+	d.Subject, d.Object, d.Request = cleanText(d.Subject), cleanText(d.Object), cleanText(d.Request)
+	d.Permission = ledger.Permission(cleanText(string(d.Permission)))
+	return s.runWrite(ctx, func(t tx) error {
 		h, err := readHead(t, true)
 		if err != nil {
 			return err
@@ -51,15 +51,15 @@ func dropDenials(t tx, last int64) error {
 // chainDenial is the digest of a denial: of the one before, and of all of this one.
 func chainDenial(before string, d ledger.Denial) string {
 	d.Digest = ""
-	sum := sha256.Sum256([]byte(before + "\n" + encode(d)))
+	sum := sha256.Sum256([]byte(before + "\n" + encodeJSON(d)))
 	return hex.EncodeToString(sum[:])
 }
 
 // Denials lists denials, the newest first.
 func (s *Store) Denials(ctx context.Context, q ledger.Page) (list []ledger.Denial, err error) {
-	err = s.view(ctx, func(t tx) error {
+	err = s.runRead(ctx, func(t tx) error {
 		list = nil
-		return t.each(func(rows *sql.Rows) error {
+		return t.queryRows(func(rows *sql.Rows) error {
 			d, err := scanDenial(rows)
 			list = append(list, d)
 			return err

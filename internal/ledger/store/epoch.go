@@ -12,7 +12,7 @@ import (
 // its newest one, or follows it, has to read everything again. Work that failed in clusters is due, and results of the
 // epoch before count for nothing.
 func (s *Store) NewEpoch(ctx context.Context) error {
-	err := s.change(ctx, func(t tx) error {
+	err := s.runWrite(ctx, func(t tx) error {
 		h, err := readHead(t, true)
 		if err != nil {
 			return err
@@ -24,7 +24,7 @@ func (s *Store) NewEpoch(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
-		s.committed()
+		s.notifyCommitted()
 	}
 	return err
 }
@@ -41,7 +41,7 @@ func isBehind(t tx, h ledger.Head, list []ledger.Seen) (bool, error) {
 			return true, nil
 		}
 		var digest string
-		err := t.row("SELECT digest FROM changes WHERE number = $1", seen.Change).Scan(&digest)
+		err := t.queryRow("SELECT digest FROM changes WHERE number = $1", seen.Change).Scan(&digest)
 		switch {
 		case errors.Is(err, sql.ErrNoRows): // it is not kept any more
 		case err != nil:

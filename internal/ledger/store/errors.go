@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// explain makes an error of a database one that its user understands. Errors of contexts stay what they are.
-func explain(err error) error {
+// explainError makes an error of a database one that its user understands. Errors of contexts stay what they are.
+func explainError(err error) error {
 	if err == nil || ledger.CodeOf(err) != "" || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -38,7 +38,7 @@ func isBroken(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "conn closed")
 }
 
-// refuse is an error about an object.
-func refuse(code ledger.Code, k ledger.Key, message, fix string) *ledger.Error {
+// objectError is an error about an object.
+func objectError(code ledger.Code, k ledger.Key, message, fix string) *ledger.Error {
 	return &ledger.Error{Code: code, Object: k.String(), Message: message, Fix: fix}
 }

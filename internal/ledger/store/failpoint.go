@@ -12,8 +12,8 @@ const failpointVariable = "CARDEA_LEDGER_FAILPOINT"
 
 var failAt = sync.OnceValue(func() string { return os.Getenv(failpointVariable) })
 
-// failpoint ends the process if a test wants that here.
-func failpoint(name string) {
+// hitFailpoint ends the process if a test wants that here.
+func hitFailpoint(name string) {
 	if failAt() == name {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // until the signal arrives

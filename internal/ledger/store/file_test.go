@@ -22,7 +22,7 @@ func TestTwoProcesses(t *testing.T) {
 	cmd, lines := startChild(t, "many "+path+" "+path+".key other", "")
 	const n = 100
 	next := int64(1)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), transactionTimeout)
 	defer cancel()
 	for c, err := range s.Watch(ctx, 0) {
 		if err != nil || c.Number != next {
@@ -85,7 +85,7 @@ func migrateTo(t *testing.T, s *Store, name, text string) {
 	t.Helper()
 	all := fstest.MapFS{name: {Data: []byte(text)}}
 	maps.Copy(all, allMigrations(t, s))
-	p, err := s.provider(all)
+	p, err := s.newMigrator(all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +102,11 @@ func TestNextVersion(t *testing.T) {
 	databases(t, func(t *testing.T, url, keyFile string) {
 		s := open(t, Config{URL: url, KeyFile: keyFile})
 		commit(t, s, edit("web", "v1"))
-		migrateTo(t, s, "0999_next.sql", nextMigration+fmt.Sprintf("UPDATE head SET needs = %d;", s.dialect.newest))
+		migrateTo(t, s, "0999_next.sql", nextMigration+fmt.Sprintf("UPDATE head SET needs = %d;", s.dialect.newestMigration))
 		commit(t, s, edit("web", "v2"), secret("1")) // the one that runs
 		again := open(t, Config{URL: url, KeyFile: keyFile, NoMigrate: true})
 		commit(t, again, edit("web", "v3"))
-		if n, err := again.Pending(t.Context()); n != 0 || err != nil {
+		if n, err := again.PendingMigrations(t.Context()); n != 0 || err != nil {
 			t.Fatalf("Pending = %d, %v", n, err)
 		}
 		if v := verify(t, again); v.Changes != 3 {
@@ -128,7 +128,7 @@ func TestTooNew(t *testing.T) {
 		_, opening := Open(t.Context(), Config{URL: url, KeyFile: keyFile})
 		_, serving := Open(t.Context(), Config{URL: url, KeyFile: keyFile, NoMigrate: true})
 		migrating := open(t, Config{URL: url, Pending: true})
-		_, pending := migrating.Pending(t.Context())
+		_, pending := migrating.PendingMigrations(t.Context())
 		_, committing := s.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{edit("web", "v2")}})
 		_, head := s.Head(t.Context())
 		var watching error
@@ -137,14 +137,14 @@ func TestTooNew(t *testing.T) {
 		}
 		_, recording := s.Record(t.Context(), ledger.Result{Object: "x", Cluster: "c", Generation: 1, Lease: 1})
 		_, failing := s.Fail(t.Context(), ledger.Failure{Object: "x", Cluster: "c", Lease: 1})
-		reporting := s.Report(t.Context(), []ledger.Live{{Key: edit("web", "v1").Key, Cluster: "c", Generation: 1}})
+		reporting := s.ReportAnswers(t.Context(), []ledger.Live{{Key: edit("web", "v1").Key, Cluster: "c", Generation: 1}})
 		token := s.SetToken(t.Context(), ledger.Token{Name: "t", Hash: "h", Subject: "alice"}, "root")
 		grant := s.SetGrant(t.Context(), ledger.Grant{Name: "g", Subjects: []string{"alice"},
 			Permissions: ledger.Permissions}, "root")
 		_, tokens := s.Tokens(t.Context())
 		deleting := s.DeleteToken(t.Context(), "t", "root")
-		_, reading := s.Reads(t.Context(), ledger.Reading{Name: "a", Instance: "b", Target: ledger.DefaultTarget})
-		leaving := s.Leaves(t.Context(), ledger.Reading{Name: "a", Instance: "b", Target: ledger.DefaultTarget})
+		_, reading := s.RecordReader(t.Context(), ledger.Reading{Name: "a", Instance: "b", Target: ledger.DefaultTarget})
+		leaving := s.RemoveReader(t.Context(), ledger.Reading{Name: "a", Instance: "b", Target: ledger.DefaultTarget})
 		_, proposals := s.Proposals(t.Context(), ledger.ProposalsQuery{})
 		_, registry := s.RegistryLog(t.Context(), ledger.Page{})
 		_, targets := s.Targets(t.Context())
@@ -167,7 +167,7 @@ func TestTooNew(t *testing.T) {
 
 // TestMigrationsNeed: each migration says what a program has to know at least.
 func TestMigrationsNeed(t *testing.T) {
-	for _, d := range []*dialect{newSQLite(), newPostgres()} {
+	for _, d := range []*sqlDialect{newSQLite(), newPostgres()} {
 		for name, file := range allMigrations(t, &Store{dialect: d}) {
 			if name > "0006_needs.sql" && !strings.Contains(string(file.Data), "UPDATE head SET needs = ") {
 				t.Errorf("%s/%s does not say which programs may go on", d.migrations, name)
@@ -241,7 +241,7 @@ func TestGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	holds, release := make(chan bool), make(chan bool)
 	go func() {
-		_ = s.change(t.Context(), func(tx) error { // no commit begins
+		_ = s.runWrite(t.Context(), func(tx) error { // no commit begins
 			holds <- true
 			<-release
 			return nil
@@ -254,11 +254,11 @@ func TestGivesUp(t *testing.T) {
 		first <- err
 	}()
 	queued := func() int {
-		s.commits.mu.Lock()
-		defer s.commits.mu.Unlock()
-		return len(s.commits.queue)
+		s.committer.mu.Lock()
+		defer s.committer.mu.Unlock()
+		return len(s.committer.queue)
 	}
-	until(t, "the first one waits for the connection", func() bool { return s.writes.Stats().WaitCount == 1 })
+	until(t, "the first one waits for the connection", func() bool { return s.writeDB.Stats().WaitCount == 1 })
 	go func() {
 		_, err := s.Commit(ctx, ledger.Draft{Edits: []ledger.Edit{edit("second", "v1")}})
 		second <- err

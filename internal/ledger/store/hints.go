@@ -8,8 +8,8 @@ type hints struct {
 	next chan struct{}
 }
 
-// wait is a channel that is closed with the next hint. Take it before reading: then no hint is missed.
-func (h *hints) wait() <-chan struct{} {
+// nextHint is a channel that is closed with the next hint. Take it before reading: then no hint is missed.
+func (h *hints) nextHint() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.next == nil {
@@ -18,7 +18,7 @@ func (h *hints) wait() <-chan struct{} {
 	return h.next
 }
 
-func (h *hints) give() {
+func (h *hints) sendHint() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.next != nil {

@@ -9,13 +9,13 @@ import (
 
 // History lists the generations of an object, the newest first.
 func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]ledger.Object, error) {
-	var list []scanned
-	err := s.view(ctx, func(t tx) error {
+	var list []objectRow
+	err := s.runRead(ctx, func(t tx) error {
 		list = nil
-		if _, err := clock(t); err != nil {
+		if _, err := readClock(t); err != nil {
 			return err
 		}
-		return t.each(func(rows *sql.Rows) error {
+		return t.queryRows(func(rows *sql.Rows) error {
 			o, err := scanObject(rows)
 			list = append(list, o)
 			return err
@@ -23,7 +23,7 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 			` JOIN generations g ON g.object = o.id LEFT JOIN changes c ON c.number = g.change
 			LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''
 			WHERE (CAST($2 AS bigint) = 0 OR g.generation < $2) ORDER BY g.generation DESC LIMIT $3`,
-			keyTable([]ledger.Key{key}).json(), q.After, pageSize(q.Limit))
+			keyTable([]ledger.Key{key}).toJSON(), q.After, pageSize(q.Limit))
 	})
 	if err != nil {
 		return nil, err
@@ -31,21 +31,21 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 	if len(list) == 0 && q.After == 0 {
 		return nil, notFound(key)
 	}
-	history := s.opened(list)
+	history := s.openObjects(list)
 	if len(history) == 0 {
 		return nil, nil
 	}
-	return history, s.failures(ctx, history)
+	return history, s.fillHistory(ctx, history)
 }
 
-// failures adds to generations of an object what went wrong with them.
-func (s *Store) failures(ctx context.Context, history []ledger.Object) error {
+// fillHistory adds to generations of an object what went wrong with them.
+func (s *Store) fillHistory(ctx context.Context, history []ledger.Object) error {
 	newest, oldest := history[0], history[len(history)-1]
-	return s.view(ctx, func(t tx) error {
+	return s.runRead(ctx, func(t tx) error {
 		for i := range history {
 			history[i].Failures = nil
 		}
-		return t.each(func(rows *sql.Rows) error {
+		return t.queryRows(func(rows *sql.Rows) error {
 			var generation, at int64
 			var f ledger.Failed
 			err := rows.Scan(&generation, &f.Cluster, &f.Gateway, &f.Code, &f.Message, &f.Times, &at)

@@ -8,26 +8,27 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// identified does something with the file that was opened. If the path names another file by then, or none, it answers
-// an error: a process keeps the file that it opened, so what it would read or write there, nobody else would see.
-func (s *Store) identified(do func() error) error {
-	if err := s.replaced(); err != nil {
+// withSameFile does something with the file that was opened. If the path names another file by then, or none, it
+// answers an error: a process keeps the file that it opened, so what it would read or write there, nobody else would
+// see.
+func (s *Store) withSameFile(do func() error) error {
+	if err := s.checkFile(); err != nil {
 		return err
 	}
 	err := do()
-	if replaced := s.replaced(); replaced != nil {
+	if replaced := s.checkFile(); replaced != nil {
 		return replaced // also if it was done: it was done in the other file
 	}
 	return err
 }
 
-// replaced returns an error if the path does not name the file that was opened.
-func (s *Store) replaced() error {
+// checkFile returns an error if the path does not name the file that was opened.
+func (s *Store) checkFile() error {
 	if s.file == nil {
 		return nil // it is no file
 	}
-	now, err := os.Stat(s.url)
-	e := &ledger.Error{Code: ledger.Unavailable, Object: s.url, Cause: err}
+	now, err := os.Stat(s.location)
+	e := &ledger.Error{Code: ledger.Unavailable, Object: s.location, Cause: err}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Message = "the file was deleted or moved while it was open: nothing is read from it or written"

@@ -21,8 +21,8 @@ const keySize = 32
 // first one seals, all of them open. So a key is replaced by a new line above it; the old one may go when Reseal has
 // run.
 type keyring struct {
-	path string // "": there is none
-	make bool   // the file may be made
+	path      string // "": there is none
+	mayCreate bool   // the file may be made
 
 	mu     sync.Mutex // guards all below, and is held by who calls a method
 	list   []sealKey
@@ -34,17 +34,17 @@ type sealKey struct {
 	bytes []byte
 }
 
-// load reads the key file, once. isNew: the ledger never sealed anything, so the file may be made.
-func (r *keyring) load(isNew bool) error {
+// loadKeys reads the key file, once. isNew: the ledger never sealed anything, so the file may be made.
+func (r *keyring) loadKeys(isNew bool) error {
 	if r.list != nil {
 		return nil
 	}
 	if r.path == "" {
-		return &ledger.Error{Code: ledger.Unprotected, Message: "a Secret is kept sealed only, and there is no key",
+		return &ledger.Error{Code: ledger.Unprotected, Message: "Secrets are kept only sealed, and there is no key",
 			Fix: "name a key file with --ledger-key (`head -c 32 /dev/urandom | base64` makes one)"}
 	}
 	text, err := os.ReadFile(r.path)
-	if errors.Is(err, fs.ErrNotExist) && isNew && r.make {
+	if errors.Is(err, fs.ErrNotExist) && isNew && r.mayCreate {
 		if err := makeKeyFile(r.path); err != nil {
 			return &ledger.Error{Code: ledger.Unprotected, Object: r.path, Cause: err,
 				Message: "the key file can't be made: " + err.Error(), Fix: "name one that can be with --ledger-key"}
@@ -56,7 +56,7 @@ func (r *keyring) load(isNew bool) error {
 			Message: "the key file can't be read: " + err.Error(), Fix: "make it, or name another one with --ledger-key"}
 		if !isNew {
 			e.Message = "the key file can't be read, and the ledger has Secrets that are sealed with its keys: " + err.Error()
-			e.Fix = wayOut("it")
+			e.Fix = lostKeyFix("it")
 		}
 		return e
 	}
@@ -79,7 +79,7 @@ func parseKeys(text string) (list []sealKey, err error) {
 		}
 		key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(word))
 		if err != nil || len(key) != keySize || id == "" {
-			return nil, fmt.Errorf("line %d is no key of 32 bytes", number+1)
+			return nil, fmt.Errorf("line %d is not a key of 32 bytes", number+1)
 		}
 		for _, k := range list {
 			if k.id == id {
@@ -94,8 +94,8 @@ func parseKeys(text string) (list []sealKey, err error) {
 	return list, nil
 }
 
-// find finds a key. The file is read again for one that came since.
-func (r *keyring) find(id string) ([]byte, error) {
+// findKey finds a key. The file is read again for one that came since.
+func (r *keyring) findKey(id string) ([]byte, error) {
 	for range 2 {
 		for _, k := range r.list {
 			if k.id == id {
@@ -103,32 +103,32 @@ func (r *keyring) find(id string) ([]byte, error) {
 			}
 		}
 		r.list = nil
-		if err := r.load(false); err != nil {
+		if err := r.loadKeys(false); err != nil {
 			return nil, err
 		}
 	}
 	return nil, &ledger.Error{Code: ledger.Unprotected, Object: r.path,
 		Message: fmt.Sprintf("the key file has no key %q, and the ledger has Secrets that are sealed with it", id),
-		Fix:     wayOut("that line")}
+		Fix:     lostKeyFix("that line")}
 }
 
-// wayOut is what to do about a key that is lost.
-func wayOut(what string) string {
-	return "put " + what + " back: they can't be opened with any other one; if it is lost, `cardea ledger export` gives " +
-		"all but Secrets, for a new ledger in which these are stated anew"
+// lostKeyFix is what to do about a key that is lost.
+func lostKeyFix(what string) string {
+	return "put " + what + " back: no other key opens the Secrets; if it is lost, `cardea ledger export` prints all " +
+		"objects but Secrets, for a new ledger where you state the Secrets again"
 }
 
 // KeyFile is the path of the key file that the Secrets of the ledger are sealed with; "" if there are none.
 func (s *Store) KeyFile(ctx context.Context) (string, error) {
 	var id string
-	var n needs
-	err := s.reads.QueryRowContext(ctx, "SELECT hash_key_id, needs, needs_program FROM head").Scan(&id, &n.migration,
+	var n requirements
+	err := s.readDB.QueryRowContext(ctx, "SELECT hash_key_id, needs, needs_program FROM head").Scan(&id, &n.migration,
 		&n.program)
 	if err == nil {
-		err = n.check(s.dialect.newest)
+		err = n.checkVersion(s.dialect.newestMigration)
 	}
 	if err != nil || id == "" {
-		return "", explain(err)
+		return "", explainError(err)
 	}
 	return s.keys.path, nil
 }

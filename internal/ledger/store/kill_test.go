@@ -55,7 +55,7 @@ func remake(t *testing.T, s *Store) {
 	t.Helper()
 	for _, statement := range []string{"DELETE FROM requests", "DELETE FROM changes", "DELETE FROM generations",
 		"DELETE FROM objects", "UPDATE head SET change = 0, digest = ''"} {
-		if _, err := s.writes.ExecContext(t.Context(), statement); err != nil {
+		if _, err := s.writeDB.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,17 +14,17 @@ import (
 // channel is where processes tell each other that there are new changes.
 const channel = "cardea_ledger"
 
-// committed tells who watches, here and in other processes, that there are new changes.
-func (s *Store) committed() {
-	s.hints.give()
-	if s.silent.Load() {
+// notifyCommitted tells who watches, here and in other processes, that there are new changes.
+func (s *Store) notifyCommitted() {
+	s.hints.sendHint()
+	if s.noNotify.Load() {
 		return
 	}
 	if s.dialect.name != "postgres" {
 		// Other processes see that. They would see the write to the log, too, but it comes before readers have the change.
 		now := time.Now()
-		if err := os.Chtimes(s.url+walSuffix, now, now); err != nil {
-			s.log.Debug("other processes were not told of a change", "error", err) // they look by themselves
+		if err := os.Chtimes(s.location+walSuffix, now, now); err != nil {
+			s.log.Debug("other processes were not notified of a change", "error", err) // they look by themselves
 		}
 		return
 	}
@@ -52,7 +52,7 @@ func (s *Store) runNotify() {
 		case <-s.notify:
 		}
 		ctx, cancel := context.WithTimeout(s.closing, pollServer)
-		_, err := s.writes.ExecContext(ctx, notifyStatement, channel)
+		_, err := s.writeDB.ExecContext(ctx, notifyStatement, channel)
 		cancel()
 		if err != nil && s.closing.Err() == nil {
 			s.log.Debug("no notification was sent", "error", err) // others look by themselves
@@ -81,7 +81,7 @@ func (s *Store) listenServer(ctx context.Context) {
 }
 
 func (s *Store) listenOnce(ctx context.Context) error {
-	config, err := serverConfig(s.url)
+	config, err := serverConfig(s.location)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Store) listenOnce(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	for {
-		s.hints.give()
+		s.hints.sendHint()
 		wait, cancel := context.WithTimeout(ctx, pollServer)
 		_, err := conn.WaitForNotification(wait)
 		cancel()
@@ -117,7 +117,7 @@ func (s *Store) listenFile(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer func() { _ = w.Close() }()
-		err = w.Add(filepath.Dir(s.url)) // the log is made anew at times
+		err = w.Add(filepath.Dir(s.location)) // the log is made anew at times
 	}
 	if err != nil {
 		s.log.Debug("the ledger's folder is not watched: looking every second", "error", err)
@@ -131,15 +131,15 @@ func (s *Store) listenFile(ctx context.Context) {
 			if !ok {
 				return
 			}
-			isReplaced := e.Name == s.url && !e.Has(fsnotify.Write) && !e.Has(fsnotify.Chmod)
-			if isReplaced || e.Name == s.url+walSuffix && e.Has(fsnotify.Chmod) {
-				s.hints.give()
+			isReplaced := e.Name == s.location && !e.Has(fsnotify.Write) && !e.Has(fsnotify.Chmod)
+			if isReplaced || e.Name == s.location+walSuffix && e.Has(fsnotify.Chmod) {
+				s.hints.sendHint()
 			}
 		case _, ok := <-w.Errors:
 			if !ok {
 				return
 			}
-			s.hints.give() // events may have been lost
+			s.hints.sendHint() // events may have been lost
 		}
 	}
 }

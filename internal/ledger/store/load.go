@@ -8,22 +8,22 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// standings loads what the drafts' objects are, in at most three statements.
-func (b *batch) standings(t tx) (map[ledger.Key]*ledger.Standing, error) {
-	objects := map[ledger.Key]*ledger.Standing{}
-	byID := map[string]*ledger.Standing{}
-	var asked table
+// loadStates loads what the drafts' objects are, in at most three statements.
+func (b *batch) loadStates(t tx) (map[ledger.Key]*ledger.ObjectState, error) {
+	objects := map[ledger.Key]*ledger.ObjectState{}
+	byID := map[string]*ledger.ObjectState{}
+	var asked rowTable
 	for _, p := range b.drafts {
 		for _, e := range p.edits {
 			if objects[e.Key] == nil {
-				objects[e.Key] = &ledger.Standing{}
+				objects[e.Key] = &ledger.ObjectState{}
 				asked = append(asked, keyRow(e.Key))
 			}
 		}
 	}
-	err := t.each(func(rows *sql.Rows) error {
+	err := t.queryRows(func(rows *sql.Rows) error {
 		var k ledger.Key
-		o := &ledger.Standing{}
+		o := &ledger.ObjectState{}
 		var hold sql.NullString
 		err := rows.Scan(&k.Target, &k.Namespace, &k.Kind, &k.Group, &k.Name, &o.ID, &o.Generation, &o.Revision, &o.Hash,
 			&o.Change, &hold)
@@ -36,11 +36,11 @@ func (b *batch) standings(t tx) (map[ledger.Key]*ledger.Standing, error) {
 		objects[k], byID[o.ID] = o, o
 		return err
 	}, `SELECT o.target, o.namespace, o.kind, o.grp, o.name, o.id, o.generation, o.revision, o.hash, o.change, o.hold
-		FROM {rows $1} JOIN objects o ON `+sameKey, asked.json())
+		FROM {rows $1} JOIN objects o ON `+sameKey, asked.toJSON())
 	if err != nil {
 		return nil, err
 	}
-	return objects, b.revisions(t, objects, byID)
+	return objects, b.loadRevisions(t, objects, byID)
 }
 
 // sameKey joins objects by rows that keyRow made.
@@ -49,10 +49,12 @@ const sameKey = `o.target = r.value->>0 AND o.namespace = r.value->>1 AND o.kind
 
 func keyRow(k ledger.Key) []any { return []any{k.Target, k.Namespace, k.Kind, k.Group, k.Name} }
 
-// revisions loads those revisions that the drafts may go back to. A subquery for each makes sure that the databases
+// loadRevisions loads those revisions that the drafts may go back to. A subquery for each makes sure that the databases
 // look each one up, however many there are.
-func (b *batch) revisions(t tx, objects map[ledger.Key]*ledger.Standing, byID map[string]*ledger.Standing) error {
-	var hashes, numbers table
+func (b *batch) loadRevisions(
+	t tx, objects map[ledger.Key]*ledger.ObjectState, byID map[string]*ledger.ObjectState,
+) error {
+	var hashes, numbers rowTable
 	for _, p := range b.drafts {
 		for _, e := range p.edits {
 			o := objects[e.Key]
@@ -79,8 +81,8 @@ func (b *batch) revisions(t tx, objects map[ledger.Key]*ledger.Standing, byID ma
 		return err
 	}
 	if len(hashes) > 0 {
-		err := t.each(add, `SELECT r.value->>0, r.value->>1, (SELECT max(g.revision) FROM generations g
-			WHERE g.hash = r.value->>1 AND g.object = r.value->>0 AND g.kept = 1) FROM {rows $1}`, hashes.json())
+		err := t.queryRows(add, `SELECT r.value->>0, r.value->>1, (SELECT max(g.revision) FROM generations g
+			WHERE g.hash = r.value->>1 AND g.object = r.value->>0 AND g.kept = 1) FROM {rows $1}`, hashes.toJSON())
 		if err != nil {
 			return err
 		}
@@ -88,9 +90,9 @@ func (b *batch) revisions(t tx, objects map[ledger.Key]*ledger.Standing, byID ma
 	if len(numbers) == 0 {
 		return nil
 	}
-	return t.each(add, `SELECT r.value->>0, (SELECT max(g.hash) FROM generations g WHERE g.object = r.value->>0
+	return t.queryRows(add, `SELECT r.value->>0, (SELECT max(g.hash) FROM generations g WHERE g.object = r.value->>0
 		AND g.revision = CAST(r.value->>1 AS bigint) AND g.kept + 0 = 1), CAST(r.value->>1 AS bigint) FROM {rows $1}`,
-		numbers.json())
+		numbers.toJSON())
 }
 
 func decodeHold(text sql.NullString) (*ledger.Hold, error) {

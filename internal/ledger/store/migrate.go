@@ -16,9 +16,9 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// prepare makes or migrates the tables.
-func (s *Store) prepare(ctx context.Context, never bool) error {
-	pending, err := s.Pending(ctx)
+// prepareTables makes or migrates the tables.
+func (s *Store) prepareTables(ctx context.Context, never bool) error {
+	pending, err := s.PendingMigrations(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Store) prepare(ctx context.Context, never bool) error {
 
 // Migrate brings the tables to the program's version. Several processes may do so at once.
 func (s *Store) Migrate(ctx context.Context) error {
-	p, err := s.provider(s.migrations())
+	p, err := s.newMigrator(s.migrationFiles())
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 			break
 		}
 		// Two processes with one new file: one of them made the tables.
-		if pending, err := s.Pending(ctx); err == nil && pending == 0 {
+		if pending, err := s.PendingMigrations(ctx); err == nil && pending == 0 {
 			return nil
 		}
 		select {
@@ -60,21 +60,21 @@ func (s *Store) Migrate(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return explain(fmt.Errorf("migrate the ledger: %w", err))
+		return explainError(fmt.Errorf("migrate the ledger: %w", err))
 	}
 	return nil
 }
 
-// Pending is how many migrations the tables lack. Tables that are newer than the program are an error.
-func (s *Store) Pending(ctx context.Context) (int, error) {
-	p, err := s.provider(s.migrations())
+// PendingMigrations is how many migrations the tables lack. Tables that are newer than the program are an error.
+func (s *Store) PendingMigrations(ctx context.Context) (int, error) {
+	p, err := s.newMigrator(s.migrationFiles())
 	if err != nil {
 		return 0, err
 	}
 	// This makes goose's own table in a database that was never migrated.
 	list, err := p.Status(ctx)
 	if err != nil {
-		return 0, explain(fmt.Errorf("read the ledger's version: %w", err))
+		return 0, explainError(fmt.Errorf("read the ledger's version: %w", err))
 	}
 	n := 0
 	for _, m := range list {
@@ -85,21 +85,21 @@ func (s *Store) Pending(ctx context.Context) (int, error) {
 	if n > 0 {
 		return n, nil
 	}
-	var of needs
-	err = s.writes.QueryRowContext(ctx, "SELECT needs, needs_program FROM head").Scan(&of.migration, &of.program)
+	var of requirements
+	err = s.writeDB.QueryRowContext(ctx, "SELECT needs, needs_program FROM head").Scan(&of.migration, &of.program)
 	if err != nil {
-		return 0, explain(fmt.Errorf("read the ledger's version: %w", err))
+		return 0, explainError(fmt.Errorf("read the ledger's version: %w", err))
 	}
-	return 0, of.check(s.dialect.newest)
+	return 0, of.checkVersion(s.dialect.newestMigration)
 }
 
 func (s *Store) isNew(ctx context.Context) (bool, error) {
-	p, err := s.provider(s.migrations())
+	p, err := s.newMigrator(s.migrationFiles())
 	if err != nil {
 		return false, err
 	}
 	version, err := p.GetDBVersion(ctx)
-	return version == 0, explain(err)
+	return version == 0, explainError(err)
 }
 
 // newestOf is the number of the newest migration of a folder.
@@ -118,7 +118,7 @@ func newestOf(folder string) (newest int64) {
 	return newest
 }
 
-func (s *Store) migrations() fs.FS {
+func (s *Store) migrationFiles() fs.FS {
 	list, err := fs.Sub(migrations, s.dialect.migrations)
 	if err != nil {
 		panic(err) // it is built in
@@ -126,8 +126,8 @@ func (s *Store) migrations() fs.FS {
 	return list
 }
 
-// provider runs migrations. On PostgreSQL, a lock of the session keeps processes from doing so at once.
-func (s *Store) provider(list fs.FS) (*goose.Provider, error) {
+// newMigrator runs migrations. On PostgreSQL, a lock of the session keeps processes from doing so at once.
+func (s *Store) newMigrator(list fs.FS) (*goose.Provider, error) {
 	options := []goose.ProviderOption{goose.WithTableName("ledger_version"), goose.WithDisableGlobalRegistry(true)}
 	dialect := goose.DialectSQLite3
 	if s.dialect.name == "postgres" {
@@ -138,7 +138,7 @@ func (s *Store) provider(list fs.FS) (*goose.Provider, error) {
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
-	p, err := goose.NewProvider(dialect, s.writes, list, options...)
+	p, err := goose.NewProvider(dialect, s.writeDB, list, options...)
 	if err != nil {
 		return nil, fmt.Errorf("migrate the ledger: %w", err)
 	}

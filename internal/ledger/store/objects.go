@@ -39,14 +39,14 @@ const (
 	withoutBody = `, '', NULL`
 )
 
-// scanned is an object as it is read, with its content as it is kept.
-type scanned struct {
+// objectRow is an object as it is read, with its content as it is kept.
+type objectRow struct {
 	ledger.Object
 	keyID string
 	body  []byte
 }
 
-func scanObject(rows *sql.Rows) (o scanned, err error) {
+func scanObject(rows *sql.Rows) (o objectRow, err error) {
 	var newest, at, created, since int64
 	var hold sql.NullString
 	var has bool
@@ -64,13 +64,13 @@ func scanObject(rows *sql.Rows) (o scanned, err error) {
 	return o, err
 }
 
-// opened are objects with their contents opened. A Secret that can't be opened stops no other object.
-func (s *Store) opened(list []scanned) []ledger.Object {
+// openObjects are objects with their contents opened. A Secret that can't be opened stops no other object.
+func (s *Store) openObjects(list []objectRow) []ledger.Object {
 	objects := make([]ledger.Object, 0, len(list))
 	for _, o := range list {
 		if o.body != nil {
 			var err error
-			if o.Content, err = s.unseal(o.keyID, o.Hash, o.body); err != nil {
+			if o.Content, err = s.openContent(o.keyID, o.Hash, o.body); err != nil {
 				o.Unopened = err.Error()
 			}
 		}
@@ -79,8 +79,8 @@ func (s *Store) opened(list []scanned) []ledger.Object {
 	return objects
 }
 
-// pinned is the change that a read is about: at, or the newest.
-func pinned(t tx, at int64) (int64, error) {
+// resolveAt is the change that a read is about: at, or the newest.
+func resolveAt(t tx, at int64) (int64, error) {
 	h, err := readHead(t, false)
 	switch {
 	case err != nil:
@@ -91,12 +91,12 @@ func pinned(t tx, at int64) (int64, error) {
 		return 0, &ledger.Error{Code: ledger.NotFound, Message: fmt.Sprintf("there is no change %d yet", at),
 			Fix: fmt.Sprintf("the newest is %d", h.change)}
 	case at < h.compacted:
-		return 0, forgotten(at, h.compacted)
+		return 0, compactedError(at, h.compacted)
 	}
 	return at, nil
 }
 
-func forgotten(at, compacted int64) error {
+func compactedError(at, compacted int64) error {
 	return &ledger.Error{Code: ledger.Compacted, Message: fmt.Sprintf("what was at change %d is not kept any more", at),
 		Fix: fmt.Sprintf("the oldest that can be asked for is change %d", compacted)}
 }
@@ -109,28 +109,28 @@ func (s *Store) Object(ctx context.Context, key ledger.Key, at int64) (ledger.Ob
 	}
 	if len(list.Objects) == 0 {
 		if at != 0 {
-			return ledger.Object{}, refuse(ledger.NotFound, key, fmt.Sprintf("was not in the ledger at change %d", at), "")
+			return ledger.Object{}, objectError(ledger.NotFound, key, fmt.Sprintf("was not in the ledger at change %d", at), "")
 		}
 		return ledger.Object{}, notFound(key)
 	}
 	return list.Objects[0], nil
 }
 
-func notFound(k ledger.Key) error { return refuse(ledger.NotFound, k, "is not in the ledger", "") }
+func notFound(k ledger.Key) error { return objectError(ledger.NotFound, k, "is not in the ledger", "") }
 
 // Objects lists objects, by key.
 func (s *Store) Objects(ctx context.Context, q ledger.ObjectsQuery) (page ledger.Objects, err error) {
-	var list []scanned
-	err = s.view(ctx, func(t tx) error {
+	var list []objectRow
+	err = s.runRead(ctx, func(t tx) error {
 		list = nil
-		if page.At, err = pinned(t, q.At); err != nil {
+		if page.At, err = resolveAt(t, q.At); err != nil {
 			return err
 		}
 		statement, args, err := objectsStatement(q, page.At)
 		if err != nil {
 			return err
 		}
-		return t.each(func(rows *sql.Rows) error {
+		return t.queryRows(func(rows *sql.Rows) error {
 			o, err := scanObject(rows)
 			list = append(list, o)
 			return err
@@ -142,7 +142,7 @@ func (s *Store) Objects(ctx context.Context, q ledger.ObjectsQuery) (page ledger
 	if n := objectsLimit(q); n > 0 && len(list) > n {
 		list, page.More = list[:n], true
 	}
-	page.Objects = s.opened(list)
+	page.Objects = s.openObjects(list)
 	return page, nil
 }
 
@@ -159,29 +159,29 @@ func objectsStatement(q ledger.ObjectsQuery, at int64) (statement string, args [
 		return "", nil, &ledger.Error{Code: ledger.TooLarge, Field: "keys",
 			Message: fmt.Sprintf("%d keys are asked for, %d are allowed", len(q.Keys), ledger.MaxEdits)}
 	}
-	w := where{args: []any{at}}
+	w := whereBuilder{args: []any{at}}
 	from := "objects o"
 	if len(q.Keys) > 0 {
 		from = "{rows $2} JOIN objects o ON " + sameKey
-		w.args = append(w.args, keyTable(q.Keys).json())
+		w.args = append(w.args, keyTable(q.Keys).toJSON())
 	}
-	w.isText("o.id", q.ID)
-	w.isText("o.target", q.Target)
-	w.isText("o.grp", q.Group)
-	w.isText("o.kind", q.Kind)
-	w.isText("o.namespace", q.Namespace)
+	w.addEquals("o.id", q.ID)
+	w.addEquals("o.target", q.Target)
+	w.addEquals("o.grp", q.Group)
+	w.addEquals("o.kind", q.Kind)
+	w.addEquals("o.namespace", q.Namespace)
 	if !q.Deleted {
-		w.is("g.revision <> 0")
+		w.addCondition("g.revision <> 0")
 	}
 	if k := q.After; k != nil {
-		w.is("(o.target, o.namespace, o.kind, o.grp, o.name) > (%s, %s, %s, %s, %s)",
+		w.addCondition("(o.target, o.namespace, o.kind, o.grp, o.name) > (%s, %s, %s, %s, %s)",
 			k.Target, k.Namespace, k.Kind, k.Group, k.Name)
 	}
 	body := withoutBody
 	if q.Contents {
 		body = withBody
 	}
-	statement = "SELECT " + objectColumns + body + " FROM " + from + " " + generationAt + w.text() +
+	statement = "SELECT " + objectColumns + body + " FROM " + from + " " + generationAt + w.whereClause() +
 		" ORDER BY o.target, o.namespace, o.kind, o.grp, o.name"
 	if n := objectsLimit(q); n > 0 {
 		w.args = append(w.args, n+1)
@@ -191,7 +191,7 @@ func objectsStatement(q ledger.ObjectsQuery, at int64) (statement string, args [
 }
 
 // keyTable is keys for sameKey, each once.
-func keyTable(keys []ledger.Key) (rows table) {
+func keyTable(keys []ledger.Key) (rows rowTable) {
 	seen := make(map[ledger.Key]bool, len(keys))
 	for _, k := range keys {
 		if k.Target == "" {
@@ -205,14 +205,14 @@ func keyTable(keys []ledger.Key) (rows table) {
 	return rows
 }
 
-// where collects conditions and their arguments.
-type where struct {
+// whereBuilder collects conditions and their arguments.
+type whereBuilder struct {
 	conditions []string
 	args       []any
 }
 
-// is adds a condition; %s stands for an argument.
-func (w *where) is(condition string, args ...any) {
+// addCondition adds a condition; %s stands for an argument.
+func (w *whereBuilder) addCondition(condition string, args ...any) {
 	names := make([]any, len(args))
 	for i, a := range args {
 		w.args = append(w.args, a)
@@ -221,14 +221,14 @@ func (w *where) is(condition string, args ...any) {
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, names...))
 }
 
-// isText adds that a column has a value; "": any.
-func (w *where) isText(column, value string) {
+// addEquals adds that a column has a value; "": any.
+func (w *whereBuilder) addEquals(column, value string) {
 	if value != "" {
-		w.is(column+" = %s", value)
+		w.addCondition(column+" = %s", value)
 	}
 }
 
-func (w *where) text() string {
+func (w *whereBuilder) whereClause() string {
 	if len(w.conditions) == 0 {
 		return ""
 	}

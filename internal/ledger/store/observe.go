@@ -13,7 +13,7 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 		return nil
 	}
 	var gone []string
-	var seen, correct table
+	var seen, correct rowTable
 	last := make(map[string]int, len(list)) // a statement must not write a row twice
 	for i, o := range list {
 		last[o.Object] = i
@@ -25,22 +25,23 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 		if o.Gone {
 			gone = append(gone, o.Object)
 		} else {
-			seen = append(seen, []any{o.Object, o.UID, o.ResourceVersion, o.Generation, o.Result, clean(o.Drift), clean(o.By)})
+			seen = append(seen, []any{o.Object, o.UID, o.ResourceVersion, o.Generation, o.Result, cleanText(o.Drift),
+				cleanText(o.By)})
 		}
 		if o.Correct {
 			correct = append(correct, []any{o.Object, int64(max(o.After, 0)) * 1e6})
 		}
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.runWrite(ctx, func(t tx) error {
 		h, err := readHead(t, false)
 		if err != nil {
 			return err
 		}
-		r, err := s.registry.at(t, h.registry)
+		r, err := s.registry.readAt(t, h.registry)
 		if err != nil {
 			return err
 		}
-		args := []any{h.now, column(r.servedBy(cluster)).json()}
+		args := []any{h.now, columnTable(r.servedBy(cluster)).toJSON()}
 		for _, object := range gone {
 			_, err := t.exec(`DELETE FROM observed WHERE object = $1 AND cluster = $2`, object, cluster)
 			if err != nil {
@@ -48,12 +49,12 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 			}
 		}
 		for _, part := range []struct {
-			rows      table
+			rows      rowTable
 			statement string
 			args      []any
 		}{{seen, upsertObserved, args}, {correct, upsertCorrections, args}} {
 			if len(part.rows) > 0 {
-				_, err := t.exec(part.statement, append([]any{cluster, part.rows.json()}, part.args...)...)
+				_, err := t.exec(part.statement, append([]any{cluster, part.rows.toJSON()}, part.args...)...)
 				if err != nil {
 					return err
 				}

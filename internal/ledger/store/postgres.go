@@ -20,19 +20,19 @@ const serverConnections = 16
 
 // connectPostgres opens a pool of connections. It connects when the first is needed.
 func (s *Store) connectPostgres(url string) error {
-	s.dialect, s.url = newPostgres(), url
+	s.dialect, s.location = newPostgres(), url
 	config, err := serverConfig(url)
 	if err != nil {
 		return err
 	}
-	s.writes = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+	s.writeDB = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, planning)
 		return err
 	}))
-	s.writes.SetMaxOpenConns(serverConnections)
-	s.writes.SetMaxIdleConns(serverConnections)
-	s.writes.SetConnMaxIdleTime(5 * time.Minute)
-	s.reads = s.writes
+	s.writeDB.SetMaxOpenConns(serverConnections)
+	s.writeDB.SetMaxIdleConns(serverConnections)
+	s.writeDB.SetConnMaxIdleTime(5 * time.Minute)
+	s.readDB = s.writeDB
 	return nil
 }
 

@@ -12,10 +12,10 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// prepared is a draft as far as it can be looked at without the database.
-type prepared struct {
+// preparedDraft is a draft as far as it can be looked at without the database.
+type preparedDraft struct {
 	draft ledger.Draft
-	edits []ledger.Hashed
+	edits []ledger.HashedEdit
 	bytes int
 	hash  string // of all that it wants, if it has a Request
 }
@@ -27,16 +27,16 @@ func (s *Store) Commit(ctx context.Context, d ledger.Draft) (ledger.Change, erro
 		return ledger.Change{}, err
 	}
 	if d.DryRun {
-		b := &batch{store: s, drafts: []prepared{p}, dry: true}
-		if err := s.view(ctx, b.run); err != nil {
+		b := &batch{store: s, drafts: []preparedDraft{p}, dryRun: true}
+		if err := s.runRead(ctx, b.resolveDrafts); err != nil {
 			return ledger.Change{}, err
 		}
 		return b.answers[0].change, b.answers[0].err
 	}
-	return s.commits.commit(ctx, p)
+	return s.committer.commitDraft(ctx, p)
 }
 
-func (s *Store) prepareDraft(ctx context.Context, d ledger.Draft) (p prepared, err error) {
+func (s *Store) prepareDraft(ctx context.Context, d ledger.Draft) (p preparedDraft, err error) {
 	if d.Hold != nil {
 		hold := *d.Hold
 		hold.Until = fromMicros(toMicros(hold.Until)) // as it is read again
@@ -64,16 +64,16 @@ func (s *Store) prepareDraft(ctx context.Context, d ledger.Draft) (p prepared, e
 			return p, &ledger.Error{Code: ledger.TooLarge, Field: "edits", Fix: "make several changes of it",
 				Message: fmt.Sprintf("the contents of the change have more than %d MiB", ledger.MaxBytes>>20)}
 		}
-		hashed := ledger.Hashed{Edit: e}
+		hashed := ledger.HashedEdit{Edit: e}
 		if len(e.Content) > 0 {
-			if hashed.Hash, err = s.hash(ctx, e.Key, e.Content); err != nil {
+			if hashed.Hash, err = s.hashContent(ctx, e.Key, e.Content); err != nil {
 				return p, err
 			}
 		}
 		p.edits = append(p.edits, hashed)
 	}
 	if d.Request != "" {
-		p.hash = p.identity()
+		p.hash = p.requestHash()
 	}
 	return p, nil
 }
@@ -91,15 +91,16 @@ func checkEdit(i int, e ledger.Edit) error {
 		return &ledger.Error{Code: ledger.Invalid, Object: strings.TrimSpace(e.Key.String()), Field: field,
 			Message: "the key has no kind or no name", Fix: "state both"}
 	case e.Delete && (len(e.Content) > 0 || e.Revision != 0) || len(e.Content) > 0 && e.Revision != 0:
-		return refuse(ledger.Invalid, e.Key, "the edit states more than one of content, revision and deletion", "state one")
+		return objectError(ledger.Invalid, e.Key, "the edit states more than one of content, revision and deletion",
+			"state one")
 	case len(e.Content) > 0 && !json.Valid(e.Content):
-		return refuse(ledger.Invalid, e.Key, "the content is not JSON", "state the object as JSON")
+		return objectError(ledger.Invalid, e.Key, "the content is not JSON", "state the object as JSON")
 	}
 	return nil
 }
 
-// identity is a hash of all that a draft wants: a Request that comes again with another one is refused.
-func (p prepared) identity() string {
+// requestHash is a hash of all that a draft wants: a Request that comes again with another one is refused.
+func (p preparedDraft) requestHash() string {
 	type edit struct {
 		Key      ledger.Key
 		Hash     string

@@ -39,45 +39,46 @@ func scanProposal(rows *sql.Rows) (p ledger.Proposal, wants string, err error) {
 	return p, wants, nil
 }
 
-// complete reads preview and contents of a proposal.
-func (s *Store) complete(t tx, p *ledger.Proposal) error {
+// loadDetails reads preview and contents of a proposal.
+func (s *Store) loadDetails(t tx, p *ledger.Proposal) error {
 	var preview string
-	if err := t.row("SELECT preview FROM proposals WHERE number = $1", p.Number).Scan(&preview); err != nil {
+	if err := t.queryRow("SELECT preview FROM proposals WHERE number = $1", p.Number).Scan(&preview); err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(preview), &p.Preview); err != nil {
 		return fmt.Errorf("read proposal %d: %w", p.Number, err)
 	}
-	return t.each(func(rows *sql.Rows) error {
+	return t.queryRows(func(rows *sql.Rows) error {
 		var i int
 		var hash, keyID string
 		var body []byte
 		if err := rows.Scan(&i, &hash, &keyID, &body); err != nil {
 			return err
 		}
-		content, err := s.unseal(keyID, hash, body)
+		content, err := s.openContent(keyID, hash, body)
 		if err == nil && i < len(p.Draft.Edits) {
 			p.Draft.Edits[i].Content = content
 		}
-		return unopened(*p, err)
+		return explainUnopened(*p, err)
 	}, "SELECT edit, hash, key_id, body FROM proposal_contents WHERE proposal = $1", p.Number)
 }
 
-// unopened says what can be done if the key for a Secret of a proposal is missing.
-func unopened(p ledger.Proposal, err error) error {
+// explainUnopened says what can be done if the key for a Secret of a proposal is missing.
+func explainUnopened(p ledger.Proposal, err error) error {
 	e, is := errors.AsType[*ledger.Error](err)
 	if !is || e.Code != ledger.Unprotected {
 		return err
 	}
-	return p.Refuse(ledger.Unprotected, "has a Secret that can't be opened: "+e.Object+": "+e.Message,
+	return p.NewError(ledger.Unprotected, "has a Secret that can't be opened: "+e.Object+": "+e.Message,
 		"put the key file back; or reject or withdraw the proposal, and propose it anew when there is a key")
 }
 
 // insertProposal writes a new proposal.
-func (s *Store) insertProposal(t tx, p ledger.Proposal, d prepared, request string) error {
+func (s *Store) insertProposal(t tx, p ledger.Proposal, d preparedDraft, request string) error {
 	_, err := t.exec(`INSERT INTO proposals (number, at, by_whom, request, wants, draft, preview, digest, base, round,
 		needed, answers, ended, state, change) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '[]', NULL, '', 0)`,
-		p.Number, toMicros(p.At), p.By, request, d.wants(), encode(bare(p.Draft)), encode(p.Preview), p.Preview.Digest,
+		p.Number, toMicros(p.At), p.By, request, d.proposalHash(), encodeJSON(withoutContents(p.Draft)),
+		encodeJSON(p.Preview), p.Preview.Digest,
 		p.Base, p.Round, p.Needed)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (s *Store) insertProposal(t tx, p ledger.Proposal, d prepared, request stri
 		if len(e.Content) == 0 {
 			continue
 		}
-		keyID, body, err := s.seal(e.Key, e.Hash, e.Content)
+		keyID, body, err := s.sealContent(e.Key, e.Hash, e.Content)
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (s *Store) insertProposal(t tx, p ledger.Proposal, d prepared, request stri
 func updateProposal(t tx, was, is ledger.Proposal) error {
 	if is.Preview.Digest != was.Preview.Digest || len(is.Preview.Clusters) > 0 {
 		_, err := t.exec(`UPDATE proposals SET preview = $2, digest = $3, base = $4, round = $5 WHERE number = $1`,
-			is.Number, encode(is.Preview), is.Preview.Digest, is.Base, is.Round)
+			is.Number, encodeJSON(is.Preview), is.Preview.Digest, is.Base, is.Round)
 		if err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func updateProposal(t tx, was, is ledger.Proposal) error {
 		answers = []ledger.Answer{}
 	}
 	_, err := t.exec(`UPDATE proposals SET needed = $2, answers = $3 WHERE number = $1`, is.Number, is.Needed,
-		encode(answers))
+		encodeJSON(answers))
 	if err != nil || is.Ended == nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func updateProposal(t tx, was, is ledger.Proposal) error {
 // endProposal writes how a proposal ended.
 func endProposal(t tx, p ledger.Proposal) error {
 	_, err := t.exec(`UPDATE proposals SET needed = $2, ended = $3, state = $4, change = $5 WHERE number = $1`, p.Number,
-		p.Needed, encode(p.Ended), string(p.State), p.Change)
+		p.Needed, encodeJSON(p.Ended), string(p.State), p.Change)
 	if err != nil {
 		return err
 	}
@@ -140,17 +141,17 @@ func forgetContents(t tx, p ledger.Proposal) error {
 }
 
 // repeatedProposal finds the proposal that a request made before.
-func repeatedProposal(t tx, d prepared, request string) (p ledger.Proposal, ok bool, err error) {
+func repeatedProposal(t tx, d preparedDraft, request string) (p ledger.Proposal, ok bool, err error) {
 	if request == "" {
 		return p, false, nil
 	}
 	var wants string
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		ok = true
 		p, wants, err = scanProposal(rows)
 		return err
 	}, "SELECT "+proposalColumns+" FROM proposals p WHERE p.by_whom = $1 AND p.request = $2", d.draft.Author, request)
-	if err == nil && ok && wants != d.wants() {
+	if err == nil && ok && wants != d.proposalHash() {
 		return p, true, &ledger.Error{Code: ledger.Conflict, Field: "request",
 			Message: fmt.Sprintf("the key %q was used before, for another proposal (%d)", request, p.Number),
 			Fix:     "use a new key for each proposal"}
@@ -158,14 +159,14 @@ func repeatedProposal(t tx, d prepared, request string) (p ledger.Proposal, ok b
 	return p, ok, err
 }
 
-// wants is a hash of what a proposed draft wants. A commit of it states a head, which is no part of that.
-func (p prepared) wants() string {
+// proposalHash is a hash of what a proposed draft wants. A commit of it states a head, which is no part of that.
+func (p preparedDraft) proposalHash() string {
 	p.draft.Head = 0
-	return p.identity()
+	return p.requestHash()
 }
 
-// bare is a draft without contents.
-func bare(d ledger.Draft) ledger.Draft {
+// withoutContents is a draft without contents.
+func withoutContents(d ledger.Draft) ledger.Draft {
 	edits := make([]ledger.Edit, len(d.Edits))
 	for i, e := range d.Edits {
 		e.Content = nil
@@ -175,7 +176,7 @@ func bare(d ledger.Draft) ledger.Draft {
 	return d
 }
 
-func plainEdits(list []ledger.Hashed) []ledger.Edit {
+func plainEdits(list []ledger.HashedEdit) []ledger.Edit {
 	edits := make([]ledger.Edit, len(list))
 	for i, e := range list {
 		edits[i] = e.Edit
@@ -191,9 +192,9 @@ func (s *Store) resealProposals(ctx context.Context, first string) error {
 		body           []byte
 	}
 	for more := true; more; {
-		err := s.change(ctx, func(t tx) error {
+		err := s.runWrite(ctx, func(t tx) error {
 			var list []row
-			err := t.each(func(rows *sql.Rows) error {
+			err := t.queryRows(func(rows *sql.Rows) error {
 				var r row
 				err := rows.Scan(&r.proposal, &r.edit, &r.hash, &r.id, &r.body)
 				list = append(list, r)
@@ -204,7 +205,7 @@ func (s *Store) resealProposals(ctx context.Context, first string) error {
 				return err
 			}
 			for _, r := range list {
-				if r.id, r.body, err = s.keys.again(r.id, r.body, r.hash); err != nil {
+				if r.id, r.body, err = s.keys.resealText(r.id, r.body, r.hash); err != nil {
 					return err
 				}
 				_, err := t.exec(`UPDATE proposal_contents SET key_id = $3, body = $4 WHERE proposal = $1 AND edit = $2`,

@@ -26,7 +26,7 @@ func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Prev
 		return made, &ledger.Error{Code: ledger.Invalid, Field: "request",
 			Message: "is not text: it has a NUL, or is not UTF-8"}
 	}
-	err = s.change(ctx, func(t tx) error {
+	err = s.runWrite(ctx, func(t tx) error {
 		h, err := readHead(t, true)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Prev
 		}
 		if ok {
 			made = again
-			return errors.Join(s.stand(t, &made), s.complete(t, &made))
+			return errors.Join(s.fillState(t, &made), s.loadDetails(t, &made))
 		}
 		if err := s.wouldCommit(t, p, blind); err != nil {
 			return err
@@ -45,10 +45,10 @@ func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Prev
 		made = ledger.Proposal{By: d.Author, At: fromMicros(h.now), Message: d.Message, Draft: p.draft, Preview: preview,
 			Base: preview.Head, Round: 1}
 		made.Draft.Edits = plainEdits(p.edits)
-		if err := t.row("SELECT coalesce(max(number), 0) + 1 FROM proposals").Scan(&made.Number); err != nil {
+		if err := t.queryRow("SELECT coalesce(max(number), 0) + 1 FROM proposals").Scan(&made.Number); err != nil {
 			return err
 		}
-		if err := s.stand(t, &made); err != nil {
+		if err := s.fillState(t, &made); err != nil {
 			return err
 		}
 		return s.insertProposal(t, made, p, request)
@@ -57,15 +57,15 @@ func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Prev
 }
 
 // wouldCommit refuses what Commit would refuse, and a draft that changes nothing: of a blind one, that is not told.
-func (s *Store) wouldCommit(t tx, p prepared, blind bool) error {
-	b := &batch{store: s, drafts: []prepared{p}, dry: true}
-	if err := b.run(t); err != nil {
+func (s *Store) wouldCommit(t tx, p preparedDraft, blind bool) error {
+	b := &batch{store: s, drafts: []preparedDraft{p}, dryRun: true}
+	if err := b.resolveDrafts(t); err != nil {
 		return err
 	}
 	a := b.answers[0]
 	if a.err == nil && len(a.change.Edited) == 0 && !blind {
 		return &ledger.Error{Code: ledger.Invalid, Field: "edits", Message: "the proposal changes nothing",
-			Fix: "propose something that is not so already"}
+			Fix: "propose something that the ledger does not have yet"}
 	}
 	return a.err
 }
@@ -73,23 +73,23 @@ func (s *Store) wouldCommit(t tx, p prepared, blind bool) error {
 // Proposal is one proposal, with its draft and preview. If a Secret of it can't be opened, the error is Unprotected,
 // and the proposal is there without that content.
 func (s *Store) Proposal(ctx context.Context, number int64) (p ledger.Proposal, err error) {
-	err = s.view(ctx, func(t tx) error {
-		if p, _, err = s.lightProposal(t, number, false); err != nil {
+	err = s.runRead(ctx, func(t tx) error {
+		if p, _, err = s.readProposal(t, number, false); err != nil {
 			return err
 		}
-		return s.complete(t, &p)
+		return s.loadDetails(t, &p)
 	})
 	return p, err
 }
 
-// lightProposal reads a proposal without contents and preview, and what its draft wants.
-func (s *Store) lightProposal(t tx, number int64, locked bool) (p ledger.Proposal, wants string, err error) {
+// readProposal reads a proposal without contents and preview, and what its draft wants.
+func (s *Store) readProposal(t tx, number int64, locked bool) (p ledger.Proposal, wants string, err error) {
 	text := "SELECT " + proposalColumns + " FROM proposals p WHERE p.number = $1"
 	if locked {
 		text += " {lock}"
 	}
 	found := false
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		found = true
 		p, wants, err = scanProposal(rows)
 		return err
@@ -101,23 +101,24 @@ func (s *Store) lightProposal(t tx, number int64, locked bool) (p ledger.Proposa
 	if err != nil {
 		return p, "", err
 	}
-	return p, wants, s.stand(t, &p)
+	return p, wants, s.fillState(t, &p)
 }
 
-// stand finds how many approvals a proposal needs by now, and its state. A proposal that ended stays as it was then.
-func (s *Store) stand(t tx, p *ledger.Proposal) error {
+// fillState finds how many approvals a proposal needs by now, and its state. A proposal that ended stays as it was
+// then.
+func (s *Store) fillState(t tx, p *ledger.Proposal) error {
 	if p.Ended == nil {
 		h, err := readHead(t, false)
 		if err != nil {
 			return err
 		}
-		r, err := s.registry.at(t, h.registry)
+		r, err := s.registry.readAt(t, h.registry)
 		if err != nil {
 			return err
 		}
 		p.Needed = r.approvalsFor(p.Draft)
 	}
-	p.State = p.Standing()
+	p.State = p.DeriveState()
 	return nil
 }
 
@@ -131,41 +132,41 @@ func (r *registry) approvalsFor(d ledger.Draft) int {
 
 // Proposals lists proposals.
 func (s *Store) Proposals(ctx context.Context, q ledger.ProposalsQuery) (page ledger.ProposalsPage, err error) {
-	if q.State != "" && !slices.Contains(ledger.Verdicts, q.State) {
+	if q.State != "" && !slices.Contains(ledger.ProposalStates, q.State) {
 		return page, &ledger.Error{Code: ledger.Invalid, Field: "state", Message: "is not known: " + string(q.State),
-			Fix: fmt.Sprintf("use one of %v", ledger.Verdicts)}
+			Fix: fmt.Sprintf("use one of %v", ledger.ProposalStates)}
 	}
 	n := pageSize(q.Limit)
-	err = s.view(ctx, func(t tx) error {
+	err = s.runRead(ctx, func(t tx) error {
 		page = ledger.ProposalsPage{}
-		if _, err := clock(t); err != nil {
+		if _, err := readClock(t); err != nil {
 			return err
 		}
-		w, limit := where{}, ""
+		w, limit := whereBuilder{}, ""
 		if q.After != 0 {
-			w.is("p.number < %s", q.After)
+			w.addCondition("p.number < %s", q.After)
 		}
 		if q.Change != 0 {
-			w.is("p.change = %s", q.Change)
+			w.addCondition("p.change = %s", q.Change)
 		}
 		switch q.State {
 		case "", ledger.Done, ledger.Rejected, ledger.Withdrawn:
-			w.isText("p.state", string(q.State))
+			w.addEquals("p.state", string(q.State))
 			limit = fmt.Sprintf(" LIMIT %d", n+1)
 		default: // which of those that wait, approvals and targets say
-			w.is("p.state = %s", "")
+			w.addCondition("p.state = %s", "")
 		}
 		var list []ledger.Proposal
-		err := t.each(func(rows *sql.Rows) error {
+		err := t.queryRows(func(rows *sql.Rows) error {
 			p, _, err := scanProposal(rows)
 			list = append(list, p)
 			return err
-		}, "SELECT "+proposalColumns+" FROM proposals p "+w.text()+" ORDER BY p.number DESC"+limit, w.args...)
+		}, "SELECT "+proposalColumns+" FROM proposals p "+w.whereClause()+" ORDER BY p.number DESC"+limit, w.args...)
 		if err != nil {
 			return err
 		}
 		for i := range list {
-			if err := s.stand(t, &list[i]); err != nil {
+			if err := s.fillState(t, &list[i]); err != nil {
 				return err
 			}
 			if q.State == "" || list[i].State == q.State {
@@ -187,7 +188,7 @@ func (s *Store) Answer(ctx context.Context, number int64, a ledger.Answer) (ledg
 	}
 	return s.moveProposal(ctx, number, func(p ledger.Proposal, now int64) (ledger.Proposal, error) {
 		a.At = fromMicros(now)
-		return p.Answered(a)
+		return p.WithAnswer(a)
 	})
 }
 
@@ -197,14 +198,14 @@ func (s *Store) Withdraw(ctx context.Context, number int64, by, why string) (led
 		return ledger.Proposal{}, &ledger.Error{Code: ledger.Invalid, Field: "words", Message: "is not text"}
 	}
 	return s.moveProposal(ctx, number, func(p ledger.Proposal, now int64) (ledger.Proposal, error) {
-		return p.Withdrawn(by, why, fromMicros(now))
+		return p.WithWithdrawal(by, why, fromMicros(now))
 	})
 }
 
 // Repreview gives a proposal the preview that it has by now.
 func (s *Store) Repreview(ctx context.Context, number int64, now ledger.Preview) (ledger.Proposal, error) {
 	return s.moveProposal(ctx, number, func(p ledger.Proposal, _ int64) (ledger.Proposal, error) {
-		return p.Repreviewed(now)
+		return p.WithPreview(now)
 	})
 }
 
@@ -212,12 +213,12 @@ func (s *Store) Repreview(ctx context.Context, number int64, now ledger.Preview)
 // withdrawn also if nobody can open its Secrets.
 func (s *Store) moveProposal(ctx context.Context, number int64,
 	move func(p ledger.Proposal, now int64) (ledger.Proposal, error)) (p ledger.Proposal, err error) {
-	err = s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+	err = s.runWrite(ctx, func(t tx) error {
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
-		was, _, err := s.lightProposal(t, number, true)
+		was, _, err := s.readProposal(t, number, true)
 		if err != nil {
 			return err
 		}

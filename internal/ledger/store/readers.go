@@ -10,11 +10,11 @@ import (
 // forgottenAfter is when a Cardea that died is not named any more.
 const forgottenAfter = 24 * time.Hour
 
-// Reads takes that a Cardea reads a target. It costs one row, but for the first time of an instance.
-func (s *Store) Reads(ctx context.Context, r ledger.Reading) (holder ledger.Reading, err error) {
-	r.Name, r.Instance, r.Target = clean(r.Name), clean(r.Instance), clean(r.Target)
-	err = s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+// RecordReader takes that a Cardea reads a target. It costs one row, but for the first time of an instance.
+func (s *Store) RecordReader(ctx context.Context, r ledger.Reading) (holder ledger.Reading, err error) {
+	r.Name, r.Instance, r.Target = cleanText(r.Name), cleanText(r.Instance), cleanText(r.Target)
+	err = s.runWrite(ctx, func(t tx) error {
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (s *Store) Reads(ctx context.Context, r ledger.Reading) (holder ledger.Read
 			return err
 		}
 		var seen int64
-		err = t.row(`SELECT instance, seen FROM readers WHERE target = $1 AND name = $2`, r.Target, r.Name).
+		err = t.queryRow(`SELECT instance, seen FROM readers WHERE target = $1 AND name = $2`, r.Target, r.Name).
 			Scan(&holder.Instance, &seen)
 		holder.Seen = fromMicros(seen)
 		return err
@@ -43,14 +43,14 @@ func (s *Store) Reads(ctx context.Context, r ledger.Reading) (holder ledger.Read
 	return holder, err
 }
 
-// Leaves takes that a Cardea does not read a target any more.
-func (s *Store) Leaves(ctx context.Context, r ledger.Reading) error {
-	return s.change(ctx, func(t tx) error {
-		if _, err := clock(t); err != nil {
+// RemoveReader takes that a Cardea does not read a target any more.
+func (s *Store) RemoveReader(ctx context.Context, r ledger.Reading) error {
+	return s.runWrite(ctx, func(t tx) error {
+		if _, err := readClock(t); err != nil {
 			return err
 		}
-		_, err := t.exec(`DELETE FROM readers WHERE target = $1 AND name = $2 AND instance = $3`, clean(r.Target),
-			clean(r.Name), clean(r.Instance))
+		_, err := t.exec(`DELETE FROM readers WHERE target = $1 AND name = $2 AND instance = $3`, cleanText(r.Target),
+			cleanText(r.Name), cleanText(r.Instance))
 		return err
 	})
 }

@@ -18,7 +18,7 @@ func TestReaderThatDied(t *testing.T) {
 		alive := ledger.Reading{Target: k.Target, Name: "alive", Instance: "1"}
 		reads := func(r ledger.Reading) ledger.Reading {
 			t.Helper()
-			holder, err := s.Reads(t.Context(), r)
+			holder, err := s.RecordReader(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,13 +26,13 @@ func TestReaderThatDied(t *testing.T) {
 		}
 		reads(dead)
 		reads(alive)
-		if err := s.Report(t.Context(), []ledger.Live{{Key: k, Cluster: "alive", Generation: 1}}); err != nil {
+		if err := s.ReportAnswers(t.Context(), []ledger.Live{{Key: k, Cluster: "alive", Generation: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		ago := func(d time.Duration) {
 			t.Helper()
-			if _, err := s.writes.Exec("UPDATE readers SET seen = seen - "+
-				s.dialect.text("CAST($1 AS bigint)")+" WHERE name = 'dead'", d.Microseconds()); err != nil {
+			if _, err := s.writeDB.Exec("UPDATE readers SET seen = seen - "+
+				s.dialect.translateStatement("CAST($1 AS bigint)")+" WHERE name = 'dead'", d.Microseconds()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,7 +42,7 @@ func TestReaderThatDied(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p := list[0].Progress(1); p.Stage != stage || list[0].Readers[1].Gone != gone {
+			if p := list[0].ProgressAt(1); p.Stage != stage || list[0].Readers[1].Gone != gone {
 				t.Fatalf("it is %s %q, readers %+v", p.Stage, p.Waits, list[0].Readers)
 			}
 			if list, err = s.Status(t.Context(), ledger.StatusQuery{Pending: true}); err != nil || len(list) != pending {

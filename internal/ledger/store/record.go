@@ -18,16 +18,16 @@ const (
 	lastRetry  = 10 * time.Minute
 )
 
-// leased is the row of work with the lease that is answered.
-type leased struct {
+// leasedWork is the row of work with the lease that is answered.
+type leasedWork struct {
 	generation, again int64
 	failed            int
 	secret            bool // the object is one
 }
 
-// find finds the row of a lease, and locks it; false: it is another's by now.
-func find(t tx, object, cluster string, lease int64) (row leased, ok bool, err error) {
-	err = t.row(`SELECT generation, failed, again, EXISTS (SELECT 1 FROM objects o WHERE o.id = work.object
+// findLease finds the row of a lease, and locks it; false: it is another's by now.
+func findLease(t tx, object, cluster string, lease int64) (row leasedWork, ok bool, err error) {
+	err = t.queryRow(`SELECT generation, failed, again, EXISTS (SELECT 1 FROM objects o WHERE o.id = work.object
 		AND o.kind = 'Secret' AND o.grp = '') FROM work WHERE cluster = $1 AND object = $2 AND lease = $3 {lock}`,
 		cluster, object, lease).Scan(&row.generation, &row.failed, &row.again, &row.secret)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -38,14 +38,14 @@ func find(t tx, object, cluster string, lease int64) (row leased, ok bool, err e
 
 // Record takes that a generation was applied, or that a deleted object is gone.
 func (s *Store) Record(ctx context.Context, r ledger.Result) (recorded bool, err error) {
-	failpoint("before-record")
-	err = s.change(ctx, func(t tx) error {
+	hitFailpoint("before-record")
+	err = s.runWrite(ctx, func(t tx) error {
 		recorded = false
-		now, err := clock(t)
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
-		row, ok, err := find(t, r.Object, r.Cluster, r.Lease)
+		row, ok, err := findLease(t, r.Object, r.Cluster, r.Lease)
 		if err != nil || !ok || r.Generation > row.generation {
 			return err
 		}
@@ -56,7 +56,7 @@ func (s *Store) Record(ctx context.Context, r ledger.Result) (recorded bool, err
 			}
 		}
 		if r.Gone {
-			err = forget(t, r.Object, r.Cluster)
+			err = forgetObject(t, r.Object, r.Cluster)
 			ok = err == nil
 		} else {
 			ok, err = s.noteApplied(t, now, r)
@@ -77,7 +77,7 @@ func (s *Store) Record(ctx context.Context, r ledger.Result) (recorded bool, err
 		}
 		return err
 	})
-	failpoint("after-record")
+	hitFailpoint("after-record")
 	return recorded && err == nil, err
 }
 
@@ -93,14 +93,14 @@ func (s *Store) noteApplied(t tx, now int64, r ledger.Result) (bool, error) {
 		r.Object, r.Cluster, r.Generation, r.Revision, r.Lease, r.UID, r.KubeGeneration, r.Result, now)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "unique constraint") {
 		return false, &ledger.Error{Code: ledger.Conflict, Cause: err,
-			Message: "an object of another target is applied in that place of the cluster",
+			Message: "another target has this object in the same cluster",
 			Fix:     "delete one of them: two targets of a cluster can't have the same object"}
 	}
 	return n > 0, err
 }
 
-// forget removes what is known of an object in a cluster. Its history stays.
-func forget(t tx, object, cluster string) error {
+// forgetObject removes what is known of an object in a cluster. Its history stays.
+func forgetObject(t tx, object, cluster string) error {
 	for _, table := range []string{"applied", "observed", "live"} {
 		if _, err := t.exec("DELETE FROM "+table+" WHERE object = $1 AND cluster = $2", object, cluster); err != nil {
 			return err
@@ -111,13 +111,13 @@ func forget(t tx, object, cluster string) error {
 
 // Fail takes that it failed.
 func (s *Store) Fail(ctx context.Context, f ledger.Failure) (taken bool, err error) {
-	err = s.change(ctx, func(t tx) error {
+	err = s.runWrite(ctx, func(t tx) error {
 		taken = false
-		now, err := clock(t)
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
-		row, ok, err := find(t, f.Object, f.Cluster, f.Lease)
+		row, ok, err := findLease(t, f.Object, f.Cluster, f.Lease)
 		if err != nil || !ok {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s *Store) Fail(ctx context.Context, f ledger.Failure) (taken bool, err err
 // retryAfter is when something is tried again that failed some times before.
 func retryAfter(failed int, permanent bool) time.Duration {
 	if permanent {
-		return deadAfter
+		return permanentRetry
 	}
 	d := lastRetry
 	if failed < 10 {
@@ -154,7 +154,7 @@ func noteFailure(t tx, now int64, f ledger.Failure) error {
 	if f.Permanent {
 		permanent = 1
 	}
-	f.Code, f.Message = clean(f.Code), clean(f.Message)
+	f.Code, f.Message = cleanText(f.Code), cleanText(f.Message)
 	if f.Code == "" {
 		f.Code = "Failed"
 	}
@@ -179,40 +179,40 @@ func logFailure(t tx, now int64, object string, generation int64, cluster, gatew
 	return err
 }
 
-// longestWords is how much of a message is kept.
-const longestWords = 4096
+// maxMessageBytes is how much of a message is kept.
+const maxMessageBytes = 4096
 
-// clean is a text as both databases can keep it.
-func clean(text string) string {
-	if len(text) > longestWords {
-		text = text[:longestWords]
+// cleanText is a text as both databases can keep it.
+func cleanText(text string) string {
+	if len(text) > maxMessageBytes {
+		text = text[:maxMessageBytes]
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
 }
 
-// clock is the database's time, if the program is new enough for the tables.
-func clock(t tx) (now int64, err error) {
-	var n needs
-	if err = t.row("SELECT {now}, needs, needs_program FROM head").Scan(&now, &n.migration, &n.program); err != nil {
+// readClock is the database's time, if the program is new enough for the tables.
+func readClock(t tx) (now int64, err error) {
+	var n requirements
+	if err = t.queryRow("SELECT {now}, needs, needs_program FROM head").Scan(&now, &n.migration, &n.program); err != nil {
 		return 0, fmt.Errorf("ask for the time: %w", err)
 	}
-	return now, n.check(t.dialect.newest)
+	return now, n.checkVersion(t.dialect.newestMigration)
 }
 
 // Retry makes what failed due now.
 func (s *Store) Retry(ctx context.Context, cluster string, keys []ledger.Key) (n int, err error) {
-	err = s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+	err = s.runWrite(ctx, func(t tx) error {
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
-		w := where{args: []any{now}}
-		w.is("failed > 0 AND lease IS NULL")
-		w.isText("cluster", cluster)
+		w := whereBuilder{args: []any{now}}
+		w.addCondition("failed > 0 AND lease IS NULL")
+		w.addEquals("cluster", cluster)
 		if keys != nil {
-			w.is("object IN (SELECT o.id FROM {rows %s} JOIN objects o ON "+sameKey+")", keyTable(keys).json())
+			w.addCondition("object IN (SELECT o.id FROM {rows %s} JOIN objects o ON "+sameKey+")", keyTable(keys).toJSON())
 		}
-		rows, err := t.exec("UPDATE work SET due = $1, silent = 0"+w.text(), w.args...)
+		rows, err := t.exec("UPDATE work SET due = $1, silent = 0"+w.whereClause(), w.args...)
 		n = int(rows)
 		return err
 	})

@@ -26,8 +26,8 @@ type registryCache struct {
 	last *registry
 }
 
-// at is the registry with a number, which t has just read from head.
-func (c *registryCache) at(t tx, number int64) (*registry, error) {
+// readAt is the registry with a number, which t has just read from head.
+func (c *registryCache) readAt(t tx, number int64) (*registry, error) {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *registryCache) at(t tx, number int64) (*registry, error) {
 
 func readRegistry(t tx) (*registry, error) {
 	r := &registry{targets: map[string]ledger.Target{}, clusters: map[string]ledger.Cluster{}}
-	err := t.each(func(rows *sql.Rows) error {
+	err := t.queryRows(func(rows *sql.Rows) error {
 		var text string
 		var target ledger.Target
 		if err := rows.Scan(&text); err != nil {
@@ -64,7 +64,7 @@ func readRegistry(t tx) (*registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		var text string
 		var seen int64
 		var cluster ledger.Cluster
@@ -78,12 +78,12 @@ func readRegistry(t tx) (*registry, error) {
 		r.clusters[cluster.Name] = cluster
 		return nil
 	}, "SELECT body, seen FROM clusters")
-	r.derive()
+	r.deriveServing()
 	return r, err
 }
 
-// derive finds which clusters serve which target.
-func (r *registry) derive() {
+// deriveServing finds which clusters serve which target.
+func (r *registry) deriveServing() {
 	r.serving, r.names = map[string][]string{}, nil
 	for name, target := range r.targets {
 		r.names = append(r.names, name)
@@ -99,8 +99,8 @@ func (r *registry) derive() {
 
 // Targets lists the targets, by name.
 func (s *Store) Targets(ctx context.Context) (list []ledger.Target, err error) {
-	err = s.view(ctx, func(t tx) error {
-		if _, err := clock(t); err != nil {
+	err = s.runRead(ctx, func(t tx) error {
+		if _, err := readClock(t); err != nil {
 			return err
 		}
 		r, err := readRegistry(t)
@@ -118,8 +118,8 @@ func (s *Store) Targets(ctx context.Context) (list []ledger.Target, err error) {
 
 // Clusters lists the clusters, by name.
 func (s *Store) Clusters(ctx context.Context) (list []ledger.Cluster, err error) {
-	err = s.view(ctx, func(t tx) error {
-		if _, err := clock(t); err != nil {
+	err = s.runRead(ctx, func(t tx) error {
+		if _, err := readClock(t); err != nil {
 			return err
 		}
 		r, err := readRegistry(t)

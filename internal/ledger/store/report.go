@@ -8,29 +8,29 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// report is what proxies said, as rows for statements: the columns of a key, and then those that a statement names. No
-// statement gets one row twice.
-type report struct {
-	live      rowSet // cluster, gateway, refused, generation, proxies, words
-	waits     rowSet // cluster, "", 0, generation, 0, words
-	refusals  table  // of live
-	firstLive table  // cluster, "", 0, generation: nothing of it was refused
+// reportRows is what proxies said, as rows for statements: the columns of a key, and then those that a statement names.
+// No statement gets one row twice.
+type reportRows struct {
+	live      rowSet   // cluster, gateway, refused, generation, proxies, words
+	waits     rowSet   // cluster, "", 0, generation, 0, words
+	refusals  rowTable // of live
+	firstLive rowTable // cluster, "", 0, generation: nothing of it was refused
 }
 
 // rowSet keeps only the row of the newest generation among rows with one identity.
 type rowSet struct {
-	rows table
+	rows rowTable
 	last map[string]int
 }
 
 // generationColumn is the index of the generation, after the key, the cluster, the Gateway and whether it is refused.
 const generationColumn = 8
 
-func (s *rowSet) add(row []any) {
+func (s *rowSet) addRow(row []any) {
 	if s.last == nil {
 		s.last = map[string]int{}
 	}
-	id := encode(row[:generationColumn])
+	id := encodeJSON(row[:generationColumn])
 	if i, twice := s.last[id]; !twice {
 		s.last[id] = len(s.rows)
 		s.rows = append(s.rows, row)
@@ -39,7 +39,7 @@ func (s *rowSet) add(row []any) {
 	}
 }
 
-func newReport(list []ledger.Live) (r report) {
+func newReport(list []ledger.Live) (r reportRows) {
 	type said struct {
 		ledger.Key
 		cluster    string
@@ -50,17 +50,17 @@ func newReport(list []ledger.Live) (r report) {
 		if l.Target == "" {
 			l.Target = ledger.DefaultTarget
 		}
-		of, refused, words := said{l.Key, clean(l.Cluster), l.Generation}, 0, clean(l.Refused)
+		of, refused, words := said{l.Key, cleanText(l.Cluster), l.Generation}, 0, cleanText(l.Refused)
 		if l.Refused != "" {
 			refused = 1
 		}
 		if l.Waits != "" {
-			r.waits.add(append(keyRow(l.Key), of.cluster, "", 0, l.Generation, 0, clean(l.Waits)))
+			r.waits.addRow(append(keyRow(l.Key), of.cluster, "", 0, l.Generation, 0, cleanText(l.Waits)))
 			open[of] = true
 			continue
 		}
-		row := append(keyRow(l.Key), of.cluster, clean(l.Gateway), refused, l.Generation, l.Proxies, words)
-		r.live.add(row)
+		row := append(keyRow(l.Key), of.cluster, cleanText(l.Gateway), refused, l.Generation, l.Proxies, words)
+		r.live.addRow(row)
 		if live[of] = true; refused == 1 {
 			r.refusals = append(r.refusals, row)
 			open[of] = true
@@ -72,34 +72,35 @@ func newReport(list []ledger.Live) (r report) {
 		}
 	}
 	// Two Cardeas that say the same at once lock its rows in one order.
-	slices.SortFunc(r.firstLive, func(a, b []any) int { return strings.Compare(encode(a), encode(b)) })
+	slices.SortFunc(r.firstLive, func(a, b []any) int { return strings.Compare(encodeJSON(a), encodeJSON(b)) })
 	return r
 }
 
-// Report takes what proxies said. Rows about a later generation stay.
-func (s *Store) Report(ctx context.Context, list []ledger.Live) error {
+// ReportAnswers takes what proxies said. Rows about a later generation stay.
+func (s *Store) ReportAnswers(ctx context.Context, list []ledger.Live) error {
 	if len(list) == 0 {
 		return nil
 	}
 	r := newReport(list)
-	return s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+	return s.runWrite(ctx, func(t tx) error {
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
 		for _, part := range []struct {
-			rows      table
+			rows      rowTable
 			statement string
 		}{{r.live.rows, upsertLive}, {r.waits.rows, upsertWaits}, {r.firstLive, setLiveSince}} {
 			if len(part.rows) > 0 {
-				if _, err := t.exec(part.statement, part.rows.json(), now); err != nil {
+				if _, err := t.exec(part.statement, part.rows.toJSON(), now); err != nil {
 					return err
 				}
 			}
 		}
 		for _, row := range r.refusals {
 			var id string
-			err := t.row(`SELECT coalesce(max(o.id), '') FROM {rows $1} JOIN objects o ON `+sameKey, table{row}.json()).Scan(&id)
+			err := t.queryRow(`SELECT coalesce(max(o.id), '') FROM {rows $1} JOIN objects o ON `+sameKey,
+				rowTable{row}.toJSON()).Scan(&id)
 			if err != nil {
 				return err
 			}

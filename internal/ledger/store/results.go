@@ -40,14 +40,14 @@ func (s *Store) resultKey(t tx) (cipher.AEAD, error) {
 	if s.keys.hashes == nil {
 		var sealed []byte
 		var id string
-		if err := t.row("SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id); err != nil {
+		if err := t.queryRow("SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id); err != nil {
 			return nil, err
 		}
-		err := s.keys.load(false)
+		err := s.keys.loadKeys(false)
 		if err != nil {
 			return nil, err
 		}
-		if s.keys.hashes, err = s.keys.open(id, sealed, hashKeyName); err != nil {
+		if s.keys.hashes, err = s.keys.openSealed(id, sealed, hashKeyName); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Store) resultKey(t tx) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
-	return aead(key)
+	return newGCM(key)
 }
 
 // resultOpener opens the results of one transaction.
@@ -66,9 +66,9 @@ type resultOpener struct {
 	none  bool // the key is not there
 }
 
-// open opens a result, if it is sealed. Without the key it is "", as if the object was never compared: nor can a worker
-// have the Secret then.
-func (o *resultOpener) open(object string, a *ledger.Applied) (err error) {
+// openResult opens a result, if it is sealed. Without the key it is "", as if the object was never compared: nor can a
+// worker have the Secret then.
+func (o *resultOpener) openResult(object string, a *ledger.Applied) (err error) {
 	if a == nil {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 func results(t *testing.T, s *Store, table string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	err := s.view(t.Context(), func(t tx) error {
-		return t.each(func(rows *sql.Rows) error {
+	err := s.runRead(t.Context(), func(t tx) error {
+		return t.queryRows(func(rows *sql.Rows) error {
 			var kind, result string
 			err := rows.Scan(&kind, &result)
 			all[kind] = result
@@ -94,7 +94,7 @@ func TestResultsMigrated(t *testing.T) {
 		s := open(t, Config{URL: url, KeyFile: keyFile})
 		run := func(statement string) {
 			t.Helper()
-			if _, err := s.writes.ExecContext(t.Context(), statement); err != nil {
+			if _, err := s.writeDB.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -18,8 +18,8 @@ import (
 // HMAC, so that nobody can find a content by trying. Its key is the ledger's own, made once and sealed in the row of
 // head: another key of the key file changes no hash.
 
-// hash names a content.
-func (s *Store) hash(ctx context.Context, k ledger.Key, c ledger.Content) (string, error) {
+// hashContent names a content.
+func (s *Store) hashContent(ctx context.Context, k ledger.Key, c ledger.Content) (string, error) {
 	if !k.IsSecret() {
 		return c.Hash(), nil
 	}
@@ -51,11 +51,11 @@ func (s *Store) hashKey(ctx context.Context) ([]byte, error) {
 	}
 	var sealed []byte
 	var id string
-	err := s.reads.QueryRowContext(ctx, "SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id)
+	err := s.readDB.QueryRowContext(ctx, "SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
-	if err := s.keys.load(sealed == nil); err != nil {
+	if err := s.keys.loadKeys(sealed == nil); err != nil {
 		return nil, err
 	}
 	if sealed == nil {
@@ -63,7 +63,7 @@ func (s *Store) hashKey(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 	}
-	s.keys.hashes, err = s.keys.open(id, sealed, hashKeyName)
+	s.keys.hashes, err = s.keys.openSealed(id, sealed, hashKeyName)
 	return s.keys.hashes, err
 }
 
@@ -73,15 +73,15 @@ const hashKeyName = "hash key"
 func (s *Store) makeHashKey(ctx context.Context) (sealed []byte, id string, err error) {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // it never fails
-	return sealed, id, s.change(ctx, func(t tx) error {
+	return sealed, id, s.runWrite(ctx, func(t tx) error {
 		if _, err := readHead(t, true); err != nil {
 			return err
 		}
-		err := t.row("SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id)
+		err := t.queryRow("SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id)
 		if err != nil || sealed != nil {
 			return err // another process was first
 		}
-		if id, sealed, err = s.keys.seal(key, hashKeyName); err != nil {
+		if id, sealed, err = s.keys.sealText(key, hashKeyName); err != nil {
 			return err
 		}
 		_, err = t.exec("UPDATE head SET hash_key = $1, hash_key_id = $2 WHERE id = 1", sealed, id)
@@ -89,35 +89,35 @@ func (s *Store) makeHashKey(ctx context.Context) (sealed []byte, id string, err 
 	})
 }
 
-// seal is a content as its row has it. The hash of a Secret was made before, so there are keys.
-func (s *Store) seal(k ledger.Key, hash string, c ledger.Content) (id string, body []byte, err error) {
+// sealContent is a content as its row has it. The hash of a Secret was made before, so there are keys.
+func (s *Store) sealContent(k ledger.Key, hash string, c ledger.Content) (id string, body []byte, err error) {
 	if !k.IsSecret() {
 		return "", c, nil
 	}
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
-	if err := s.keys.load(false); err != nil {
+	if err := s.keys.loadKeys(false); err != nil {
 		return "", nil, err
 	}
-	return s.keys.seal(c, hash)
+	return s.keys.sealText(c, hash)
 }
 
-// unseal is the content of a row.
-func (s *Store) unseal(id, hash string, body []byte) (ledger.Content, error) {
+// openContent is the content of a row.
+func (s *Store) openContent(id, hash string, body []byte) (ledger.Content, error) {
 	if id == "" {
 		return body, nil
 	}
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
-	if err := s.keys.load(false); err != nil {
+	if err := s.keys.loadKeys(false); err != nil {
 		return nil, err
 	}
-	return s.keys.open(id, body, hash)
+	return s.keys.openSealed(id, body, hash)
 }
 
-func (r *keyring) seal(text []byte, name string) (id string, sealed []byte, err error) {
+func (r *keyring) sealText(text []byte, name string) (id string, sealed []byte, err error) {
 	first := r.list[0]
-	gcm, err := aead(first.bytes)
+	gcm, err := newGCM(first.bytes)
 	if err != nil {
 		return "", nil, err
 	}
@@ -126,12 +126,12 @@ func (r *keyring) seal(text []byte, name string) (id string, sealed []byte, err 
 	return first.id, gcm.Seal(nonce, nonce, text, []byte(name)), nil
 }
 
-func (r *keyring) open(id string, sealed []byte, name string) ([]byte, error) {
-	key, err := r.find(id)
+func (r *keyring) openSealed(id string, sealed []byte, name string) ([]byte, error) {
+	key, err := r.findKey(id)
 	if err != nil {
 		return nil, err
 	}
-	gcm, err := aead(key)
+	gcm, err := newGCM(key)
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +141,13 @@ func (r *keyring) open(id string, sealed []byte, name string) ([]byte, error) {
 	text, err := gcm.Open(nil, sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():], []byte(name))
 	if err != nil {
 		return nil, &ledger.Error{Code: ledger.Unprotected, Object: r.path, Cause: err,
-			Message: fmt.Sprintf("key %q does not open what was sealed with a key of that name", id),
-			Fix:     "put the key file back that belongs to this ledger"}
+			Message: fmt.Sprintf("the Secrets were sealed with another key of the name %q", id),
+			Fix:     "restore the key file of this ledger"}
 	}
 	return text, nil
 }
 
-func aead(key []byte) (cipher.AEAD, error) {
+func newGCM(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fmt.Errorf("seal: %w", err)

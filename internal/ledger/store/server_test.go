@@ -98,7 +98,7 @@ func TestAnswerUnknown(t *testing.T) {
 	l, through := newLink(t, postgrestest.New(t))
 	s := open(t, Config{URL: through})
 	commit(t, s, edit("web", "v1"))
-	s.lookFor = 2 * time.Second
+	s.lookTimeout = 2 * time.Second
 	var ours atomic.Bool // what is sent is of the change, not of what the store does by itself
 	cut := func(sent []byte) bool {
 		ours.Store(ours.Load() || bytes.Contains(sent, []byte("r-1")))
@@ -175,23 +175,23 @@ func TestNotifyLost(t *testing.T) {
 	}
 	var listening int
 	until(t, "the reader listens", func() bool {
-		err := writer.reads.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		err := writer.readDB.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE query LIKE 'LISTEN%' AND datname = current_database()`).Scan(&listening)
 		return err == nil && listening == 1
 	})
 	commit(t, writer, edit("web", "v1"))
-	wait(patience)
+	wait(transactionTimeout)
 	// No notification: nobody tells, the clock does.
-	writer.silent.Store(true)
+	writer.noNotify.Store(true)
 	commit(t, writer, edit("web", "v2"))
-	if took := wait(patience); took > pollServer+2*time.Second {
+	if took := wait(transactionTimeout); took > pollServer+2*time.Second {
 		t.Errorf("without a notification it took %s", took)
 	}
-	writer.silent.Store(false)
+	writer.noNotify.Store(false)
 	// The connection that listens breaks.
 	l.breakAll()
 	commit(t, writer, edit("web", "v3"))
-	if took := wait(patience); took > pollServer+2*time.Second {
+	if took := wait(transactionTimeout); took > pollServer+2*time.Second {
 		t.Errorf("without a connection it took %s", took)
 	}
 }

@@ -28,7 +28,7 @@ func (s *Store) connectFile(path string, existing bool) error {
 	if err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
-	s.url = path
+	s.location = path
 	// SQLite gives a new file the permissions of the umask, and its -wal file those of the file. Nobody else is to read
 	// it.
 	flags := os.O_RDWR | os.O_CREATE
@@ -49,16 +49,16 @@ func (s *Store) connectFile(path string, existing bool) error {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	name := fileName(path) + filePragmas
-	if s.writes, err = sql.Open("sqlite", name+"&_pragma=cache_size(-32768)&_txlock=immediate"); err != nil {
+	if s.writeDB, err = sql.Open("sqlite", name+"&_pragma=cache_size(-32768)&_txlock=immediate"); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
-	s.writes.SetMaxOpenConns(1)
-	if s.reads, err = sql.Open("sqlite", name+"&_pragma=cache_size(-16384)&_pragma=query_only(1)"); err != nil {
+	s.writeDB.SetMaxOpenConns(1)
+	if s.readDB, err = sql.Open("sqlite", name+"&_pragma=cache_size(-16384)&_pragma=query_only(1)"); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
-	s.reads.SetMaxOpenConns(fileReaders)
-	s.reads.SetMaxIdleConns(fileReaders)
-	s.reads.SetConnMaxIdleTime(time.Minute)
+	s.readDB.SetMaxOpenConns(fileReaders)
+	s.readDB.SetMaxIdleConns(fileReaders)
+	s.readDB.SetConnMaxIdleTime(time.Minute)
 	return nil
 }
 
@@ -97,11 +97,11 @@ func explainSQLite(err error) *ledger.Error {
 	return e
 }
 
-// analyse has SQLite count its rows, so that it takes the right indices.
-func (s *Store) analyse(ctx context.Context) error {
+// optimizeIndexes has SQLite count its rows, so that it takes the right indices.
+func (s *Store) optimizeIndexes(ctx context.Context) error {
 	if s.dialect.name != "sqlite3" {
 		return nil // autovacuum does
 	}
-	_, err := s.writes.ExecContext(ctx, "PRAGMA optimize")
+	_, err := s.writeDB.ExecContext(ctx, "PRAGMA optimize")
 	return err
 }

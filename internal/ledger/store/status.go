@@ -10,12 +10,12 @@ import (
 
 // Status lists what became of objects, by key.
 func (s *Store) Status(ctx context.Context, q ledger.StatusQuery) (list []ledger.Status, err error) {
-	err = s.view(ctx, func(t tx) error {
+	err = s.runRead(ctx, func(t tx) error {
 		h, err := readHead(t, false)
 		if err != nil {
 			return err
 		}
-		r, err := s.registry.at(t, h.registry)
+		r, err := s.registry.readAt(t, h.registry)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (s *Store) Status(ctx context.Context, q ledger.StatusQuery) (list []ledger
 		opener := resultOpener{store: s, t: t}
 		for _, o := range list {
 			for _, c := range o.Clusters {
-				if err := opener.open(o.ID, c.Applied); err != nil {
+				if err := opener.openResult(o.ID, c.Applied); err != nil {
 					return err
 				}
 			}
@@ -47,9 +47,9 @@ func (s *Store) Status(ctx context.Context, q ledger.StatusQuery) (list []ledger
 // statusObjects finds the objects that are asked for.
 func statusObjects(t tx, q ledger.StatusQuery, r *registry, now int64) (list []ledger.Status, err error) {
 	const newest = " JOIN generations g ON g.object = o.id AND g.generation = o.generation"
-	w, from := where{}, "objects o"+newest
+	w, from := whereBuilder{}, "objects o"+newest
 	if len(q.Keys) > 0 {
-		w.args = append(w.args, keyTable(q.Keys).json())
+		w.args = append(w.args, keyTable(q.Keys).toJSON())
 		from = "{rows $1} JOIN objects o ON " + sameKey + newest
 	}
 	if q.Change != 0 {
@@ -62,21 +62,21 @@ func statusObjects(t tx, q ledger.StatusQuery, r *registry, now int64) (list []l
 		from += " JOIN generations e ON e.object = g.object AND e.generation = g.generation"
 	}
 	if q.Cluster != "" {
-		w.is("o.target IN ({list %s})", column(r.servedBy(q.Cluster)).json())
+		w.addCondition("o.target IN ({list %s})", columnTable(r.servedBy(q.Cluster)).toJSON())
 	}
 	if len(q.Keys) == 0 && q.Change == 0 {
 		// A deleted object is of interest until it is gone everywhere.
-		w.is("(o.revision <> 0 OR EXISTS (SELECT 1 FROM work d WHERE d.object = o.id))")
+		w.addCondition("(o.revision <> 0 OR EXISTS (SELECT 1 FROM work d WHERE d.object = o.id))")
 	}
 	if q.Pending {
-		pending(&w, q.Cluster, r, now)
+		selectPending(&w, q.Cluster, r, now)
 	}
 	limit := q.Limit
 	if limit <= 0 {
 		limit = maxPage
 	}
 	w.args = append(w.args, limit)
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		var o ledger.Status
 		var hold sql.NullString
 		var at, since int64
@@ -90,7 +90,7 @@ func statusObjects(t tx, q ledger.StatusQuery, r *registry, now int64) (list []l
 		list = append(list, o)
 		return err
 	}, `SELECT o.target, o.grp, o.kind, o.namespace, o.name, o.id, e.generation, e.revision, e.change, coalesce(c.at, 0),
-		o.hold, o.generation, e.live_since FROM `+from+" LEFT JOIN changes c ON c.number = e.change"+w.text()+
+		o.hold, o.generation, e.live_since FROM `+from+" LEFT JOIN changes c ON c.number = e.change"+w.whereClause()+
 		fmt.Sprintf(" ORDER BY o.target, o.namespace, o.kind, o.grp, o.name LIMIT $%d", len(w.args)), w.args...)
 	return list, err
 }
@@ -126,8 +126,8 @@ func fillStatus(t tx, q ledger.StatusQuery, r *registry, list []ledger.Status) e
 			in[place{o.ID, o.Clusters[j].Cluster}] = &o.Clusters[j]
 		}
 	}
-	all := column(ids).json()
-	err := t.each(func(rows *sql.Rows) error {
+	all := columnTable(ids).toJSON()
+	err := t.queryRows(func(rows *sql.Rows) error {
 		var p place
 		a, err := scanApplied(rows, &p.object, &p.cluster)
 		if c := in[p]; c != nil {
@@ -138,7 +138,7 @@ func fillStatus(t tx, q ledger.StatusQuery, r *registry, list []ledger.Status) e
 	if err != nil {
 		return err
 	}
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		var p place
 		var due int64
 		var attempts int
@@ -151,7 +151,7 @@ func fillStatus(t tx, q ledger.StatusQuery, r *registry, list []ledger.Status) e
 	if err != nil {
 		return err
 	}
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.queryRows(func(rows *sql.Rows) error {
 		var p place
 		var o ledger.InCluster
 		err := rows.Scan(&p.object, &p.cluster, &o.Observed, &o.Drift, &o.DriftBy)
@@ -169,7 +169,7 @@ func fillStatus(t tx, q ledger.StatusQuery, r *registry, list []ledger.Status) e
 
 // fillFailures adds the tries that failed of the generation that is asked for.
 func fillFailures(t tx, byID map[string]*ledger.Status, all string) error {
-	return t.each(func(rows *sql.Rows) error {
+	return t.queryRows(func(rows *sql.Rows) error {
 		var id string
 		var generation, at int64
 		var a ledger.Failed

@@ -33,26 +33,26 @@ type Config struct {
 
 // Store is a ledger in a database.
 type Store struct {
-	dialect *dialect
-	writes  *sql.DB     // of SQLite, one connection
-	reads   *sql.DB     // the same as writes in PostgreSQL
-	url     string      // path, or URL
-	file    os.FileInfo // that was opened; nil: it is no file
-	log     *slog.Logger
-	keys    *keyring
-	hints   hints
-	commits *committer
-	notify  chan struct{} // has room for one; of PostgreSQL
-	listen  sync.Once     // starts who listens for other processes' commits
-	running sync.WaitGroup
-	closing context.Context // ends with Close
-	close   context.CancelFunc
+	dialect   *sqlDialect
+	writeDB   *sql.DB     // of SQLite, one connection
+	readDB    *sql.DB     // the same as writes in PostgreSQL
+	location  string      // path, or URL
+	file      os.FileInfo // that was opened; nil: it is no file
+	log       *slog.Logger
+	keys      *keyring
+	hints     hints
+	committer *committer
+	notify    chan struct{} // has room for one; of PostgreSQL
+	listen    sync.Once     // starts who listens for other processes' commits
+	running   sync.WaitGroup
+	closing   context.Context // ends with Close
+	close     context.CancelFunc
 
 	registry registryCache // targets and clusters
-	counts   counts
+	counts   counters
 
-	lookFor time.Duration // how long a change is looked for if its COMMIT had no answer
-	silent  atomic.Bool   // no notifications: for tests
+	lookTimeout time.Duration // how long a change is looked for if its COMMIT had no answer
+	noNotify    atomic.Bool   // no notifications: for tests
 
 	mostDenials int64 // how many are kept
 }
@@ -61,33 +61,33 @@ var _ ledger.Ledger = (*Store)(nil)
 
 // Open opens a ledger, and makes or migrates its tables.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	s := &Store{log: c.Log, notify: make(chan struct{}, 1), lookFor: patience, mostDenials: mostDenials}
+	s := &Store{log: c.Log, notify: make(chan struct{}, 1), lookTimeout: transactionTimeout, mostDenials: mostDenials}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
-	err := s.connect(c)
+	err := s.connectPools(c)
 	if err == nil {
 		s.keys = &keyring{path: c.KeyFile}
 		if s.keys.path == "" && s.dialect.name == "sqlite3" {
-			s.keys.path, s.keys.make = s.url+".key", true
+			s.keys.path, s.keys.mayCreate = s.location+".key", true
 		}
 		if !c.Pending {
-			err = patiently(ctx, func() error { return s.prepare(ctx, c.NoMigrate) })
+			err = retryWhileBusy(ctx, func() error { return s.prepareTables(ctx, c.NoMigrate) })
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.commits = newCommitter(s)
+	s.committer = newCommitter(s)
 	if s.dialect.name == "postgres" {
 		s.running.Go(s.runNotify)
 	}
 	return s, nil
 }
 
-// connect opens the pools of connections.
-func (s *Store) connect(c Config) error {
+// connectPools opens the pools of connections.
+func (s *Store) connectPools(c Config) error {
 	url := c.URL
 	if url == "" {
 		return &ledger.Error{Code: ledger.Invalid, Field: "url", Message: "no ledger is named",
@@ -102,12 +102,12 @@ func (s *Store) connect(c Config) error {
 // Close ends all that the store does. Drafts that wait are refused.
 func (s *Store) Close() error {
 	s.close()
-	if s.commits != nil {
-		s.commits.stop()
+	if s.committer != nil {
+		s.committer.stop()
 	}
 	s.running.Wait()
 	var errs []error
-	for _, db := range []*sql.DB{s.reads, s.writes} {
+	for _, db := range []*sql.DB{s.readDB, s.writeDB} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}

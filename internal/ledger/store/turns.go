@@ -9,12 +9,12 @@ import (
 // in that order, lower ranks first. If one of them waits for a lower rank, so do all after it that are of the same
 // change and the same time. So waiting rows are passed over in one step for each change, however many objects that has.
 
-// turn is the start of the rows of one change that are due at one time.
-type turn struct{ due, change int64 }
+// dueGroup is the start of the rows of one change that are due at one time.
+type dueGroup struct{ due, change int64 }
 
 // claimStatement takes the first rows that wait for nothing in a window that begins at a turn. Both parts of it use an
 // index: without the window, the barrier would be quadratic.
-func claimStatement(d *dialect) string {
+func claimStatement(d *sqlDialect) string {
 	const window = `WITH first AS MATERIALIZED (SELECT cluster, object, change, rank, due FROM work
 		WHERE cluster = $1 AND due <= $2 AND (due, change) >= ($9, $10) AND target NOT IN ({list $3})
 		ORDER BY due, change, rank LIMIT $4),
@@ -30,10 +30,11 @@ func claimStatement(d *dialect) string {
 	return window + `WHERE (cluster, object) IN (SELECT cluster, object FROM picked) RETURNING object, attempts`
 }
 
-// nextTurn is the first turn after one that has a row that waits for nothing. It steps from turn to turn: the smallest
-// one after the last one is a look into the index, and so is the lowest rank of its change that others wait for. The
-// additions have SQLite use both columns of the index: what is compared with them must have no type of its own.
-const nextTurn = `WITH RECURSIVE turns (due, change) AS (
+// nextDueGroup is the first turn after one that has a row that waits for nothing. It steps from turn to turn: the
+// smallest one after the last one is a look into the index, and so is the lowest rank of its change that others wait
+// for. The additions have SQLite use both columns of the index: what is compared with them must have no type of its
+// own.
+const nextDueGroup = `WITH RECURSIVE turns (due, change) AS (
 	SELECT CAST($4 AS bigint), CAST($5 AS bigint)
 	UNION ALL
 	SELECT n.due, n.change FROM turns s JOIN work n ON n.cluster = $1 AND n.object = (SELECT x.object FROM work x
@@ -44,10 +45,11 @@ const nextTurn = `WITH RECURSIVE turns (due, change) AS (
 		AND w.rank <= coalesce((SELECT b.rank FROM work b WHERE b.cluster = $1 AND b.change = s.change AND b.failed = 0
 			ORDER BY b.rank LIMIT 1), 32767)) LIMIT 1`
 
-// next finds the next turn; false: all that is due waits.
-func (c *claimer) next(t tx, from turn, paused []string) (turn, bool, error) {
-	var to turn
-	err := t.row(nextTurn, c.q.Cluster, c.now, column(paused).json(), from.due, from.change).Scan(&to.due, &to.change)
+// findNextGroup finds the next turn; false: all that is due waits.
+func (c *claimer) findNextGroup(t tx, from dueGroup, paused []string) (dueGroup, bool, error) {
+	var to dueGroup
+	err := t.queryRow(nextDueGroup, c.query.Cluster, c.now, columnTable(paused).toJSON(), from.due,
+		from.change).Scan(&to.due, &to.change)
 	if errors.Is(err, sql.ErrNoRows) {
 		return to, false, nil
 	}

@@ -94,7 +94,8 @@ func TestClaimTurns(t *testing.T) {
 			for _, row := range workRows(t, s) {
 				due := []int64{0, 1, int64(1 + random.IntN(5)), 1 << 60}[random.IntN(4)] // 1<<60: not for long
 				failed := int64(max(0, random.IntN(4)-2))
-				_, err := s.writes.ExecContext(t.Context(), s.dialect.text(`UPDATE work SET due = $2, failed = $3, silent = 0
+				_, err := s.writeDB.ExecContext(t.Context(), s.dialect.translateStatement(`
+					UPDATE work SET due = $2, failed = $3, silent = 0
 					WHERE object = $1`), row.object, due, failed)
 				if err != nil {
 					t.Fatal(err)
@@ -124,9 +125,9 @@ func TestClaimTurns(t *testing.T) {
 
 func workRows(t *testing.T, s *Store) (list []waitingRow) {
 	t.Helper()
-	err := s.view(t.Context(), func(t tx) error {
+	err := s.runRead(t.Context(), func(t tx) error {
 		list = nil
-		return t.each(func(rows *sql.Rows) error {
+		return t.queryRows(func(rows *sql.Rows) error {
 			var r waitingRow
 			err := rows.Scan(&r.object, &r.target, &r.change, &r.rank, &r.due, &r.failed)
 			list = append(list, r)

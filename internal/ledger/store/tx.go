@@ -12,44 +12,44 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// patience is how long a transaction may take. It does nothing but its statements, so a longer one hangs.
-const patience = time.Minute
+// transactionTimeout is how long a transaction may take. It does nothing but its statements, so a longer one hangs.
+const transactionTimeout = time.Minute
 
 // tx is a transaction, with statements as dialect.go describes them.
 type tx struct {
 	ctx     context.Context
 	sql     *sql.Tx
 	conn    *sql.Conn // of sql, if the transaction writes
-	dialect *dialect
-	counts  *counts
+	dialect *sqlDialect
+	counts  *counters
 }
 
 // errUnknown says that the connection ended after COMMIT was sent: nobody knows whether it was done.
 var errUnknown = errors.New("the connection ended while the transaction was committed")
 
-// tries is how often a transaction is tried if its connection breaks (the pool may have some that are dead already), or
-// if the server ends it in favour of another one.
-const tries = 4
+// maxTries is how often a transaction is tried if its connection breaks (the pool may have some that are dead already),
+// or if the server ends it in favour of another one.
+const maxTries = 4
 
-// retry runs a transaction again if it is certain that nothing of it was kept.
-func retry(ctx context.Context, do func() error) (err error) {
-	for range tries {
+// retryTransaction runs a transaction again if it is certain that nothing of it was kept.
+func retryTransaction(ctx context.Context, do func() error) (err error) {
+	for range maxTries {
 		if err = do(); !isBroken(err) && !isContended(err) || errors.Is(err, errUnknown) || ctx.Err() != nil {
 			break
 		}
 	}
-	return explain(err)
+	return explainError(err)
 }
 
-// change runs a transaction that writes. It may run do several times.
-func (s *Store) change(ctx context.Context, do func(tx) error) error {
-	return s.identified(func() error { return retry(ctx, func() error { return s.changeOnce(ctx, do) }) })
+// runWrite runs a transaction that writes. It may run do several times.
+func (s *Store) runWrite(ctx context.Context, do func(tx) error) error {
+	return s.withSameFile(func() error { return retryTransaction(ctx, func() error { return s.runWriteOnce(ctx, do) }) })
 }
 
-func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (s *Store) runWriteOnce(ctx context.Context, do func(tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, transactionTimeout)
 	defer cancel()
-	conn, err := s.writes.Conn(ctx)
+	conn, err := s.writeDB.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,11 @@ func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := do(s.begun(ctx, t, conn)); err != nil {
+	if err := do(s.newTx(ctx, t, conn)); err != nil {
 		_ = t.Rollback() // it is over either way
 		return err
 	}
-	failpoint("before-commit")
+	hitFailpoint("before-commit")
 	if err := t.Commit(); err != nil {
 		if s.dialect.name == "sqlite3" {
 			// A commit that failed may leave the transaction open, and its connection is used again.
@@ -74,26 +74,26 @@ func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
 		}
 		return err
 	}
-	failpoint("after-commit")
+	hitFailpoint("after-commit")
 	return nil
 }
 
-// view runs a transaction that reads one state. It may run do several times.
-func (s *Store) view(ctx context.Context, do func(tx) error) error {
-	return s.identified(func() error {
-		return retry(ctx, func() error {
-			t, err := s.reads.BeginTx(ctx, s.dialect.snapshot())
+// runRead runs a transaction that reads one state. It may run do several times.
+func (s *Store) runRead(ctx context.Context, do func(tx) error) error {
+	return s.withSameFile(func() error {
+		return retryTransaction(ctx, func() error {
+			t, err := s.readDB.BeginTx(ctx, s.dialect.readOptions())
 			if err != nil {
 				return err
 			}
 			defer func() { _ = t.Rollback() }() // nothing was written
-			return do(s.begun(ctx, t, nil))
+			return do(s.newTx(ctx, t, nil))
 		})
 	})
 }
 
-// begun is a transaction that was begun.
-func (s *Store) begun(ctx context.Context, t *sql.Tx, conn *sql.Conn) tx {
+// newTx is a transaction that was begun.
+func (s *Store) newTx(ctx context.Context, t *sql.Tx, conn *sql.Conn) tx {
 	s.counts.transactions.Add(1)
 	return tx{ctx, t, conn, s.dialect, &s.counts}
 }
@@ -101,7 +101,7 @@ func (s *Store) begun(ctx context.Context, t *sql.Tx, conn *sql.Conn) tx {
 // exec runs a statement, and answers how many rows it wrote.
 func (t tx) exec(statement string, args ...any) (int64, error) {
 	t.counts.statements.Add(1)
-	r, err := t.sql.ExecContext(t.ctx, t.dialect.text(statement), args...)
+	r, err := t.sql.ExecContext(t.ctx, t.dialect.translateStatement(statement), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w (%.60s)", err, statement)
 	}
@@ -110,14 +110,14 @@ func (t tx) exec(statement string, args ...any) (int64, error) {
 	return n, err
 }
 
-// statement is one that exec could run.
-type statement struct {
+// boundStatement is one that exec could run.
+type boundStatement struct {
 	text string
 	args []any
 }
 
 // execAll runs statements of a transaction that writes. A server gets them all at once: it is waited for once.
-func (t tx) execAll(list []statement) error {
+func (t tx) execAll(list []boundStatement) error {
 	if t.dialect.name != "postgres" {
 		for _, s := range list {
 			if _, err := t.exec(s.text, s.args...); err != nil {
@@ -129,7 +129,7 @@ func (t tx) execAll(list []statement) error {
 	all := &pgx.Batch{}
 	t.counts.statements.Add(int64(len(list)))
 	for _, s := range list {
-		all.Queue(t.dialect.text(s.text), s.args...)
+		all.Queue(t.dialect.translateStatement(s.text), s.args...)
 	}
 	return t.conn.Raw(func(driver any) error {
 		answers := driver.(*stdlib.Conn).Conn().SendBatch(t.ctx, all)
@@ -144,17 +144,17 @@ func (t tx) execAll(list []statement) error {
 	})
 }
 
-// row reads one row; sql.ErrNoRows if there is none.
-func (t tx) row(statement string, args ...any) *sql.Row {
+// queryRow reads one row; sql.ErrNoRows if there is none.
+func (t tx) queryRow(statement string, args ...any) *sql.Row {
 	t.counts.statements.Add(1)
 	t.counts.read.Add(1)
-	return t.sql.QueryRowContext(t.ctx, t.dialect.text(statement), args...)
+	return t.sql.QueryRowContext(t.ctx, t.dialect.translateStatement(statement), args...)
 }
 
-// each reads rows.
-func (t tx) each(scan func(*sql.Rows) error, statement string, args ...any) error {
+// queryRows reads rows.
+func (t tx) queryRows(scan func(*sql.Rows) error, statement string, args ...any) error {
 	t.counts.statements.Add(1)
-	rows, err := t.sql.QueryContext(t.ctx, t.dialect.text(statement), args...)
+	rows, err := t.sql.QueryContext(t.ctx, t.dialect.translateStatement(statement), args...)
 	if err != nil {
 		return fmt.Errorf("%w (%.60s)", err, statement)
 	}
@@ -167,10 +167,10 @@ func (t tx) each(scan func(*sql.Rows) error, statement string, args ...any) erro
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// table is rows for {rows $1}.
-type table [][]any
+// rowTable is rows for {rows $1}.
+type rowTable [][]any
 
-func (t table) json() string {
+func (t rowTable) toJSON() string {
 	if t == nil {
 		return "[]"
 	}
@@ -181,9 +181,9 @@ func (t table) json() string {
 	return string(text)
 }
 
-// column is a table with one column.
-func column(list []string) table {
-	t := make(table, len(list))
+// columnTable is a table with one column.
+func columnTable(list []string) rowTable {
+	t := make(rowTable, len(list))
 	for i, word := range list {
 		t[i] = []any{word}
 	}

@@ -19,19 +19,19 @@ const (
 
 // Run keeps the database small and quick, until ctx ends: it compacts and seals anew every hour. Any number of programs
 // of a ledger may run it: each time one of them does it.
-func (s *Store) Run(ctx context.Context, k Keep) error {
+func (s *Store) Run(ctx context.Context, k Retention) error {
 	for pause(ctx, upkeepFirst); ctx.Err() == nil; pause(ctx, upkeepEvery) {
-		if _, err := s.upkeep(ctx, k); err != nil && ctx.Err() == nil {
+		if _, err := s.runUpkeep(ctx, k); err != nil && ctx.Err() == nil {
 			s.log.Warn("the ledger was not compacted", "error", err)
 		}
 	}
 	return nil
 }
 
-// upkeep does once what Run does every hour; false: another program has begun it within the hour.
-func (s *Store) upkeep(ctx context.Context, k Keep) (done bool, err error) {
-	err = s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+// runUpkeep does once what Run does every hour; false: another program has begun it within the hour.
+func (s *Store) runUpkeep(ctx context.Context, k Retention) (done bool, err error) {
+	err = s.runWrite(ctx, func(t tx) error {
+		now, err := readClock(t)
 		if err != nil {
 			return err
 		}
@@ -43,20 +43,20 @@ func (s *Store) upkeep(ctx context.Context, k Keep) (done bool, err error) {
 	if err != nil || !done {
 		return false, err
 	}
-	return true, errors.Join(s.Compact(ctx, k), s.Reseal(ctx), s.analyse(ctx))
+	return true, errors.Join(s.Compact(ctx, k), s.Reseal(ctx), s.optimizeIndexes(ctx))
 }
 
 // Reseal seals with the first key of the key file what was sealed with another one. Afterwards that may go.
 func (s *Store) Reseal(ctx context.Context) error {
 	var sealed []byte
 	var id string
-	err := s.reads.QueryRowContext(ctx, "SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id)
+	err := s.readDB.QueryRowContext(ctx, "SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id)
 	if err != nil || sealed == nil {
-		return explain(err)
+		return explainError(err)
 	}
 	s.keys.mu.Lock()
 	s.keys.list = nil // it may have changed
-	err = s.keys.load(false)
+	err = s.keys.loadKeys(false)
 	var first string
 	if err == nil {
 		first = s.keys.list[0].id
@@ -69,7 +69,7 @@ func (s *Store) Reseal(ctx context.Context) error {
 		return err
 	}
 	for more := true; more; {
-		err := s.change(ctx, func(t tx) error {
+		err := s.runWrite(ctx, func(t tx) error {
 			if _, err := readHead(t, true); err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func (s *Store) Reseal(ctx context.Context) error {
 				body     []byte
 			}
 			var list []row
-			err := t.each(func(rows *sql.Rows) error {
+			err := t.queryRows(func(rows *sql.Rows) error {
 				var r row
 				err := rows.Scan(&r.hash, &r.id, &r.body)
 				list = append(list, r)
@@ -88,7 +88,7 @@ func (s *Store) Reseal(ctx context.Context) error {
 				return err
 			}
 			for _, r := range list {
-				if r.id, r.body, err = s.keys.again(r.id, r.body, r.hash); err != nil {
+				if r.id, r.body, err = s.keys.resealText(r.id, r.body, r.hash); err != nil {
 					return err
 				}
 				_, err := t.exec("UPDATE contents SET key_id = $2, body = $3 WHERE hash = $1", r.hash, r.id, r.body)
@@ -99,7 +99,7 @@ func (s *Store) Reseal(ctx context.Context) error {
 			if more || id == first {
 				return nil
 			}
-			if id, sealed, err = s.keys.again(id, sealed, hashKeyName); err != nil {
+			if id, sealed, err = s.keys.resealText(id, sealed, hashKeyName); err != nil {
 				return err
 			}
 			_, err = t.exec("UPDATE head SET hash_key = $1, hash_key_id = $2 WHERE id = 1", sealed, id)
@@ -112,15 +112,15 @@ func (s *Store) Reseal(ctx context.Context) error {
 	return nil
 }
 
-// again seals with the first key what another one opens.
-func (r *keyring) again(id string, sealed []byte, name string) (string, []byte, error) {
+// resealText seals with the first key what another one opens.
+func (r *keyring) resealText(id string, sealed []byte, name string) (string, []byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text, err := r.open(id, sealed, name)
+	text, err := r.openSealed(id, sealed, name)
 	if err != nil {
 		return "", nil, err
 	}
-	return r.seal(text, name)
+	return r.sealText(text, name)
 }
 
 // Backup writes the whole ledger, as it is at one moment, to a new file. The key file is not in it. It works beside
@@ -136,16 +136,16 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		return &ledger.Error{Code: ledger.Invalid, Object: path, Message: "can't be made: " + err.Error(),
 			Fix: "name a file that is not there yet", Cause: err}
 	}
-	err = s.identified(func() error { return s.backupInto(ctx, path) })
+	err = s.withSameFile(func() error { return s.backupInto(ctx, path) })
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
-		return errors.Join(explain(fmt.Errorf("back up the ledger: %w", err)), os.Remove(path))
+		return errors.Join(explainError(fmt.Errorf("back up the ledger: %w", err)), os.Remove(path))
 	}
 	return nil
 }
 
 func (s *Store) backupInto(ctx context.Context, path string) error {
-	db, err := sql.Open("sqlite", fileName(s.url)+filePragmas)
+	db, err := sql.Open("sqlite", fileName(s.location)+filePragmas)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // compactBefore compacts all that is older than a change.
-func compactBefore(t *testing.T, s *Store, number int64, k Keep) {
+func compactBefore(t *testing.T, s *Store, number int64, k Retention) {
 	t.Helper()
 	c, err := s.Change(t.Context(), number)
 	if err != nil {
@@ -23,7 +23,7 @@ func compactBefore(t *testing.T, s *Store, number int64, k Keep) {
 	if k.Secrets == 0 {
 		k.Secrets = defaultSecrets
 	}
-	if err := s.compact(t.Context(), &compaction{store: s, keep: k, cutoff: c.At.UnixMicro()}); err != nil {
+	if err := s.runCompaction(t.Context(), &compaction{store: s, retention: k, cutoff: c.At.UnixMicro()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -45,7 +45,8 @@ func TestCompactByAge(t *testing.T) {
 			Revision: 1}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if err := s.Report(t.Context(), []ledger.Live{{Key: edit("live", "").Key, Cluster: "c", Generation: 1}}); err != nil {
+		if err := s.ReportAnswers(t.Context(), []ledger.Live{{Key: edit("live", "").Key, Cluster: "c",
+			Generation: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		commit(t, s, ledger.Edit{Key: inApps, Content: ledger.Content(`{"v":2}`)}, edit("live", "v2")) // 2
@@ -64,7 +65,7 @@ func TestCompactByAge(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // a second time finds nothing
-			compactBefore(t, s, 5, Keep{})
+			compactBefore(t, s, 5, Retention{})
 			if h := headOf(t, s); h.Compacted != 4 || h.Change != 6 {
 				t.Fatalf("the head is %+v", h)
 			}
@@ -151,7 +152,7 @@ func TestCompactByNumber(t *testing.T) {
 			commit(t, s, edit("web", fmt.Sprint(i)), secret(fmt.Sprint(i)))
 		}
 		commit(t, s, edit("web", "0")) // the content of revision 1 is current
-		compactBefore(t, s, 1, Keep{Generations: 5, Secrets: 2})
+		compactBefore(t, s, 1, Retention{Generations: 5, Secrets: 2})
 		wantForgotten(t, s, edit("web", "").Key, "[8 7 6 5 4 3 2]")
 		wantForgotten(t, s, tls, "[10 9 8 7 6 5 4 3 2 1]")
 		o, err := s.Object(t.Context(), edit("web", "").Key, 3)
@@ -205,7 +206,7 @@ func TestCompactDenials(t *testing.T) {
 		if err := s.Deny(t.Context(), ledger.Denial{Subject: "eve"}); err != nil {
 			t.Fatal(err)
 		}
-		compactBefore(t, s, 1, Keep{})
+		compactBefore(t, s, 1, Retention{})
 		if v := verify(t, s); v.Denials != 1 {
 			t.Fatalf("%d denials are kept", v.Denials)
 		}
@@ -218,14 +219,14 @@ func TestUpkeepOnce(t *testing.T) {
 		s, other := open(t, Config{URL: url, KeyFile: keyFile}), open(t, Config{URL: url, KeyFile: keyFile})
 		does := func(s *Store, want bool) {
 			t.Helper()
-			if done, err := s.upkeep(t.Context(), Keep{}); done != want || err != nil {
+			if done, err := s.runUpkeep(t.Context(), Retention{}); done != want || err != nil {
 				t.Errorf("upkeep = %v, %v", done, err)
 			}
 		}
 		does(s, true)
 		does(other, false)
 		does(s, false)
-		if _, err := s.writes.ExecContext(t.Context(), "UPDATE head SET upkeep = upkeep - 3600000000"); err != nil {
+		if _, err := s.writeDB.ExecContext(t.Context(), "UPDATE head SET upkeep = upkeep - 3600000000"); err != nil {
 			t.Fatal(err)
 		}
 		does(other, true)
@@ -236,21 +237,21 @@ func TestUpkeepOnce(t *testing.T) {
 // TestVerify: what was written by something else is told.
 func TestVerify(t *testing.T) {
 	for what, statement := range map[string]string{
-		"change 2 is not as it was written":  "UPDATE changes SET author = 'eve' WHERE number = 2",
-		"change 1 is not as it was":          "UPDATE generations SET revision = 7 WHERE change = 1",
-		"change 2 is missing":                "DELETE FROM changes WHERE number = 2",
-		"the newest change is 2":             "DELETE FROM changes WHERE number = 3",
-		"is not as it was written":           "UPDATE contents SET body = '{}'",
-		"whose content is not there":         "DELETE FROM contents",
-		"is not what its newest generation":  "UPDATE objects SET revision = 1, hash = 'x'",
-		"denial 1 is not as it was written":  "UPDATE denials SET subject = 'alice' WHERE number = 1",
-		"the newest denial is 1 by its row":  "DELETE FROM denials WHERE number = 2",
-		"entry 1 of the registry's log is":   "UPDATE registry_log SET by_whom = 'bob' WHERE number = 1",
-		"entry 2 of the registry's log is":   "UPDATE registry_log SET value = '{}' WHERE number = 2",
-		"entry 3 of the registry's log is":   "DELETE FROM registry_log WHERE number = 2",
-		"log is 2 by its row, 3 by the head": "DELETE FROM registry_log WHERE number = 3",
-		"of a change that is not there":      "DELETE FROM changes WHERE number = 1",
-		"the newest change is 3 by its row,": "UPDATE head SET change = 4",
+		"change 2 was changed after it was written": "UPDATE changes SET author = 'eve' WHERE number = 2",
+		"change 1 was changed":                      "UPDATE generations SET revision = 7 WHERE change = 1",
+		"change 2 is missing":                       "DELETE FROM changes WHERE number = 2",
+		"the newest change is 2":                    "DELETE FROM changes WHERE number = 3",
+		"was changed after it was written":          "UPDATE contents SET body = '{}'",
+		"with a content that is missing":            "DELETE FROM contents",
+		"differs from its newest generation":        "UPDATE objects SET revision = 1, hash = 'x'",
+		"denial 1 was changed after it was written": "UPDATE denials SET subject = 'alice' WHERE number = 1",
+		"the newest denial is 1 by its row":         "DELETE FROM denials WHERE number = 2",
+		"entry 1 of the registry's log was":         "UPDATE registry_log SET by_whom = 'bob' WHERE number = 1",
+		"entry 2 of the registry's log was":         "UPDATE registry_log SET value = '{}' WHERE number = 2",
+		"entry 3 of the registry's log was":         "DELETE FROM registry_log WHERE number = 2",
+		"log is 2 by its row, 3 by the head":        "DELETE FROM registry_log WHERE number = 3",
+		"with a change that is missing":             "DELETE FROM changes WHERE number = 1",
+		"the newest change is 3 by its row,":        "UPDATE head SET change = 4",
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -267,7 +268,7 @@ func TestVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			verify(t, s)
-			if _, err := s.writes.ExecContext(t.Context(), statement); err != nil {
+			if _, err := s.writeDB.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 			v, err := s.Verify(t.Context())

@@ -25,7 +25,8 @@ type verifier struct {
 // elsewhere.
 func (s *Store) Verify(ctx context.Context) (ledger.Verification, error) {
 	v := verifier{store: s}
-	for _, step := range []func(context.Context) error{v.changes, v.contents, v.denials, v.registry, v.objects} {
+	for _, step := range []func(context.Context) error{v.verifyChanges, v.verifyContents, v.verifyDenials,
+		v.verifyRegistry, v.verifyObjects} {
 		if err := step(ctx); err != nil {
 			return v.Verification, err
 		}
@@ -33,17 +34,17 @@ func (s *Store) Verify(ctx context.Context) (ledger.Verification, error) {
 	return v.Verification, nil
 }
 
-func (v *verifier) wrong(format string, args ...any) {
+func (v *verifier) reportWrong(format string, args ...any) {
 	if len(v.Wrong) < mostWrong {
 		v.Wrong = append(v.Wrong, fmt.Sprintf(format, args...))
 	}
 }
 
-// changes follows the chain from the oldest change that is kept whole to the one that is the newest now.
-func (v *verifier) changes(ctx context.Context) error {
+// verifyChanges follows the chain from the oldest change that is kept whole to the one that is the newest now.
+func (v *verifier) verifyChanges(ctx context.Context) error {
 	last, until := int64(-1), int64(0)
 	for more := true; more; {
-		err := v.store.view(ctx, func(t tx) error {
+		err := v.store.runRead(ctx, func(t tx) error {
 			h, err := readHead(t, false)
 			if err != nil {
 				return err
@@ -60,16 +61,16 @@ func (v *verifier) changes(ctx context.Context) error {
 			}
 			for _, c := range list {
 				for last++; last < c.Number; last++ {
-					v.wrong("change %d is missing", last)
+					v.reportWrong("change %d is missing", last)
 				}
-				if ledger.Chain(v.Digest, c) != c.Digest {
-					v.wrong("change %d is not as it was written, or something before it is not", c.Number)
+				if ledger.ChainDigest(v.Digest, c) != c.Digest {
+					v.reportWrong("change %d was changed after it was written, or an earlier entry was", c.Number)
 				}
 				v.Changes, v.Digest = v.Changes+1, c.Digest
 			}
 			more = (cut || len(list) == verifyPage) && last < until
 			if !more && last >= h.change && v.Digest != h.digest || !more && last < until {
-				v.wrong("the newest change is %d by its row, %d by the head", last, h.change)
+				v.reportWrong("the newest change is %d by its row, %d by the head", last, h.change)
 			}
 			return nil
 		})
@@ -80,8 +81,8 @@ func (v *verifier) changes(ctx context.Context) error {
 	return nil
 }
 
-// contents computes the hashes of all contents.
-func (v *verifier) contents(ctx context.Context) error {
+// verifyContents computes the hashes of all contents.
+func (v *verifier) verifyContents(ctx context.Context) error {
 	type row struct {
 		hash, keyID string
 		body        []byte
@@ -89,9 +90,9 @@ func (v *verifier) contents(ctx context.Context) error {
 	after, closed := "", 0
 	for {
 		var list []row
-		err := v.store.view(ctx, func(t tx) error {
+		err := v.store.runRead(ctx, func(t tx) error {
 			list = nil
-			return t.each(func(rows *sql.Rows) error {
+			return t.queryRows(func(rows *sql.Rows) error {
 				var r row
 				err := rows.Scan(&r.hash, &r.keyID, &r.body)
 				list = append(list, r)
@@ -104,12 +105,12 @@ func (v *verifier) contents(ctx context.Context) error {
 		for _, r := range list {
 			v.Contents++
 			after = r.hash
-			err := v.content(ctx, r.keyID, r.hash, r.body)
+			err := v.verifyContent(ctx, r.keyID, r.hash, r.body)
 			if ledger.CodeOf(err) == ledger.Unprotected { // it says nothing about the content
 				closed++
 				v.Unchecked = fmt.Sprintf("%d contents of Secrets: %v", closed, err)
 			} else if err != nil {
-				v.wrong("content %.12s: %v", r.hash, err)
+				v.reportWrong("content %.12s: %v", r.hash, err)
 			}
 		}
 		if len(list) < verifyPage {
@@ -118,8 +119,8 @@ func (v *verifier) contents(ctx context.Context) error {
 	}
 }
 
-func (v *verifier) content(ctx context.Context, keyID, hash string, body []byte) error {
-	text, err := v.store.unseal(keyID, hash, body)
+func (v *verifier) verifyContent(ctx context.Context, keyID, hash string, body []byte) error {
+	text, err := v.store.openContent(keyID, hash, body)
 	if err != nil {
 		return err
 	}
@@ -132,19 +133,19 @@ func (v *verifier) content(ctx context.Context, keyID, hash string, body []byte)
 		is = hashSecret(key, text)
 	}
 	if is != hash {
-		return fmt.Errorf("is not as it was written")
+		return fmt.Errorf("was changed after it was written")
 	}
 	return nil
 }
 
-// denials follows their chain.
-func (v *verifier) denials(ctx context.Context) error {
+// verifyDenials follows their chain.
+func (v *verifier) verifyDenials(ctx context.Context) error {
 	last, digest := int64(-1), ""
 	for more := true; more; {
-		err := v.store.view(ctx, func(t tx) error {
+		err := v.store.runRead(ctx, func(t tx) error {
 			var compacted, newest int64
 			var checkpoint, end string
-			err := t.row("SELECT denial_compacted, denial_checkpoint, denial, denial_digest FROM head").Scan(&compacted,
+			err := t.queryRow("SELECT denial_compacted, denial_checkpoint, denial, denial_digest FROM head").Scan(&compacted,
 				&checkpoint, &newest, &end)
 			if err != nil {
 				return err
@@ -153,18 +154,18 @@ func (v *verifier) denials(ctx context.Context) error {
 				last, digest = compacted, checkpoint
 			}
 			n := 0
-			err = t.each(func(rows *sql.Rows) error {
+			err = t.queryRows(func(rows *sql.Rows) error {
 				d, err := scanDenial(rows)
 				n++
 				if d.Number != last+1 || chainDenial(digest, d) != d.Digest {
-					v.wrong("denial %d is not as it was written, or something before it is not", d.Number)
+					v.reportWrong("denial %d was changed after it was written, or an earlier entry was", d.Number)
 				}
 				v.Denials, last, digest = v.Denials+1, d.Number, d.Digest
 				return err
 			}, `SELECT number, at, subject, permission, object, request, missed, digest FROM denials WHERE number > $1
 				ORDER BY number LIMIT $2`, last, verifyPage)
 			if more = n == verifyPage; !more && (last != newest || digest != end) {
-				v.wrong("the newest denial is %d by its row, %d by the head", last, newest)
+				v.reportWrong("the newest denial is %d by its row, %d by the head", last, newest)
 			}
 			return err
 		})
@@ -175,25 +176,26 @@ func (v *verifier) denials(ctx context.Context) error {
 	return nil
 }
 
-// objects looks whether objects are their newest generations, and generations have their change and their content.
-func (v *verifier) objects(ctx context.Context) error {
-	return v.store.view(ctx, func(t tx) error {
+// verifyObjects looks whether objects are their newest generations, and generations have their change and their
+// content.
+func (v *verifier) verifyObjects(ctx context.Context) error {
+	return v.store.runRead(ctx, func(t tx) error {
 		for _, check := range []struct{ what, statement string }{
-			{"is not what its newest generation is", `SELECT o.id, o.kind, o.namespace, o.name FROM objects o
+			{"differs from its newest generation", `SELECT o.id, o.kind, o.namespace, o.name FROM objects o
 				LEFT JOIN generations g ON g.object = o.id AND g.generation = o.generation
 				WHERE g.object IS NULL OR g.revision <> o.revision OR g.hash <> o.hash OR g.change <> o.change
 				OR EXISTS (SELECT 1 FROM generations n WHERE n.object = o.id AND n.generation > o.generation) LIMIT 100`},
-			{"has a generation of a change that is not there", `SELECT o.id, o.kind, o.namespace, o.name
+			{"has a generation with a change that is missing", `SELECT o.id, o.kind, o.namespace, o.name
 				FROM generations g JOIN objects o ON o.id = g.object LEFT JOIN changes c ON c.number = g.change
 				WHERE c.number IS NULL LIMIT 100`},
-			{"has a generation whose content is not there", `SELECT o.id, o.kind, o.namespace, o.name
+			{"has a generation with a content that is missing", `SELECT o.id, o.kind, o.namespace, o.name
 				FROM generations g JOIN objects o ON o.id = g.object LEFT JOIN contents k ON k.hash = g.hash
 				WHERE g.kept = 1 AND g.hash <> '' AND k.hash IS NULL LIMIT 100`},
 		} {
-			err := t.each(func(rows *sql.Rows) error {
+			err := t.queryRows(func(rows *sql.Rows) error {
 				var id, kind, namespace, name string
 				err := rows.Scan(&id, &kind, &namespace, &name)
-				v.wrong("%s %s (%s) %s", kind, namespace+"/"+name, id, check.what)
+				v.reportWrong("%s %s (%s) %s", kind, namespace+"/"+name, id, check.what)
 				return err
 			}, check.statement)
 			if err != nil {

@@ -26,10 +26,10 @@ func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change, 
 		if s.dialect.name == "postgres" {
 			poll = pollServer
 		}
-		w := watcher{store: s, last: from}
+		w := watchPosition{store: s, last: from}
 		for {
-			hint := s.hints.wait()
-			list, err := w.next(ctx)
+			hint := s.hints.nextHint()
+			list, err := w.readNext(ctx)
 			if ctx.Err() != nil {
 				return
 			}
@@ -62,16 +62,16 @@ func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change, 
 	}
 }
 
-// watcher is where a watch is.
-type watcher struct {
+// watchPosition is where a watch is.
+type watchPosition struct {
 	store *Store
 	last  int64
 	epoch string
 }
 
-// next reads some changes after the last one; none: there are none yet.
-func (w *watcher) next(ctx context.Context) (list []ledger.Change, err error) {
-	err = w.store.view(ctx, func(t tx) error {
+// readNext reads some changes after the last one; none: there are none yet.
+func (w *watchPosition) readNext(ctx context.Context) (list []ledger.Change, err error) {
+	err = w.store.runRead(ctx, func(t tx) error {
 		h, err := readHead(t, false)
 		if err != nil {
 			return err
@@ -82,13 +82,13 @@ func (w *watcher) next(ctx context.Context) (list []ledger.Change, err error) {
 		switch {
 		case w.last > h.change:
 			return &ledger.Error{Code: ledger.Conflict, Fix: "read everything again",
-				Message: fmt.Sprintf("the newest change is %d, %d was seen: the ledger was restored from an older one", h.change,
+				Message: fmt.Sprintf("the newest change is %d, %d was seen: the ledger was restored from an older backup", h.change,
 					w.last)}
 		case w.epoch != h.epoch:
 			return &ledger.Error{Code: ledger.Conflict, Message: "the ledger was restored: its numbers mean other changes now",
 				Fix: "read everything again"}
 		case w.last < h.compacted:
-			return forgotten(w.last, h.compacted)
+			return compactedError(w.last, h.compacted)
 		case w.last == h.change:
 			return nil
 		}

@@ -7,14 +7,14 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// write writes all changes of the batch: one statement for each table. empty are drafts with a request that changed
-// nothing.
-func (b *batch) write(t tx, empty []made) error {
+// writeChanges writes all changes of the batch: one statement for each table. empty are drafts with a request that
+// changed nothing.
+func (b *batch) writeChanges(t tx, empty []batchChange) error {
 	if len(b.made) == 0 && len(empty) == 0 {
 		return nil
 	}
-	var changes, generations, requests table
-	objects, newest := map[ledger.Key]ledger.Write{}, []ledger.Key{}
+	var changes, generations, requests rowTable
+	objects, newest := map[ledger.Key]ledger.ObjectWrite{}, []ledger.Key{}
 	at := map[ledger.Key]int64{} // the change that edited it last
 	for _, m := range append(empty, b.made...) {
 		c := m.Change
@@ -34,33 +34,34 @@ func (b *batch) write(t tx, empty []made) error {
 			objects[w.Key], at[w.Key] = w, c.Number
 		}
 	}
-	var rows, work table
+	var rows, work rowTable
 	for _, k := range newest {
 		w := objects[k]
-		rows = append(rows, []any{w.ID, k.Target, k.Group, k.Kind, k.Namespace, k.Name, k.Rank(), w.Generation, w.Revision,
+		rows = append(rows, []any{w.ID, k.Target, k.Group, k.Kind, k.Namespace, k.Name, k.ApplyRank(), w.Generation,
+			w.Revision,
 			w.Hash, at[k], encodeHold(w.Hold), b.now})
-		for _, c := range b.reg.serving[k.Target] {
+		for _, c := range b.registry.serving[k.Target] {
 			work = append(work, []any{c, w.ID, k.Target, w.Generation, at[k], workRank(k, w.Revision == 0)})
 		}
 	}
-	list, err := b.contents()
+	list, err := b.contentStatements()
 	if err != nil {
 		return err
 	}
 	for _, part := range []struct {
-		rows      table
+		rows      rowTable
 		statement string
 	}{{changes, insertChanges}, {generations, insertGenerations}, {rows, upsertObjects}, {requests, insertRequests}} {
 		if len(part.rows) > 0 {
-			list = append(list, statement{part.statement, []any{part.rows.json()}})
+			list = append(list, boundStatement{part.statement, []any{part.rows.toJSON()}})
 		}
 	}
 	if len(work) > 0 {
-		list = append(list, statement{upsertWork, []any{work.json(), b.now}})
+		list = append(list, boundStatement{upsertWork, []any{work.toJSON(), b.now}})
 	}
 	if len(b.made) > 0 {
 		last := b.made[len(b.made)-1].Change
-		list = append(list, statement{`UPDATE head SET change = $1, at = $2, digest = $3 WHERE id = 1`,
+		list = append(list, boundStatement{`UPDATE head SET change = $1, at = $2, digest = $3 WHERE id = 1`,
 			[]any{last.Number, b.now, last.Digest}})
 	}
 	return t.execAll(list)
@@ -94,17 +95,17 @@ const (
 // workRank orders the objects of a change in a cluster: what others refer to first; deletions last, and reversed.
 func workRank(k ledger.Key, deleted bool) int {
 	if deleted {
-		return deletedRank - k.Rank()
+		return deletedRank - k.ApplyRank()
 	}
-	return k.Rank()
+	return k.ApplyRank()
 }
 
 // deletedRank is above twice the highest rank.
 const deletedRank = 1000
 
-// contents writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they would
-// double.
-func (b *batch) contents() (list []statement, err error) {
+// contentStatements writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they
+// would double.
+func (b *batch) contentStatements() (list []boundStatement, err error) {
 	var args []any
 	seen := map[string]bool{}
 	for _, m := range b.made {
@@ -113,7 +114,7 @@ func (b *batch) contents() (list []statement, err error) {
 				continue
 			}
 			seen[w.Hash] = true
-			keyID, body, err := b.store.seal(w.Key, w.Hash, w.Content)
+			keyID, body, err := b.store.sealContent(w.Key, w.Hash, w.Content)
 			if err != nil {
 				return nil, err
 			}
@@ -122,7 +123,7 @@ func (b *batch) contents() (list []statement, err error) {
 	}
 	for _, many := range []int{64, 8, 1} { // so there are three texts of the statement
 		for len(args) >= 3*many {
-			list = append(list, statement{insertContents(many), args[:3*many]})
+			list = append(list, boundStatement{insertContents(many), args[:3*many]})
 			args = args[3*many:]
 		}
 	}

@@ -54,13 +54,13 @@ func ProblemOf(e *ledger.Error) *Problem {
 		Field: e.Field, Fix: e.Fix, Have: e.Have, Later: e.Later}
 }
 
-// Ledger is the error that travelled.
-func (p *Problem) Ledger() *ledger.Error {
+// ToLedger is the error that travelled.
+func (p *Problem) ToLedger() *ledger.Error {
 	return &ledger.Error{Code: p.Code, Object: p.Object, Field: p.Field, Message: p.Detail, Fix: p.Fix, Have: p.Have,
 		Later: p.Later}
 }
 
-func (p *Problem) Error() string { return p.Ledger().Error() }
+func (p *Problem) Error() string { return p.ToLedger().Error() }
 
 // GetStatus is the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }

@@ -8,21 +8,21 @@ import (
 
 // Proposal is a proposal as its reader may see it.
 type Proposal struct {
-	Number  int64          `json:"number"`
-	State   ledger.Verdict `json:"state" enum:"Open,Approved,Outdated,Committed,Rejected,Withdrawn"`
-	By      string         `json:"by" doc:"Who proposes it, and never approves it"`
-	At      time.Time      `json:"at"`
-	Message string         `json:"message,omitempty"`
-	Draft   Draft          `json:"draft" doc:"Lists leave out contents; values of Secrets are digests"`
-	Preview Preview        `json:"preview" doc:"What it does in the proxies. Lists have its digest only"`
-	Base    int64          `json:"base" doc:"The newest change when the preview was made"`
-	Round   int            `json:"round" doc:"Grows when the outcome is another one: then approvals are needed anew"`
-	Answers []Answered     `json:"answers" doc:"The oldest first; those of other rounds do not count"`
-	Needed  int            `json:"needed" doc:"How many approvals it needs"`
-	Have    int            `json:"have" doc:"How many approvals count"`
-	Change  int64          `json:"change,omitempty" doc:"That it was committed as"`
-	Ended   *ledger.Ended  `json:"ended,omitempty"`
-	Hidden  int            `json:"hidden,omitempty" doc:"How many objects the caller may not read"`
+	Number  int64                `json:"number"`
+	State   ledger.ProposalState `json:"state" enum:"Open,Approved,Outdated,Committed,Rejected,Withdrawn"`
+	By      string               `json:"by" doc:"Who proposes it, and never approves it"`
+	At      time.Time            `json:"at"`
+	Message string               `json:"message,omitempty"`
+	Draft   Draft                `json:"draft" doc:"Lists leave out contents; values of Secrets are digests"`
+	Preview Preview              `json:"preview" doc:"What it does in the proxies. Lists have its digest only"`
+	Base    int64                `json:"base" doc:"The newest change when the preview was made"`
+	Round   int                  `json:"round" doc:"Grows when the outcome is another one: then approvals are needed anew"`
+	Answers []Answered           `json:"answers" doc:"The oldest first; those of other rounds do not count"`
+	Needed  int                  `json:"needed" doc:"How many approvals it needs"`
+	Have    int                  `json:"have" doc:"How many approvals count"`
+	Change  int64                `json:"change,omitempty" doc:"That it was committed as"`
+	Ended   *ledger.Ended        `json:"ended,omitempty"`
+	Hidden  int                  `json:"hidden,omitempty" doc:"How many objects the caller may not read"`
 }
 
 // Answered is what somebody said to a proposal.
@@ -76,15 +76,15 @@ func DraftOf(d ledger.Draft) Draft {
 func ProposalOf(p ledger.Proposal) Proposal {
 	w := Proposal{Number: p.Number, State: p.State, By: p.By, At: p.At, Message: p.Message, Draft: DraftOf(p.Draft),
 		Preview: p.Preview, Base: p.Base, Round: p.Round, Answers: []Answered{}, Needed: p.Needed,
-		Have: p.Approvals(), Change: p.Change, Ended: p.Ended}
+		Have: p.CountApprovals(), Change: p.Change, Ended: p.Ended}
 	for _, a := range p.Answers {
 		w.Answers = append(w.Answers, Answered{By: a.By, At: a.At, Approve: a.Approve, Words: a.Words, Round: a.Round})
 	}
 	return w
 }
 
-// Ledger is the proposal that travelled.
-func (p Proposal) Ledger() ledger.Proposal {
+// ToLedger is the proposal that travelled.
+func (p Proposal) ToLedger() ledger.Proposal {
 	l := ledger.Proposal{Number: p.Number, State: p.State, By: p.By, At: p.At, Message: p.Message,
 		Preview: p.Preview, Base: p.Base, Round: p.Round, Needed: p.Needed, Change: p.Change, Ended: p.Ended}
 	l.Draft = ledger.Draft{Author: p.By, Via: p.Draft.Via, Message: p.Draft.Message, Verb: p.Draft.Verb, Of: p.Draft.Of,

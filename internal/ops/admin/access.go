@@ -25,11 +25,11 @@ type Access struct {
 	Certificate, Key string
 }
 
-// leastToken is how many characters a token has at least: 128 bits in base64.
-const leastToken = 22
+// minTokenLength is how many characters a token has at least: 128 bits in base64.
+const minTokenLength = 22
 
-// named tells whether callers must identify themselves.
-func (a Access) named() bool { return a.TokenFile != "" || a.ClientCA != "" }
+// requiresIdentity tells whether callers must identify themselves.
+func (a Access) requiresIdentity() bool { return a.TokenFile != "" || a.ClientCA != "" }
 
 // Check returns an error that says what to state if an API at an address would be open to others than this machine's
 // programs, or if files can't be used.
@@ -43,56 +43,57 @@ func (a Access) Check(addr string) error {
 		return errors.New("--admin-client-ca: certificates are shown by TLS only; state --admin-tls-cert and " +
 			"--admin-tls-key, too")
 	case !isLoopback(host):
-		if err := a.beyond(addr, port); err != nil {
+		if err := a.checkRemote(addr, port); err != nil {
 			return err
 		}
 	}
 	if a.TokenFile != "" {
-		if _, err := a.token(); err != nil {
+		if _, err := a.readToken(); err != nil {
 			return err
 		}
 	}
-	_, err := a.tls()
+	_, err := a.tlsConfig()
 	return err
 }
 
-// beyond returns an error if an API that others reach is not for some of them only.
-func (a Access) beyond(addr, port string) error {
-	if a.named() && a.Certificate != "" {
+// checkRemote returns an error if an API that others reach is not for some of them only.
+func (a Access) checkRemote(addr, port string) error {
+	if a.requiresIdentity() && a.Certificate != "" {
 		return nil
 	}
 	return fmt.Errorf("--admin %s: other machines reach this address, and the API shows all objects; state "+
-		"--admin-tls-cert and --admin-tls-key, and who may ask with --admin-token-file or --admin-client-ca; or listen at "+
+		"--admin-tls-cert and --admin-tls-key, and a check of callers with --admin-token-file or --admin-client-ca; or "+
+		"listen at "+
 		"127.0.0.1:%s", addr, port)
 }
 
-// at is how a server with this listener speaks TLS. A name that was taken for this machine's may lead elsewhere, so the
-// address counts that is bound.
-func (a Access) at(listener net.Listener) (*tls.Config, error) {
+// configFor is how a server with this listener speaks TLS. A name that was taken for this machine's may lead elsewhere,
+// so the address counts that is bound.
+func (a Access) configFor(listener net.Listener) (*tls.Config, error) {
 	if bound := listener.Addr().(*net.TCPAddr); !bound.IP.IsLoopback() {
-		if err := a.beyond(bound.String(), strconv.Itoa(bound.Port)); err != nil {
+		if err := a.checkRemote(bound.String(), strconv.Itoa(bound.Port)); err != nil {
 			return nil, err
 		}
 	}
-	return a.tls()
+	return a.tlsConfig()
 }
 
-// token reads the token.
-func (a Access) token() (string, error) {
+// readToken reads the token.
+func (a Access) readToken() (string, error) {
 	text, err := os.ReadFile(a.TokenFile)
 	if err != nil {
 		return "", fmt.Errorf("--admin-token-file: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
-	if len(token) < leastToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+	if len(token) < minTokenLength || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
 		return "", fmt.Errorf("--admin-token-file %s: want one line of at least %d letters, digits and signs, such as "+
-			"`openssl rand -hex 32` prints", a.TokenFile, leastToken)
+			"`openssl rand -hex 32` prints", a.TokenFile, minTokenLength)
 	}
 	return token, nil
 }
 
-// tls is how the server speaks TLS; nil: it does not.
-func (a Access) tls() (*tls.Config, error) {
+// tlsConfig is how the server speaks TLS; nil: it does not.
+func (a Access) tlsConfig() (*tls.Config, error) {
 	if a.Certificate == "" {
 		return nil, nil
 	}
@@ -104,7 +105,7 @@ func (a Access) tls() (*tls.Config, error) {
 	if a.ClientCA == "" {
 		return c, nil
 	}
-	if _, err = authorities(a.ClientCA, "--admin-client-ca"); err != nil {
+	if _, err = readAuthorities(a.ClientCA, "--admin-client-ca"); err != nil {
 		return nil, err
 	}
 	c.ClientAuth = tls.VerifyClientCertIfGiven // a client without one gets an HTTP error that says so
@@ -113,7 +114,7 @@ func (a Access) tls() (*tls.Config, error) {
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		each := each.Clone()
 		var err error
-		if each.ClientCAs, err = authorities(a.ClientCA, "--admin-client-ca"); err != nil {
+		if each.ClientCAs, err = readAuthorities(a.ClientCA, "--admin-client-ca"); err != nil {
 			each.ClientCAs = x509.NewCertPool() // no certificate is of its authorities
 		}
 		return each, nil
@@ -121,8 +122,8 @@ func (a Access) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// authorities reads certificates, in PEM.
-func authorities(file, flag string) (*x509.CertPool, error) {
+// readAuthorities reads certificates, in PEM.
+func readAuthorities(file, flag string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
@@ -134,16 +135,16 @@ func authorities(file, flag string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// allows tells whether a caller may ask.
-func (a Access) allows(r *http.Request) (bool, error) {
-	if !a.named() || r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+// allowsRequest tells whether a caller may ask.
+func (a Access) allowsRequest(r *http.Request) (bool, error) {
+	if !a.requiresIdentity() || r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return true, nil
 	}
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if a.TokenFile == "" || !strings.EqualFold(scheme, "Bearer") { // RFC 9110, 11.1
 		return false, nil
 	}
-	token, err := a.token()
+	token, err := a.readToken()
 	if err != nil {
 		return false, err
 	}
@@ -151,8 +152,8 @@ func (a Access) allows(r *http.Request) (bool, error) {
 	return subtle.ConstantTimeCompare(want[:], got[:]) == 1, nil
 }
 
-// refused says what a caller has to show.
-func (a Access) refused() string {
+// describeRefusal says what a caller has to show.
+func (a Access) describeRefusal() string {
 	var ways []string
 	if a.TokenFile != "" {
 		ways = append(ways, "its token (the header \"Authorization: Bearer TOKEN\"; --admin-token-file of commands)")

@@ -33,8 +33,8 @@ func accessFiles(t *testing.T) (f files) {
 		}
 		return path
 	}
-	ca := testcert.Authority("admin")
-	server, client := ca.Server("localhost"), testcert.New(x509.Certificate{
+	ca := testcert.NewAuthority("admin")
+	server, client := ca.NewServer("localhost"), testcert.New(x509.Certificate{
 		Subject: pkix.Name{CommonName: "operator"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, &ca)
 	return files{write("token", token+"\n"), write("ca.crt", string(ca.Certificate)),
@@ -92,7 +92,7 @@ func TestAPIBeyondLoopbackIsForSome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if _, err := (Access{}).at(listener); err == nil || !strings.Contains(err.Error(), "other machines") {
+	if _, err := (Access{}).configFor(listener); err == nil || !strings.Contains(err.Error(), "other machines") {
 		t.Errorf("bound to all: %v", err)
 	}
 }
@@ -125,7 +125,7 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 	at := "https://localhost:" + port
 	ask := func(shows Credentials, path string) (int, string, error) {
-		client, err := shows.Client(time.Minute)
+		client, err := shows.NewClient(time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestWhoMayAsk(t *testing.T) {
 // TestTokensAreNotSentPlain: a client sends the token to this machine, or by TLS.
 func TestTokensAreNotSentPlain(t *testing.T) {
 	f := accessFiles(t)
-	client, err := Credentials{TokenFile: f.token}.Client(time.Minute)
+	client, err := Credentials{TokenFile: f.token}.NewClient(time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,9 +219,9 @@ func TestTokensAreNotSentPlain(t *testing.T) {
 func TestBodiesThatNobodyReads(t *testing.T) {
 	f, log := accessFiles(t), slog.New(slog.DiscardHandler)
 	beyond := &net.TCPAddr{IP: net.IPv4zero}
-	server := newServer(log, guard(beyond, Access{TokenFile: f.token}, log, http.NotFoundHandler()))
+	server := newServer(log, withGuard(beyond, Access{TokenFile: f.token}, log, http.NotFoundHandler()))
 	for body, want := range map[string]int{"{}": 1, "": 0} {
-		seen := bodytest.NewAnswer()
+		seen := bodytest.NewDeadlineRecorder()
 		q := httptest.NewRequestWithContext(t.Context(), "GET", "/objects", strings.NewReader(body))
 		server.Handler.ServeHTTP(seen, q)
 		if seen.Code != http.StatusUnauthorized || len(seen.Deadlines) != want || want > 0 && seen.Deadlines[0].IsZero() {

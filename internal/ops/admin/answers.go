@@ -14,13 +14,13 @@ type Status struct {
 	Code       int    `json:"code"`
 }
 
-func fail(w http.ResponseWriter, code int, message string) {
-	write(w, code, Status{"v1", "Status", "Failure", message, code})
+func writeFailure(w http.ResponseWriter, code int, message string) {
+	writeStatusJSON(w, code, Status{"v1", "Status", "Failure", message, code})
 }
 
-func answer(w http.ResponseWriter, value any) { write(w, http.StatusOK, value) }
+func writeJSON(w http.ResponseWriter, value any) { writeStatusJSON(w, http.StatusOK, value) }
 
-func write(w http.ResponseWriter, code int, value any) {
+func writeStatusJSON(w http.ResponseWriter, code int, value any) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -28,12 +28,12 @@ func (c Credentials) OrEnvironment() Credentials {
 	}
 }
 
-// Client makes a client that shows them. timeout is for a whole request; 0: none.
-func (c Credentials) Client(timeout time.Duration) (*http.Client, error) {
+// NewClient makes a client that shows them. timeout is for a whole request; 0: none.
+func (c Credentials) NewClient(timeout time.Duration) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if c.CA != "" {
-		if config.RootCAs, err = authorities(c.CA, "--admin-ca"); err != nil {
+		if config.RootCAs, err = readAuthorities(c.CA, "--admin-ca"); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +48,7 @@ func (c Credentials) Client(timeout time.Duration) (*http.Client, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	// Its own transport: a proxy from the environment must not stand between us and a program on this machine.
-	shows := &bearer{c.TokenFile, &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}}
+	shows := &bearerTransport{c.TokenFile, &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}}
 	// A redirect would lead elsewhere, with the token: the API has none.
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{Timeout: timeout, Transport: shows, CheckRedirect: noRedirect}, nil
@@ -57,14 +57,14 @@ func (c Credentials) Client(timeout time.Duration) (*http.Client, error) {
 // CredentialsError says why a client asked nothing: the token can't be sent.
 type CredentialsError struct{ error }
 
-// bearer adds the token of a file to requests.
-type bearer struct {
+// bearerTransport adds the token of a file to requests.
+type bearerTransport struct {
 	file string // "": none
 	next http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *bearerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if b.file == "" {
 		return b.next.RoundTrip(r)
 	}

@@ -24,7 +24,7 @@ type Differ interface {
 
 const (
 	maxEdit     = 64 << 20         // bytes of one request: some 50,000 objects
-	editArrives = 30 * time.Second // how long the request may take to arrive
+	editTimeout = 30 * time.Second // how long the request may take to arrive
 )
 
 // isQuestion reports whether a request that is not a GET only reads: an edit or a body is too long for a URL. It must
@@ -36,25 +36,26 @@ func isQuestion(r *http.Request) bool {
 	return r.Method == http.MethodPost && reads && err == nil && kind == "application/json"
 }
 
-// diff answers POST /diff, a diff.Edit, with a diff.Report. It answers one request at a time, since each may be long.
-func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
+// answerDiff answers POST /diff, a diff.Edit, with a diff.Report. It answers one request at a time, since each may be
+// long.
+func (s *Server) answerDiff(w http.ResponseWriter, r *http.Request) {
 	if !isQuestion(r) {
 		w.Header().Set("Allow", http.MethodPost)
-		fail(w, http.StatusMethodNotAllowed, "POST the objects to compare, as application/json: `cardea diff` does")
+		writeFailure(w, http.StatusMethodNotAllowed, "POST the objects to compare, as application/json: `cardea diff` does")
 		return
 	}
-	leave := s.differs.enter(r.Context())
+	leave := s.diffLimiter.acquireSlot(r.Context())
 	if leave == nil {
 		return
 	}
 	defer leave()
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(editArrives)); err != nil {
-		fail(w, http.StatusInternalServerError, err.Error())
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(editTimeout)); err != nil {
+		writeFailure(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEdit))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
-		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the objects have more than %d MiB", maxEdit>>20))
+		writeFailure(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the objects have more than %d MiB", maxEdit>>20))
 		return
 	}
 	var edit diff.Edit
@@ -62,19 +63,20 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 		edit, err = readEdit(text)
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+		writeFailure(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	report, err := s.config.Diff(edit)
 	switch {
 	case errors.Is(err, diff.ErrBadObject):
-		fail(w, http.StatusUnprocessableEntity, err.Error())
+		writeFailure(w, http.StatusUnprocessableEntity, err.Error())
 	case errors.Is(err, flow.ErrNotSynced):
-		fail(w, http.StatusServiceUnavailable, "the objects have not been read yet; ask again when /readyz answers 200")
+		writeFailure(w, http.StatusServiceUnavailable,
+			"the objects have not been read yet; ask again when /readyz answers 200")
 	case err != nil:
-		fail(w, http.StatusInternalServerError, err.Error())
+		writeFailure(w, http.StatusInternalServerError, err.Error())
 	default:
-		answer(w, report)
+		writeJSON(w, report)
 	}
 }
 

@@ -14,14 +14,33 @@ import (
 
 // Explainer answers questions about requests and objects. Its methods are called by many goroutines.
 type Explainer interface {
-	Request(explain.Question) (explain.Story, error)
-	Object(ref model.ObjectRef) (story explain.Object, found bool)
-	Access(backend model.ObjectRef) (explain.Access, error)
+	ExplainRequest(explain.Question) (explain.Story, error)
+	ExplainObject(ref model.ObjectRef) (story explain.Object, found bool)
+	ExplainAccess(backend model.ObjectRef) (explain.Access, error)
+}
+
+// SuggestNamespace says in which namespaces objects of a name are, for one that is not where it was looked for; "": in
+// none, or the Explainer can't tell.
+func SuggestNamespace(e Explainer, k model.Kind, name string) string {
+	finder, can := e.(interface {
+		FindNamespaces(k model.Kind, name string) []string
+	})
+	if !can {
+		return ""
+	}
+	var list []string
+	for _, namespace := range finder.FindNamespaces(k, name) {
+		list = append(list, namespace+"/"+name)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; there is %s: state its namespace with -n", model.JoinSome(list))
 }
 
 const (
 	maxBody     = 1 << 20          // bytes that may be sent of the body of a request to explain
-	bodyArrives = 10 * time.Second // how long it may take to arrive
+	bodyTimeout = 10 * time.Second // how long it may take to arrive
 )
 
 // explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON. The request in question
@@ -33,57 +52,58 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	if text := q.Get("agent"); text != "" {
 		if err := json.Unmarshal([]byte(text), &question.Agent); err != nil {
-			fail(w, http.StatusBadRequest, "agent: "+err.Error())
+			writeFailure(w, http.StatusBadRequest, "agent: "+err.Error())
 			return
 		}
 	}
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyArrives)); err != nil {
-		fail(w, http.StatusInternalServerError, err.Error())
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
+		writeFailure(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
-		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body of the request has more than %d MiB", maxBody>>20))
+		writeFailure(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body of the request has more than %d MiB",
+			maxBody>>20))
 		return
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+		writeFailure(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // an error would have come above
 	question.Body = string(body)
-	leave := s.explains.enter(r.Context()) // when all has arrived: one who sends slowly keeps nobody waiting
+	leave := s.explainLimiter.acquireSlot(r.Context()) // when all has arrived: one who sends slowly keeps nobody waiting
 	if leave == nil {
 		return
 	}
 	defer leave()
-	story, err := s.config.Explainer.Request(question)
+	story, err := s.config.Explainer.ExplainRequest(question)
 	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+		writeFailure(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	answer(w, story)
+	writeJSON(w, story)
 }
 
-// access answers /access/{namespace}/{name}: who may ask the backends of that name for what.
-func (s *Server) access(w http.ResponseWriter, r *http.Request) {
-	leave := s.explains.enter(r.Context())
+// answerAccess answers /access/{namespace}/{name}: who may ask the backends of that name for what.
+func (s *Server) answerAccess(w http.ResponseWriter, r *http.Request) {
+	leave := s.explainLimiter.acquireSlot(r.Context())
 	if leave == nil {
 		return
 	}
 	defer leave()
 	all := []explain.Access{}
-	for _, kind := range explain.AccessKinds() {
-		a, err := s.config.Explainer.Access(model.Ref(kind, r.PathValue("namespace"), r.PathValue("name")))
+	for _, kind := range explain.AccessKinds(s.config.Catalog) {
+		a, err := s.config.Explainer.ExplainAccess(model.Ref(kind, r.PathValue("namespace"), r.PathValue("name")))
 		if err != nil {
-			fail(w, http.StatusInternalServerError, err.Error())
+			writeFailure(w, http.StatusInternalServerError, err.Error())
 			return
 		}
 		if len(a.Places) > 0 {
 			all = append(all, a)
 		}
 	}
-	answer(w, all)
+	writeJSON(w, all)
 }
 
 // explainObject answers /explain/{kind}/{namespace}/{name} and /explain/{kind}/{name}.
@@ -92,15 +112,16 @@ func (s *Server) explainObject(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	leave := s.explains.enter(r.Context())
+	leave := s.explainLimiter.acquireSlot(r.Context())
 	if leave == nil {
 		return
 	}
 	defer leave()
-	story, found := s.config.Explainer.Object(model.Ref(n.Kind, r.PathValue("namespace"), r.PathValue("name")))
+	story, found := s.config.Explainer.ExplainObject(model.Ref(n.Kind, r.PathValue("namespace"), r.PathValue("name")))
 	if !found {
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", n.Resource(), r.PathValue("name")))
+		writeFailure(w, http.StatusNotFound, fmt.Sprintf("%s %q not found%s", n.ResourceName(), r.PathValue("name"),
+			SuggestNamespace(s.config.Explainer, n.Kind, r.PathValue("name"))))
 		return
 	}
-	answer(w, story)
+	writeJSON(w, story)
 }

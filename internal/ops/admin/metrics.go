@@ -8,37 +8,38 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// collector reads values where they are kept, at each collection. The labels are known only then.
-type collector func(add func(d *prometheus.Desc, kind prometheus.ValueType, n float64, labels ...string))
+// collectorFunc reads values where they are kept, at each collection. The labels are known only then.
+type collectorFunc func(add func(d *prometheus.Desc, kind prometheus.ValueType, n float64, labels ...string))
 
 // Describe describes nothing in advance.
-func (collector) Describe(chan<- *prometheus.Desc) {}
+func (collectorFunc) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads all values.
-func (c collector) Collect(to chan<- prometheus.Metric) {
+func (c collectorFunc) Collect(to chan<- prometheus.Metric) {
 	c(func(d *prometheus.Desc, kind prometheus.ValueType, n float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, kind, n, labels...)
 	})
 }
 
 var (
-	turnsTotal  = describe("cardea_flow_turns_total", "Turns that changed something.")
-	keys        = describe("cardea_flow_keys", "Keys of a collection.", "collection")
-	runsTotal   = describe("cardea_flow_runs_total", "Runs of a collection's function.", "collection")
-	changeTotal = describe("cardea_flow_changes_total", "Keys of a collection that changed.", "collection")
-	panicsTotal = describe("cardea_flow_panics_total", "Runs of a collection's function that panicked.", "collection")
-	staleNow    = describe("cardea_flow_stale", "Keys whose last run panicked; their last good values stay in use.",
+	turnsTotal  = newDesc("cardea_flow_turns_total", "Turns that changed something.")
+	keysNow     = newDesc("cardea_flow_keys", "Keys of a collection.", "collection")
+	runsTotal   = newDesc("cardea_flow_runs_total", "Runs of a collection's function.", "collection")
+	changeTotal = newDesc("cardea_flow_changes_total", "Keys of a collection that changed.", "collection")
+	panicsTotal = newDesc("cardea_flow_panics_total", "Runs of a collection's function that panicked.", "collection")
+	staleNow    = newDesc("cardea_flow_stale", "Keys whose last run panicked; their last good values stay in use.",
 		"collection")
-	proxiesNow = describe("cardea_proxies",
+	proxiesNow = newDesc("cardea_proxies",
 		"Connected proxies, and those of them that have acknowledged a complete configuration.", "gateway", "state")
-	behindNow = describe("cardea_proxy_behind",
+	behindNow = newDesc("cardea_proxy_behind",
 		"Resources that a connected proxy uses and has not acknowledged as they are now.", "gateway", "proxy", "version")
-	refusedNow = describe("cardea_refused", "Parts of objects that proxies refuse as they are now, by the object's kind.",
+	refusedNow = newDesc("cardea_refused",
+		"Parts of objects that proxies reject in their current version, by the object's kind.",
 		"kind")
-	findingsNow = describe("cardea_findings", "Findings about objects and their proxies.", "severity")
+	findingsNow = newDesc("cardea_findings", "Findings about objects and their proxies.", "severity")
 )
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
@@ -50,13 +51,13 @@ func GraphMetrics(g *flow.Graph) prometheus.Collector {
 	})
 	edits := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "cardea_flow_turn_edits", Help: "Edits in a turn: of objects, and of the state of proxies.",
-		Buckets: sizes,
+		Buckets: countBuckets,
 	})
 	runs := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "cardea_flow_turn_runs", Help: "Functions that ran in a turn.", Buckets: sizes,
+		Name: "cardea_flow_turn_runs", Help: "Functions that ran in a turn.", Buckets: countBuckets,
 	})
 	changes := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "cardea_flow_turn_changes", Help: "Values of all collections that a turn changed.", Buckets: sizes,
+		Name: "cardea_flow_turn_changes", Help: "Values of all collections that a turn changed.", Buckets: countBuckets,
 	})
 	g.OnTurn(func(t flow.Turn) {
 		took.Observe(t.Took.Seconds())
@@ -64,13 +65,13 @@ func GraphMetrics(g *flow.Graph) prometheus.Collector {
 		runs.Observe(float64(t.Runs))
 		changes.Observe(float64(t.Changes))
 	})
-	return together{took, edits, runs, changes,
-		collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+	return joinedCollectors{took, edits, runs, changes,
+		collectorFunc(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 			var rev flow.Rev
 			g.View(func(v flow.View) { rev = v.Rev() })
 			add(turnsTotal, prometheus.CounterValue, float64(rev))
 			for _, s := range g.Stats() {
-				add(keys, prometheus.GaugeValue, float64(s.Keys), s.Name)
+				add(keysNow, prometheus.GaugeValue, float64(s.Keys), s.Name)
 				add(runsTotal, prometheus.CounterValue, float64(s.Runs), s.Name)
 				add(changeTotal, prometheus.CounterValue, float64(s.Changes), s.Name)
 				add(panicsTotal, prometheus.CounterValue, float64(s.Panics), s.Name)
@@ -79,17 +80,17 @@ func GraphMetrics(g *flow.Graph) prometheus.Collector {
 		})}
 }
 
-// sizes are the buckets for counts in a turn: 1 to about a million.
-var sizes = prometheus.ExponentialBuckets(1, 4, 11)
+// countBuckets are the buckets for counts in a turn: 1 to about a million.
+var countBuckets = prometheus.ExponentialBuckets(1, 4, 11)
 
-// together joins several collectors.
-type together []prometheus.Collector
+// joinedCollectors joins several collectors.
+type joinedCollectors []prometheus.Collector
 
 // Describe describes nothing in advance.
-func (together) Describe(chan<- *prometheus.Desc) {}
+func (joinedCollectors) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads all values.
-func (t together) Collect(to chan<- prometheus.Metric) {
+func (t joinedCollectors) Collect(to chan<- prometheus.Metric) {
 	for _, c := range t {
 		c.Collect(to)
 	}
@@ -97,9 +98,9 @@ func (t together) Collect(to chan<- prometheus.Metric) {
 
 // ProxyMetrics are the metrics of the proxies of each Gateway; behind counts what each has not acknowledged.
 func ProxyMetrics(
-	g *flow.Graph, f *resource.Feedback, behind func() map[model.ObjectRef]map[resource.Proxy]int,
+	g *flow.Graph, f *resource.Feedback, behind func() map[model.ObjectRef]map[resource.ConnectedProxy]int,
 ) prometheus.Collector {
-	return collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+	return collectorFunc(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 		g.View(func(v flow.View) {
 			for ref, p := range flow.All(v, f.Proxies.Collection()) {
 				name := ref.NamespacedName()
@@ -124,7 +125,7 @@ func ProxyMetrics(
 
 // FindingMetrics count findings by their severity.
 func FindingMetrics(findings func() []Finding) prometheus.Collector {
-	return collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+	return collectorFunc(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 		found := map[string]int{}
 		for _, f := range findings() {
 			found[f.Severity]++

@@ -27,23 +27,24 @@ type List struct {
 	Items      []json.RawMessage `json:"items"`
 }
 
-func (s *Server) kinds(w http.ResponseWriter, r *http.Request) {
+func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request) {
 	counts := []KindCount{}
 	for _, k := range s.config.Catalog.All() {
 		count, err := s.config.Objects.Count(k.Kind)
 		if err != nil {
-			fail(w, http.StatusInternalServerError, err.Error())
+			writeFailure(w, http.StatusInternalServerError, err.Error())
 			return
 		}
 		counts = append(counts, KindCount{
-			Kind: k.String(), APIVersion: k.APIVersion(), Name: s.config.Catalog.Word(k), Namespaced: !k.Cluster, Count: count,
+			Kind: k.String(), APIVersion: k.APIVersion(), Name: s.config.Catalog.ShortestName(k), Namespaced: !k.Cluster,
+			Count: count,
 		})
 	}
-	answer(w, counts)
+	writeJSON(w, counts)
 }
 
-// list answers /objects/{kind}; with ?namespace=, the objects of one namespace.
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+// listObjects answers /objects/{kind}; with ?namespace=, the objects of one namespace.
+func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
 	if n, ok := s.kindOf(w, r); ok {
 		s.answerList(w, n, r.URL.Query().Get("namespace"))
 	}
@@ -61,12 +62,13 @@ func (s *Server) listOrGet(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+func (s *Server) getNamespaced(w http.ResponseWriter, r *http.Request) {
 	n, ok := s.kindOf(w, r)
 	switch {
 	case !ok:
 	case n.Cluster:
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s have no namespace: ask for /objects/%s/NAME", n.Plural, n.Plural))
+		writeFailure(w, http.StatusNotFound, fmt.Sprintf("%s have no namespace: ask for /objects/%s/NAME", n.Plural,
+			n.Plural))
 	default:
 		s.answerObject(w, n, model.Ref(n.Kind, r.PathValue("namespace"), r.PathValue("name")))
 	}
@@ -75,55 +77,55 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answerList(w http.ResponseWriter, n *kind.Kind, namespace string) {
 	objects, err := s.config.Objects.List(n.Kind, namespace)
 	if err != nil {
-		fail(w, http.StatusInternalServerError, err.Error())
+		writeFailure(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	list := List{APIVersion: "v1", Kind: "List", Items: make([]json.RawMessage, 0, len(objects))}
 	for _, o := range objects {
-		shown, err := show(n, o)
+		shown, err := redactObject(n, o)
 		if err != nil {
-			fail(w, http.StatusInternalServerError, err.Error())
+			writeFailure(w, http.StatusInternalServerError, err.Error())
 			return
 		}
 		list.Items = append(list.Items, shown)
 	}
-	answer(w, list)
+	writeJSON(w, list)
 }
 
 func (s *Server) answerObject(w http.ResponseWriter, n *kind.Kind, ref model.ObjectRef) {
 	object, found, err := s.config.Objects.Get(ref)
 	if err == nil && !found {
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", n.Resource(), ref.Name()))
+		writeFailure(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", n.ResourceName(), ref.Name()))
 		return
 	}
 	if err == nil {
-		object, err = show(n, object)
+		object, err = redactObject(n, object)
 	}
 	if err != nil {
-		fail(w, http.StatusInternalServerError, err.Error())
+		writeFailure(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	answer(w, object)
+	writeJSON(w, object)
 }
 
-// redacted replaces each value of a Secret: the base64 of "[redacted]".
-func show(k *kind.Kind, object json.RawMessage) (json.RawMessage, error) {
+// redactObject replaces each value of a Secret: the base64 of "[redacted]".
+func redactObject(k *kind.Kind, object json.RawMessage) (json.RawMessage, error) {
 	if k.Hidden == nil {
 		return object, nil
 	}
-	var shown kind.Shown
+	var shown kind.JSONObject
 	if err := json.Unmarshal(object, &shown); err != nil {
 		return nil, fmt.Errorf("read an object of kind %s: %w", k, err)
 	}
-	shown.Redact(k.Hidden...)
+	shown.RedactFields(k.Hidden...)
 	return json.Marshal(shown)
 }
 
 // kindOf reads the kind in the path.
 func (s *Server) kindOf(w http.ResponseWriter, r *http.Request) (*kind.Kind, bool) {
-	n, ok := s.config.Catalog.Named(r.PathValue("kind"))
+	n, ok := s.config.Catalog.FindByName(r.PathValue("kind"))
 	if !ok {
-		fail(w, http.StatusNotFound,
+		writeFailure(w, http.StatusNotFound,
 			fmt.Sprintf("unknown kind %q: /objects lists the kinds that Cardea reads", r.PathValue("kind")))
 	}
 	return n, ok

@@ -40,15 +40,15 @@ var index = template.Must(template.New("index").Parse(`<!doctype html>
 {{end}}</table>
 `))
 
-func (s *Server) index(w http.ResponseWriter, r *http.Request) {
+func (s *Server) answerIndex(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	// The template can't fail. A write fails only if the client has gone.
 	_ = index.Execute(w, pages)
 }
 
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "ok") }
+func (s *Server) answerHealthz(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "ok") }
 
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+func (s *Server) answerReadyz(w http.ResponseWriter, r *http.Request) {
 	ready, said := s.config.Ready()
 	if !ready {
 		http.Error(w, said, http.StatusServiceUnavailable)
@@ -65,14 +65,14 @@ func childMetrics(
 	return func(w http.ResponseWriter, r *http.Request) {
 		object := model.Ref(kind, r.PathValue("namespace"), r.PathValue("name"))
 		if ask == nil {
-			fail(w, http.StatusNotFound, "no "+what+" runs here: in a cluster its pod has the metrics")
+			writeFailure(w, http.StatusNotFound, "no "+what+" runs here: in a cluster its pod has the metrics")
 			return
 		}
 		switch text, found, err := ask(r.Context(), object); {
 		case err != nil:
-			fail(w, http.StatusBadGateway, err.Error())
+			writeFailure(w, http.StatusBadGateway, err.Error())
 		case !found:
-			fail(w, http.StatusNotFound, object.String()+" has no "+what+" that runs")
+			writeFailure(w, http.StatusNotFound, object.String()+" has no "+what+" that runs")
 		default:
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 			_, _ = w.Write(text)
@@ -80,16 +80,20 @@ func childMetrics(
 	}
 }
 
-func (s *Server) findings(w http.ResponseWriter, r *http.Request) {
+func (s *Server) answerFindings(w http.ResponseWriter, r *http.Request) {
 	list := s.config.Findings()
 	if list == nil {
 		list = []Finding{}
 	}
-	answer(w, list)
+	writeJSON(w, list)
 }
 
-func (s *Server) flowStats(w http.ResponseWriter, r *http.Request) { answer(w, s.config.Graph.Stats()) }
-func (s *Server) flowTurns(w http.ResponseWriter, r *http.Request) { answer(w, s.config.Graph.Turns()) }
+func (s *Server) flowStats(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, s.config.Graph.Stats())
+}
+func (s *Server) flowTurns(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, s.config.Graph.Turns())
+}
 
 func (s *Server) flowCollection(w http.ResponseWriter, r *http.Request) {
 	// Turns wait for a dump, so it must not wait for a slow client.
@@ -99,7 +103,7 @@ func (s *Server) flowCollection(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(err, flow.ErrNoCollection) {
 			code = http.StatusNotFound
 		}
-		fail(w, code, err.Error())
+		writeFailure(w, code, err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

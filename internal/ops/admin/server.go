@@ -78,18 +78,18 @@ type Config struct {
 
 // Server is the API.
 type Server struct {
-	config   Config
-	mux      *http.ServeMux
-	probes   *http.ServeMux
-	differs  room // one at a time: a diff may take long
-	explains room
+	config         Config
+	mux            *http.ServeMux
+	probes         *http.ServeMux
+	diffLimiter    limiter // one at a time: a diff may take long
+	explainLimiter limiter
 }
 
-// room limits the number of questions that are answered at a time. Others wait.
-type room chan struct{}
+// limiter limits the number of questions that are answered at a time. Others wait.
+type limiter chan struct{}
 
-// enter waits for a place; leave is nil if the client has gone.
-func (r room) enter(ctx context.Context) (leave func()) {
+// acquireSlot waits for a place; leave is nil if the client has gone.
+func (r limiter) acquireSlot(ctx context.Context) (leave func()) {
 	select {
 	case r <- struct{}{}:
 		return func() { <-r }
@@ -110,43 +110,43 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(room, 1),
-		explains: make(room, 2)}
+	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), diffLimiter: make(limiter, 1),
+		explainLimiter: make(limiter, 2)}
 	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists the pages",
 		s.probes: "this address has /healthz, /readyz and /metrics"} {
-		mux.HandleFunc("/healthz", s.healthz)
-		mux.HandleFunc("/readyz", s.readyz)
+		mux.HandleFunc("/healthz", s.answerHealthz)
+		mux.HandleFunc("/readyz", s.answerReadyz)
 		mux.Handle("/metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
 		mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-			fail(w, http.StatusNotFound, "no such page: "+see)
+			writeFailure(w, http.StatusNotFound, "no such page: "+see)
 		})
 	}
-	for _, p := range s.table() {
-		s.mux.HandleFunc(p.path, p.answer)
+	for _, p := range s.listEndpoints() {
+		s.mux.HandleFunc(p.path, p.handler)
 	}
 	return s, nil
 }
 
-// page is a path, as http.ServeMux has it, and what answers it.
-type page struct {
-	path   string
-	answer http.HandlerFunc
+// endpoint is a path, as http.ServeMux has it, and what answers it.
+type endpoint struct {
+	path    string
+	handler http.HandlerFunc
 }
 
-// table is all pages besides those that are for probes, too.
-func (s *Server) table() []page {
-	return []page{
-		{"/{$}", s.index},
-		{"/objects", s.kinds},
-		{"/objects/{kind}", s.list},
+// listEndpoints is all pages besides those that are for probes, too.
+func (s *Server) listEndpoints() []endpoint {
+	return []endpoint{
+		{"/{$}", s.answerIndex},
+		{"/objects", s.answerKinds},
+		{"/objects/{kind}", s.listObjects},
 		{"/objects/{kind}/{name}", s.listOrGet},
-		{"/objects/{kind}/{namespace}/{name}", s.get},
-		{"/findings", s.findings},
+		{"/objects/{kind}/{namespace}/{name}", s.getNamespaced},
+		{"/findings", s.answerFindings},
 		{"/proxies/{namespace}/{name}/metrics", childMetrics(s.config.Proxy, model.KindGateway, "proxy")},
 		{"/pickers/{namespace}/{name}/metrics", childMetrics(s.config.Picker, model.KindInferencePool, "picker")},
-		{"/diff", s.diff},
+		{"/diff", s.answerDiff},
 		{"/explain", s.explainRequest},
-		{"/access/{namespace}/{name}", s.access},
+		{"/access/{namespace}/{name}", s.answerAccess},
 		{"/explain/{kind}/{name}", s.explainObject},
 		{"/explain/{kind}/{namespace}/{name}", s.explainObject},
 		{"/debug/flow", s.flowStats},
@@ -159,10 +159,10 @@ func (s *Server) table() []page {
 	}
 }
 
-// Paths are the paths of all pages, as patterns of http.ServeMux.
-func Paths() []string {
+// ListPaths are the paths of all pages, as patterns of http.ServeMux.
+func ListPaths() []string {
 	paths := []string{"/healthz", "/readyz", "/metrics"}
-	for _, p := range new(Server).table() {
+	for _, p := range new(Server).listEndpoints() {
 		paths = append(paths, p.path)
 	}
 	return paths
@@ -170,32 +170,32 @@ func Paths() []string {
 
 // Run listens and answers until ctx is done.
 func (s *Server) Run(ctx context.Context) error {
-	listener, err := listen(s.config.Addr, "admin API's", "--admin")
+	listener, err := listenAt(s.config.Addr, "admin API's", "--admin")
 	if err != nil {
 		return err
 	}
-	secure, err := s.config.Access.at(listener)
+	secure, err := s.config.Access.configFor(listener)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if s.config.Probes != "" {
-		probes, err := listen(s.config.Probes, "probes'", "--probes")
+		probes, err := listenAt(s.config.Probes, "probes'", "--probes")
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
-		group.Go(func() error { return s.serve(ctx, probes, nil, s.probes) })
+		group.Go(func() error { return s.serveUntilDone(ctx, probes, nil, s.probes) })
 	}
 	s.config.Log.Info("admin API listens", "address", listener.Addr().String())
 	if s.config.OnListen != nil {
 		s.config.OnListen(listener.Addr().String())
 	}
-	guarded := guard(listener.Addr(), s.config.Access, s.config.Log, s.mux)
-	group.Go(func() error { return s.serve(ctx, listener, secure, guarded) })
+	guarded := withGuard(listener.Addr(), s.config.Access, s.config.Log, s.mux)
+	group.Go(func() error { return s.serveUntilDone(ctx, listener, secure, guarded) })
 	return group.Wait()
 }
 
-func listen(address, whose, flag string) (net.Listener, error) {
+func listenAt(address, whose, flag string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("the %s address %s is in use, perhaps by another Cardea: set another one with %s HOST:PORT",
@@ -207,7 +207,9 @@ func listen(address, whose, flag string) (net.Listener, error) {
 	return listener, nil
 }
 
-func (s *Server) serve(ctx context.Context, listener net.Listener, secure *tls.Config, handler http.Handler) error {
+func (s *Server) serveUntilDone(
+	ctx context.Context, listener net.Listener, secure *tls.Config, handler http.Handler,
+) error {
 	server := newServer(s.config.Log, handler)
 	stopped := make(chan struct{})
 	go func() {
@@ -229,7 +231,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, secure *tls.C
 
 // newServer makes a server of the API or of the probes.
 func newServer(log *slog.Logger, handler http.Handler) *http.Server {
-	server := webserver.New(log, editArrives, handler)
+	server := webserver.New(log, editTimeout, handler)
 	server.WriteTimeout = 2 * time.Minute // a profile takes long
 	return server
 }

@@ -59,14 +59,14 @@ func config(t *testing.T) Config {
 	source := flow.NewSource[string, int](graph, "input/number")
 	graph.Apply("test", func(b *flow.Batch) {
 		source.Set(b, "one", 1)
-		source.Synced(b)
+		source.MarkSynced(b)
 	})
 	graph.Settle()
 	metrics := prometheus.NewRegistry()
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_test_total"})
 	metrics.MustRegister(counter)
 	return Config{
-		Catalog: kinds.Catalog(),
+		Catalog: kinds.NewCatalog(),
 		Addr:    "127.0.0.1:0",
 		Graph:   graph,
 		Objects: objects{
@@ -137,18 +137,18 @@ func get(t *testing.T, method, url, host string) (code int, body string) {
 // explainer knows one object and no request.
 type explainer struct{}
 
-func (explainer) Request(q explain.Question) (explain.Story, error) {
+func (explainer) ExplainRequest(q explain.Question) (explain.Story, error) {
 	if q.URL == "" {
 		return explain.Story{}, errors.New("want a whole URL")
 	}
 	return explain.Story{Request: fmt.Sprint(q)}, nil
 }
 
-func (explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
+func (explainer) ExplainObject(ref model.ObjectRef) (explain.Object, bool) {
 	return explain.Object{Object: ref.String()}, ref.Name() == "web" || ref.Name() == "cardea"
 }
 
-func (explainer) Access(ref model.ObjectRef) (a explain.Access, err error) {
+func (explainer) ExplainAccess(ref model.ObjectRef) (a explain.Access, err error) {
 	if ref.Kind() == model.KindMCPBackend && ref.Name() == "tools" {
 		a = explain.Access{Backend: ref.String(), Places: []explain.AccessPlace{{Rule: "a", Listener: "b", Open: true}}}
 	}
@@ -162,13 +162,13 @@ type busy struct {
 	proceed   chan struct{}
 }
 
-func (b busy) Object(ref model.ObjectRef) (explain.Object, bool) {
+func (b busy) ExplainObject(ref model.ObjectRef) (explain.Object, bool) {
 	n := b.now.Add(1)
 	defer b.now.Add(-1)
 	for most := b.most.Load(); n > most && !b.most.CompareAndSwap(most, n); most = b.most.Load() {
 	}
 	<-b.proceed
-	return b.explainer.Object(ref)
+	return b.explainer.ExplainObject(ref)
 }
 
 // TestFewAreExplainedAtATime: the others wait, and those who wait no more are not answered.
@@ -192,15 +192,15 @@ func TestFewAreExplainedAtATime(t *testing.T) {
 	if n := b.most.Load(); n < 1 || n > 2 {
 		t.Errorf("%d are answered at a time", n)
 	}
-	full := make(room, 1)
-	leave := full.enter(t.Context())
+	full := make(limiter, 1)
+	leave := full.acquireSlot(t.Context())
 	ctx, gone := context.WithCancel(t.Context())
 	gone()
-	if full.enter(ctx) != nil {
+	if full.acquireSlot(ctx) != nil {
 		t.Error("there is room for one more")
 	}
 	leave()
-	if full.enter(t.Context()) == nil {
+	if full.acquireSlot(t.Context()) == nil {
 		t.Error("who leaves makes no room")
 	}
 }
@@ -425,10 +425,10 @@ func TestTakenPortIsSaidClearly(t *testing.T) {
 }
 
 func TestEveryKindHasItsWords(t *testing.T) {
-	catalog := kinds.Catalog()
+	catalog := kinds.NewCatalog()
 	for _, k := range catalog.All() {
 		for _, word := range append([]string{k.Plural, k.String(), k.Plural + "." + k.Group()}, k.Short...) {
-			got, ok := catalog.Named(word)
+			got, ok := catalog.FindByName(word)
 			if shared := ok && got.Plural == k.Plural && !strings.Contains(word, "."); !ok || got != k && !shared {
 				t.Errorf("Named(%q) = %s.%s, %v, want %s.%s", word, got, got.Group(), ok, k, k.Group())
 			}

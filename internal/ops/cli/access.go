@@ -52,7 +52,7 @@ func listAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 	if backend == "" {
 		return errors.New("name an XBackend or a Service with --backend")
 	}
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
 	all, err := readAccess(cmd, p, o, backend)
@@ -74,13 +74,13 @@ func listAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 
 // readAccess asks who may ask the XBackends of a name for what, if requests go to them.
 func readAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string) (all []explain.Access, err error) {
-	if o.reads() {
-		e, err := o.explainer(cmd, p)
+	if o.readsLocally() {
+		e, err := o.openExplainer(cmd, p)
 		if err != nil {
 			return nil, err
 		}
-		for _, kind := range explain.AccessKinds() {
-			a, err := e.Access(model.Ref(kind, cmp.Or(o.namespace, schema.DefaultNamespace), backend))
+		for _, kind := range explain.AccessKinds(p.Catalog) {
+			a, err := e.ExplainAccess(model.Ref(kind, cmp.Or(o.namespace, schema.DefaultNamespace), backend))
 			if err != nil {
 				return nil, err
 			}
@@ -90,7 +90,7 @@ func readAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 		}
 	} else {
 		path := "/access/" + url.PathEscape(cmp.Or(o.namespace, schema.DefaultNamespace)) + "/" + url.PathEscape(backend)
-		if err := o.ask(cmd.Context(), p, path, &all); err != nil {
+		if err := o.askServer(cmd.Context(), p, path, &all); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +108,7 @@ func printAccess(cmd *cobra.Command, backend string, place explain.AccessPlace) 
 	}
 	t := table{columns: []string{"CALLER", "MAY", "IF", "BY"}}
 	for _, g := range place.Grants {
-		t.add("", []string{g.Caller, cmp.Or(g.May, "nothing"), cmp.Or(g.If, "-"), cmp.Or(g.By, "-")})
+		t.addRow("", []string{g.Caller, cmp.Or(g.May, "nothing"), cmp.Or(g.If, "-"), cmp.Or(g.By, "-")})
 	}
 	return t.print(cmd.OutOrStdout())
 }

@@ -8,16 +8,16 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// budget is a flag that bounds what is rendered for a Gateway.
-type budget struct {
+// budgetFlag is a flag that bounds what is rendered for a Gateway.
+type budgetFlag struct {
 	flag, what string
 	number     *int
 }
 
-func budgetsOf(b *model.Budgets) []budget {
+func budgetsOf(b *model.Budgets) []budgetFlag {
 	const routes = "routes that %s may have at one Gateway, one for each match, hostname and listener"
 	const expressions = "regular expressions (of matches, and CORS origins with a star) of these routes that %s may have"
-	return []budget{
+	return []budgetFlag{
 		{"rule-routes", fmt.Sprintf(routes, "a rule"), &b.Rule.Routes},
 		{"rule-expressions", fmt.Sprintf(expressions, "a rule"), &b.Rule.Expressions},
 		{"namespace-routes", fmt.Sprintf(routes, "a namespace"), &b.Namespace.Routes},

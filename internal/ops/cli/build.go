@@ -37,7 +37,7 @@ machine. In a cluster, apply what "cardea crds --rbac" of the new program prints
 				return errors.New("name a module with --with MODULE@VERSION or --with MODULE=FOLDER")
 			}
 			for _, text := range with {
-				m, err := pluginbuild.Parse(text)
+				m, err := pluginbuild.ParseModule(text)
 				if err != nil {
 					return err
 				}
@@ -70,15 +70,15 @@ machine. In a cluster, apply what "cardea crds --rbac" of the new program prints
 
 // releasedVersion is the version of Cardea that this program is, as the Go command can fetch it; "": it has none.
 func releasedVersion() string {
-	v := version()
+	v := programVersion()
 	if strings.Contains(v, "+dirty") || !strings.HasPrefix(v, "v") {
 		return ""
 	}
 	return v
 }
 
-// module is what the Go tool wrote into the program about Cardea's own module: the main module, or a dependency.
-func module(info *debug.BuildInfo) debug.Module {
+// cardeaModule is what the Go tool wrote into the program about Cardea's own module: the main module, or a dependency.
+func cardeaModule(info *debug.BuildInfo) debug.Module {
 	for _, m := range info.Deps {
 		if m.Path == pluginbuild.Cardea {
 			if m.Replace != nil {

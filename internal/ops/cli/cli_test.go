@@ -40,11 +40,11 @@ func TestMain(m *testing.M) {
 // spy is a Program that prints how it was called. What the real one does is tested where it is.
 func spy() Program {
 	told := func(o standalone.Options) string {
-		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s budgets=%v", o.Dir, o.Envoy, o.PortOffset,
-			o.Bind, o.Admin, o.WorkDir, o.Budgets)
+		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s budgets=%v", o.Dir, o.ProxyProgram,
+			o.PortOffset, o.Bind, o.Admin, o.WorkDir, o.Budgets)
 	}
 	return Program{
-		Catalog:  kinds.Catalog(),
+		Catalog:  kinds.NewCatalog(),
 		Dialects: dataplanes.All(),
 		Standalone: func(_ context.Context, o standalone.Options) error {
 			o.Log.Info("info line")
@@ -94,15 +94,15 @@ func spy() Program {
 // explainer tells what it was asked, and its own name.
 type explainer string
 
-func (e explainer) Request(q explain.Question) (explain.Story, error) {
+func (e explainer) ExplainRequest(q explain.Question) (explain.Story, error) {
 	return explain.Story{Request: fmt.Sprintf("%s %+v", e, q)}, nil
 }
 
-func (e explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
+func (e explainer) ExplainObject(ref model.ObjectRef) (explain.Object, bool) {
 	return explain.Object{Object: fmt.Sprintf("%s %s", e, ref)}, ref.Name() != "none"
 }
 
-func (e explainer) Access(ref model.ObjectRef) (a explain.Access, err error) {
+func (e explainer) ExplainAccess(ref model.ObjectRef) (a explain.Access, err error) {
 	if ref.Kind() == model.KindMCPBackend && ref.Name() != "none" {
 		a = explain.Access{Backend: fmt.Sprintf("%s %s", e, ref), Places: []explain.AccessPlace{{
 			Rule: "rule tools of HTTPRoute a/b", Listener: "listener https of Gateway a/c",
@@ -144,7 +144,7 @@ func TestScripts(t *testing.T) {
 func serve(env *testscript.Env, path string) (url string, err error) {
 	listens, done := make(chan string, 1), make(chan error, 1)
 	s, err := admin.New(admin.Config{
-		Catalog:  kinds.Catalog(),
+		Catalog:  kinds.NewCatalog(),
 		Addr:     "127.0.0.1:0",
 		Graph:    flow.New(flow.Config{}),
 		Objects:  file(path),
@@ -199,7 +199,7 @@ func (f file) List(kind model.Kind, namespace string) (list []json.RawMessage, e
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			return nil, err
 		}
-		if o.Text("kind") != kind.String() || namespace != "" && o.Text("metadata", "namespace") != namespace {
+		if o.TextAt("kind") != kind.String() || namespace != "" && o.TextAt("metadata", "namespace") != namespace {
 			continue
 		}
 		text, err := json.Marshal(o)
@@ -215,7 +215,7 @@ func (f file) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	list, err := f.List(ref.Kind(), ref.Namespace())
 	i := slices.IndexFunc(list, func(text json.RawMessage) bool {
 		var o object
-		return json.Unmarshal(text, &o) == nil && o.Text("metadata", "name") == ref.Name()
+		return json.Unmarshal(text, &o) == nil && o.TextAt("metadata", "name") == ref.Name()
 	})
 	if err != nil || i < 0 {
 		return nil, false, err
@@ -233,18 +233,18 @@ func TestAgeIsToldAsKubectlDoes(t *testing.T) {
 		"yesterday":            "<unknown>",
 	} {
 		o := object{"metadata": map[string]any{"creationTimestamp": created}}
-		if got := age(o, now); got != want {
+		if got := ageCell(o, now); got != want {
 			t.Errorf("created %q: %s, want %s", created, got, want)
 		}
 	}
 	// In a file, the creation counts where it is stated, else the edit of the file.
 	edited := map[string]any{"creationTimestamp": nil,
 		"annotations": map[string]any{"cardea.dev/edited": "2026-11-21T11:00:00Z"}}
-	if got := age(object{"metadata": edited}, now); got != "60m" {
+	if got := ageCell(object{"metadata": edited}, now); got != "60m" {
 		t.Errorf("edited an hour ago: %s", got)
 	}
 	edited["creationTimestamp"] = "2026-11-11T12:00:00Z"
-	if got := age(object{"metadata": edited}, now); got != "10d" {
+	if got := ageCell(object{"metadata": edited}, now); got != "10d" {
 		t.Errorf("created ten days ago: %s", got)
 	}
 }

@@ -86,6 +86,6 @@ func TestGetFromNobody(t *testing.T) {
 // run is a command line and all that it prints.
 func run(t *testing.T, line string) (out string, code int) {
 	var b strings.Builder
-	code = Main(t.Context(), strings.Fields(line), Program{Catalog: kinds.Catalog()}, &b, &b)
+	code = Main(t.Context(), strings.Fields(line), Program{Catalog: kinds.NewCatalog()}, &b, &b)
 	return b.String(), code
 }

@@ -23,8 +23,8 @@ import (
 	"cardea.dev/cardea/internal/ops/admin"
 )
 
-// cluster asks a Kubernetes API server.
-type cluster struct {
+// clusterClient asks a Kubernetes API server.
+type clusterClient struct {
 	catalog   *kind.Catalog
 	base      *url.URL
 	http      *http.Client
@@ -34,9 +34,9 @@ type cluster struct {
 // pageSize is how many objects are asked for at once.
 const pageSize = 500
 
-// newCluster finds the cluster that kubectl would ask with these flags.
-func newCluster(catalog *kind.Catalog, kubeconfig, context string) (*cluster, error) {
-	config, namespace, err := kubeclient.Kubeconfig(kubeconfig, context)
+// newClusterClient finds the cluster that kubectl would ask with these flags.
+func newClusterClient(catalog *kind.Catalog, kubeconfig, context string) (*clusterClient, error) {
+	config, namespace, err := kubeclient.LoadKubeconfig(kubeconfig, context)
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
@@ -49,11 +49,11 @@ func newCluster(catalog *kind.Catalog, kubeconfig, context string) (*cluster, er
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	return &cluster{catalog, base, client, namespace}, nil
+	return &clusterClient{catalog, base, client, namespace}, nil
 }
 
-// contexts are the contexts of a kubeconfig, for shell completion.
-func contexts(kubeconfig string) []string {
+// listContexts are the contexts of a kubeconfig, for shell completion.
+func listContexts(kubeconfig string) []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := rules.Load()
@@ -63,15 +63,15 @@ func contexts(kubeconfig string) []string {
 	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
-// missing is the error for a kind that the API server does not have.
-type missing struct{ names *kind.Kind }
+// missingKindError is the error for a kind that the API server does not have.
+type missingKindError struct{ names *kind.Kind }
 
-func (e missing) Error() string {
-	return fmt.Sprintf("the cluster has no %s: its CRD is not installed", e.names.Resource())
+func (e missingKindError) Error() string {
+	return fmt.Sprintf("the cluster has no %s: its CRD is not installed", e.names.ResourceName())
 }
 
-// get asks for a path. For an object that does not exist the error is a serverError, for a kind it is missing.
-func (c *cluster) get(
+// getPath asks for a path. For an object that does not exist the error is a serverError, for a kind it is missing.
+func (c *clusterClient) getPath(
 	ctx context.Context, n *kind.Kind, accept string, query url.Values, words ...string,
 ) ([]byte, error) {
 	root := "/apis"
@@ -83,7 +83,7 @@ func (c *cluster) get(
 			return nil, fmt.Errorf("%q is not a valid name: it %s", word, strings.Join(wrong, " and "))
 		}
 	}
-	target := strings.TrimSuffix(c.base.String(), "/") + root + "/" + n.APIVersion() + join(words)
+	target := strings.TrimSuffix(c.base.String(), "/") + root + "/" + n.APIVersion() + joinPath(words)
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
@@ -105,9 +105,9 @@ func (c *cluster) get(
 	case response.StatusCode == http.StatusOK:
 		return text, nil
 	case response.StatusCode == http.StatusNotFound && !namesObject(text):
-		return nil, missing{n}
+		return nil, missingKindError{n}
 	}
-	return nil, failure(response.StatusCode, text)
+	return nil, parseFailure(response.StatusCode, text)
 }
 
 // namesObject reports whether an error that the server answered is about an object. If not, it is about the kind.
@@ -116,8 +116,8 @@ func namesObject(text []byte) bool {
 	return json.Unmarshal(text, &status) == nil && status.Details.Name != ""
 }
 
-// path is the path of a kind in a namespace, or in all namespaces if it is "".
-func path(n *kind.Kind, namespace string, more ...string) []string {
+// kindPath is the path of a kind in a namespace, or in all namespaces if it is "".
+func kindPath(n *kind.Kind, namespace string, more ...string) []string {
 	words := append([]string{n.Plural}, more...)
 	if !n.Cluster && namespace != "" {
 		words = append([]string{"namespaces", namespace}, words...)
@@ -125,8 +125,8 @@ func path(n *kind.Kind, namespace string, more ...string) []string {
 	return words
 }
 
-// page is a list as the API server answers.
-type page struct {
+// listPage is a list as the API server answers.
+type listPage struct {
 	Metadata struct {
 		Continue  string
 		Remaining int `json:"remainingItemCount"`
@@ -134,22 +134,22 @@ type page struct {
 	Items []object
 }
 
-func (c *cluster) page(
+func (c *clusterClient) getPage(
 	ctx context.Context, n *kind.Kind, accept, namespace string, limit int, token string,
-) (p page, err error) {
+) (p listPage, err error) {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if token != "" {
 		query.Set("continue", token)
 	}
-	text, err := c.get(ctx, n, accept, query, path(n, namespace)...)
+	text, err := c.getPath(ctx, n, accept, query, kindPath(n, namespace)...)
 	if err != nil {
 		return p, err
 	}
-	return p, decode(text, &p)
+	return p, decodeJSON(text, &p)
 }
 
-// decode decodes JSON and keeps numbers as they are written.
-func decode(text []byte, value any) error {
+// decodeJSON decodes JSON and keeps numbers as they are written.
+func decodeJSON(text []byte, value any) error {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	if err := d.Decode(value); err != nil {
@@ -163,15 +163,15 @@ const (
 	asNames = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// kinds counts the kinds that are installed. If a kind may not be listed, it says so.
-func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
+// listKinds counts the kinds that are installed. If a kind may not be listed, it says so.
+func (c *clusterClient) listKinds(ctx context.Context) (json.RawMessage, error) {
 	counts := []admin.KindCount{}
 	for _, n := range c.catalog.All() {
-		p, err := c.page(ctx, n, asNames, "", 1, "")
-		_, absent := errors.AsType[missing](err)
+		p, err := c.getPage(ctx, n, asNames, "", 1, "")
+		_, absent := errors.AsType[missingKindError](err)
 		refusal, refused := errors.AsType[serverError](err)
 		count := admin.KindCount{
-			Kind: n.String(), APIVersion: n.APIVersion(), Name: c.catalog.Word(n), Namespaced: !n.Cluster,
+			Kind: n.String(), APIVersion: n.APIVersion(), Name: c.catalog.ShortestName(n), Namespaced: !n.Cluster,
 			Count: len(p.Items) + p.Metadata.Remaining,
 		}
 		switch {
@@ -184,46 +184,46 @@ func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
 		}
 		counts = append(counts, count)
 	}
-	return document(counts)
+	return encodeDocument(counts)
 }
 
-func (c *cluster) list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error) {
+func (c *clusterClient) listObjects(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error) {
 	items, token := []object{}, ""
 	for {
-		p, err := c.page(ctx, n, asJSON, namespace, pageSize, token)
+		p, err := c.getPage(ctx, n, asJSON, namespace, pageSize, token)
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range p.Items {
-			items = append(items, shown(n, o))
+			items = append(items, redactObject(n, o))
 		}
 		if token = p.Metadata.Continue; token == "" {
 			break
 		}
 	}
-	return document(object{"apiVersion": "v1", "kind": "List", "items": items})
+	return encodeDocument(object{"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-func (c *cluster) one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error) {
-	text, err := c.get(ctx, n, asJSON, nil, path(n, namespace, name)...)
+func (c *clusterClient) getObject(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error) {
+	text, err := c.getPath(ctx, n, asJSON, nil, kindPath(n, namespace, name)...)
 	if err != nil {
 		return nil, err
 	}
 	var o object
-	if err := decode(text, &o); err != nil {
+	if err := decodeJSON(text, &o); err != nil {
 		return nil, err
 	}
-	return document(shown(n, o))
+	return encodeDocument(redactObject(n, o))
 }
 
-// document is JSON as the admin API writes it.
-func document(value any) (json.RawMessage, error) {
+// encodeDocument is JSON as the admin API writes it.
+func encodeDocument(value any) (json.RawMessage, error) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	return append(text, '\n'), err
 }
 
-// redacted replaces each value of a Secret, as in the admin API.
-func shown(n *kind.Kind, o object) object {
+// redactObject replaces each value of a Secret, as in the admin API.
+func redactObject(n *kind.Kind, o object) object {
 	o["apiVersion"], o["kind"] = n.APIVersion(), n.String()
 	if m, ok := o["metadata"].(map[string]any); ok {
 		delete(m, "managedFields")
@@ -231,8 +231,8 @@ func shown(n *kind.Kind, o object) object {
 	if n.Hidden == nil {
 		return o
 	}
-	o.Redact(n.Hidden...)
-	if notes, ok := o.At("metadata", "annotations").(map[string]any); ok {
+	o.RedactFields(n.Hidden...)
+	if notes, ok := o.ValueAt("metadata", "annotations").(map[string]any); ok {
 		delete(notes, "kubectl.kubernetes.io/last-applied-configuration") // it may hold all of it once more
 	}
 	return o

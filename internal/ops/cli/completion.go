@@ -40,7 +40,7 @@ type namer = func(cmd *cobra.Command, n *kind.Kind) []string
 
 // namesOf is what a namer knows of a kind, by any of the kind's words.
 func namesOf(cmd *cobra.Command, catalog *kind.Catalog, word string, names namer) []string {
-	n, known := catalog.Named(word)
+	n, known := catalog.FindByName(word)
 	if !known {
 		return nil
 	}
@@ -78,7 +78,7 @@ func completeExplain(catalog *kind.Catalog, names namer) completer {
 // kindWords are all kinds.
 func kindWords(catalog *kind.Catalog, end string) (words []string) {
 	for _, k := range catalog.All() {
-		words = append(words, catalog.Word(k)+end)
+		words = append(words, catalog.ShortestName(k)+end)
 	}
 	return words
 }
@@ -99,23 +99,24 @@ func completeNamespace(catalog *kind.Catalog, names namer) completer {
 	}
 }
 
-// names asks for the names of a kind's objects in a namespace. With -A it returns none, since a NAME needs a namespace.
-func (o *getOptions) names(cmd *cobra.Command, n *kind.Kind) []string {
+// listNames asks for the names of a kind's objects in a namespace. With -A it returns none, since a NAME needs a
+// namespace.
+func (o *getOptions) listNames(cmd *cobra.Command, n *kind.Kind) []string {
 	if !n.Cluster && o.all {
 		return nil
 	}
-	from, namespace, err := o.from(cmd)
+	from, namespace, err := o.sourceAndNamespace(cmd)
 	if err != nil {
 		return nil
 	}
-	return listed(cmd, from, n, namespace)
+	return fetchNames(cmd, from, n, namespace)
 }
 
-// listed asks a source for the names of a kind's objects.
-func listed(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (names []string) {
+// fetchNames asks a source for the names of a kind's objects.
+func fetchNames(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (names []string) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	text, err := from.list(ctx, n, namespace)
+	text, err := from.listObjects(ctx, n, namespace)
 	if err != nil {
 		return nil
 	}
@@ -124,22 +125,22 @@ func listed(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (na
 		return nil
 	}
 	for _, item := range list.Items {
-		names = append(names, item.Text("metadata", "name"))
+		names = append(names, item.TextAt("metadata", "name"))
 	}
 	return names
 }
 
-// names are the names of a kind's objects in the folder, or in the running Cardea.
-func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (names []string) {
+// listNames are the names of a kind's objects in the folder, or in the running Cardea.
+func (o *explainOptions) listNames(cmd *cobra.Command, p Program, n *kind.Kind) (names []string) {
 	if o.dir == "" {
-		from, namespace, err := sourceOptions{p.Catalog, o.serverOptions, o.kubeOptions}.source()
+		from, namespace, err := sourceOptions{p.Catalog, o.serverOptions, o.kubeOptions}.openSource()
 		if err != nil {
 			return nil
 		}
-		return listed(cmd, from, n, cmp.Or(o.namespace, namespace))
+		return fetchNames(cmd, from, n, cmp.Or(o.namespace, namespace))
 	}
 	namespace := cmp.Or(o.namespace, schema.DefaultNamespace)
-	if offline(cmd, o.dir, &o.offline) != nil {
+	if completeOffline(cmd, o.dir, &o.offline) != nil {
 		return nil
 	}
 	all, err := p.Objects(cmd.Context(), o.offline)
@@ -148,8 +149,8 @@ func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (nam
 	}
 	for _, fields := range all {
 		item := object(fields)
-		if item.Text("kind") == n.String() && (n.Cluster || item.Text("metadata", "namespace") == namespace) {
-			names = append(names, item.Text("metadata", "name"))
+		if item.TextAt("kind") == n.String() && (n.Cluster || item.TextAt("metadata", "namespace") == namespace) {
+			names = append(names, item.TextAt("metadata", "name"))
 		}
 	}
 	return names
@@ -158,7 +159,7 @@ func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (nam
 // completeGateway offers the Gateways of the folder that the command line names.
 func completeGateway(p Program, o *standalone.Options) completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) != 1 || offline(cmd, args[0], o) != nil {
+		if len(args) != 1 || completeOffline(cmd, args[0], o) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		names, err := p.Gateways(cmd.Context(), *o)

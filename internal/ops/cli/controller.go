@@ -27,7 +27,7 @@ func controllerCommand(p Program) *cobra.Command {
 		Long: `Run the gateways of a Kubernetes cluster.
 
 Each Gateway whose GatewayClass has the controller "cardea.dev/gateway-controller" gets its own proxies: a Deployment
-of Envoys and a Service, in the Gateway's namespace. The proxies get their configuration from this program over xDS.
+and a Service, in the Gateway's namespace. The proxies get their configuration from this program over xDS.
 The result for each object is written to its status.
 
 In a cluster, the program uses its pod's ServiceAccount. Elsewhere, it uses the kubeconfig that kubectl would use;
@@ -43,13 +43,13 @@ the proxies must then be able to reach --xds under the name of --service.`,
 				return err
 			}
 			var err error
-			if o.EgressExcept, err = proxies.Prefixes(except); err != nil {
+			if o.EgressExcept, err = proxies.ParsePrefixes(except); err != nil {
 				return fmt.Errorf("--egress-except: %w; want networks such as 10.0.0.0/24", err)
 			}
-			if o.FetchExcept, err = proxies.Prefixes(fetchExcept); err != nil {
+			if o.FetchExcept, err = proxies.ParsePrefixes(fetchExcept); err != nil {
 				return fmt.Errorf("--fetch-except: %w; want networks such as 10.0.0.0/24", err)
 			}
-			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
+			if o.Log, err = newLogger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
 			}
 			return p.Controller(cmd.Context(), o)
@@ -126,7 +126,7 @@ func bindController(cmd *cobra.Command, o *controller.Options) {
 			`cluster has PodCertificateRequests (docs/identity.md); "": none are signed`)
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", 90*time.Second,
 		"how long the cluster takes to bring a changed ConfigMap to the pods; an edit of proxies that read files\n"+
-			"(DataPlane, proxy: EnvoyConfigMap) is written in steps that are this far apart")
+			"is written in steps that are this far apart")
 	f.StringVar(&o.Ledger.URL, "ledger", "",
 		"URL of a \"cardea ledger serve\" that is asked what to apply to this cluster (docs/ledger.md)")
 	f.StringVar(&o.Ledger.Cluster, "cluster", "", "this cluster's name in the ledger")

@@ -36,12 +36,12 @@ The manifest of a release permits the controller to read these kinds. What a pro
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			documents := [][]byte{v1alpha1.DataPlaneDefinition}
 			for _, e := range p.Extensions {
-				if e.Definition != nil && e.Kind.Origin() == model.OwnOrigin {
+				if e.Definition != nil && e.Kind.DefinedBy() == model.OwnOrigin {
 					documents = append(documents, e.Definition)
 				}
 			}
 			if roles {
-				more, err := permissions(p)
+				more, err := extensionRoles(p)
 				if err != nil {
 					return err
 				}
@@ -64,12 +64,12 @@ func printDocuments(w io.Writer, documents [][]byte) error {
 	return nil
 }
 
-// permissions are a ClusterRole with what the controller needs for kinds of other modules, and its binding; none if
+// extensionRoles are a ClusterRole with what the controller needs for kinds of other modules, and its binding; none if
 // there is no such kind. The manifest of a release has the others.
-func permissions(p Program) (documents [][]byte, err error) {
+func extensionRoles(p Program) (documents [][]byte, err error) {
 	var strangers []*kind.Kind
 	for _, e := range p.Extensions {
-		if e.Definition != nil && e.Kind.Origin() == model.OwnOrigin && e.Kind.Group() != model.KindDataPlane.Group() {
+		if e.Definition != nil && e.Kind.DefinedBy() == model.OwnOrigin && e.Kind.Group() != model.KindDataPlane.Group() {
 			strangers = append(strangers, e.Kind)
 		}
 	}
@@ -83,7 +83,7 @@ func permissions(p Program) (documents [][]byte, err error) {
 	for _, object := range []any{
 		rbacv1.ClusterRole{
 			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: role}, ObjectMeta: meta,
-			Rules: slices.Concat(kube.Rules(catalog), status.Rules(catalog)),
+			Rules: slices.Concat(kube.ClusterRules(catalog), status.Rules(catalog)),
 		},
 		rbacv1.ClusterRoleBinding{
 			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: meta,

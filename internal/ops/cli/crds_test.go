@@ -21,15 +21,15 @@ import (
 func TestCRDs(t *testing.T) {
 	spec := []byte(`{"type": "object"}`)
 	for _, c := range []struct {
-		features []*extend.Declared
+		features []*extend.UntypedFeature
 		want     []string
 	}{
 		{nil, []string{"dataplanes.cardea.dev"}},
-		{[]*extend.Declared{{Kind: extend.TrafficPolicy, Name: "a", Schema: spec},
+		{[]*extend.UntypedFeature{{Kind: extend.TrafficPolicy, Name: "a", Schema: spec},
 			{Kind: extend.SecurityPolicy, Name: "example.com/b", Schema: spec}},
 			[]string{"dataplanes.cardea.dev", "securitypolicies.cardea.dev", "trafficpolicies.cardea.dev"}},
 	} {
-		policies, err := policycrd.New(policycrd.Own(), c.features)
+		policies, err := policycrd.New(policycrd.OwnKinds(), c.features)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,8 +67,8 @@ func TestCRDsWithPermissions(t *testing.T) {
 	stranger := extend.Kind{
 		Group: "ops.example.com", Version: "v1", Name: "OpsPolicy", Plural: "opspolicies", Features: extend.AtRule,
 	}
-	features := []*extend.Declared{{Kind: extend.TrafficPolicy, Name: "a", Schema: spec}}
-	print := func(kinds []extend.Kind, features []*extend.Declared) string {
+	features := []*extend.UntypedFeature{{Kind: extend.TrafficPolicy, Name: "a", Schema: spec}}
+	print := func(kinds []extend.Kind, features []*extend.UntypedFeature) string {
 		t.Helper()
 		policies, err := policycrd.New(kinds, features)
 		if err != nil {
@@ -84,15 +84,15 @@ func TestCRDsWithPermissions(t *testing.T) {
 		}
 		return out.String()
 	}
-	if got := print(policycrd.Own(), features); strings.Contains(got, "ClusterRole") {
+	if got := print(policycrd.OwnKinds(), features); strings.Contains(got, "ClusterRole") {
 		t.Errorf("Cardea's own kinds have a role:\n%s", got)
 	}
-	features = append(features, &extend.Declared{Kind: "Other.agentic.networking.x-k8s.io", Name: "c", Schema: spec})
-	if got := print(append(policycrd.Own(), agentic), features); strings.Contains(got, "others") {
+	features = append(features, &extend.UntypedFeature{Kind: "Other.agentic.networking.x-k8s.io", Name: "c", Schema: spec})
+	if got := print(append(policycrd.OwnKinds(), agentic), features); strings.Contains(got, "others") {
 		t.Errorf("a kind of another project is printed:\n%s", got)
 	}
-	features[1] = &extend.Declared{Kind: "OpsPolicy.ops.example.com", Name: "b", Schema: spec}
-	_, role, _ := strings.Cut(print(append(policycrd.Own(), stranger), features), "kind: ClusterRole\n")
+	features[1] = &extend.UntypedFeature{Kind: "OpsPolicy.ops.example.com", Name: "b", Schema: spec}
+	_, role, _ := strings.Cut(print(append(policycrd.OwnKinds(), stranger), features), "kind: ClusterRole\n")
 	for _, want := range []string{
 		"- opspolicies\n  verbs:\n  - list\n  - watch\n", "- opspolicies/status\n  verbs:\n  - patch\n",
 		"- opspolicies.ops.example.com\n", "kind: ClusterRoleBinding",
@@ -108,7 +108,7 @@ func TestCRDsWithPermissions(t *testing.T) {
 
 // TestPatternsOfOurKinds: each pattern that users of our kinds may meet is told in words.
 func TestPatternsOfOurKinds(t *testing.T) {
-	extensions, err := world.Plugged(builtin.Plugins())
+	extensions, err := world.ExtensionsOf(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestPatternsOfOurKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, pattern := range patternsOf(document) {
-			if n++; schema.WordsOf(pattern) == "" {
+			if n++; schema.DescribePattern(pattern) == "" {
 				t.Errorf("no words for %s", pattern)
 			}
 		}

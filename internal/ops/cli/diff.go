@@ -22,10 +22,10 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// exit is an error that ends a command with a code; nil: the command has printed everything.
-func exit(err error, code int) error {
+// withExitCode is an error that ends a command with a code; nil: the command has printed everything.
+func withExitCode(err error, code int) error {
 	if err == nil {
-		err = errSaid
+		err = errPrinted
 	}
 	return exitError{err, code}
 }
@@ -64,7 +64,7 @@ read.`,
   # In CI, against a cluster's Cardea behind kubectl port-forward
   cardea diff deploy/gateways --server http://127.0.0.1:9900 -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := folder(cmd, args); err != nil {
+			if err := oneFolderArg(cmd, args); err != nil {
 				return exitError{err, 2}
 			}
 			return nil
@@ -107,9 +107,9 @@ func printDiff(w io.Writer, report diff.Report, output string) (err error) {
 	case err != nil:
 		return exitError{err, 2}
 	case len(report.Refused) > 0:
-		return exitError{errSaid, 2}
+		return exitError{errPrinted, 2}
 	case !report.IsEmpty():
-		return exitError{errSaid, 1}
+		return exitError{errPrinted, 1}
 	}
 	return nil
 }
@@ -131,12 +131,12 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 		return report, err
 	}
 	o.offline.Bind = []string{"127.0.0.1"}
-	if err := offline(cmd, dir, &o.offline); err != nil {
+	if err := completeOffline(cmd, dir, &o.offline); err != nil {
 		return report, err
 	}
 	var c Cluster
 	if o.ofKube() {
-		if c, err = o.open(cmd, p, model.DefaultBudgets); err != nil {
+		if c, err = o.openCluster(cmd, p, model.DefaultBudgets); err != nil {
 			return report, err
 		}
 		o.offline.Namespace = cmp.Or(o.offline.Namespace, c.Namespace())
@@ -149,11 +149,11 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", inputName(cmd.Flags().Arg(0)))
 	}
 	if c != nil {
-		defer warn(cmd, c)
+		defer warnUnread(cmd, c)
 		return c.Diff(cmd.Context(), edit)
 	}
 	if o.dir != "" {
-		if err := offline(cmd, o.dir, &o.offline); err != nil {
+		if err := completeOffline(cmd, o.dir, &o.offline); err != nil {
 			return report, err
 		}
 		d, err := p.Differ(cmd.Context(), o.offline)
@@ -166,13 +166,13 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 	if err != nil {
 		return report, err
 	}
-	asked, err := o.client(p.Catalog)
+	asked, err := o.newClient(p.Catalog)
 	if err != nil {
 		return report, err
 	}
-	text, err := asked.post(cmd.Context(), "/diff", body)
+	text, err := asked.postJSON(cmd.Context(), "/diff", body)
 	if err != nil {
 		return report, err
 	}
-	return report, read(text, &report)
+	return report, decodeAnswer(text, &report)
 }

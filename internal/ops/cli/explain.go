@@ -78,7 +78,7 @@ are not asked, so what they acknowledged is not shown.`,
 			return runExplain(cmd, p, &o, args[len(args)-1])
 		},
 	}
-	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.names(cmd, p, n) }
+	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.listNames(cmd, p, n) }
 	cmd.ValidArgsFunction = completeExplain(p.Catalog, names)
 	f := cmd.Flags()
 	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (default GET, with --data POST)")
@@ -102,7 +102,7 @@ func bindExplain(cmd *cobra.Command, p Program, o *explainOptions) {
 
 // bindReading defines the flags that say what is read, and how it is printed.
 func bindReading(cmd *cobra.Command, p Program, o *explainOptions) {
-	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.names(cmd, p, n) }
+	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.listNames(cmd, p, n) }
 	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "",
 		`namespace of the object (default: "default", or the namespace of the kubeconfig's context)`)
@@ -120,8 +120,8 @@ func isRequest(args []string) bool {
 	return len(args) == 2 && !strings.ContainsAny(args[0], "/:") && strings.Contains(args[1], "://")
 }
 
-// check says which flags can't be used as they are.
-func (o *explainOptions) check() error {
+// checkFlags says which flags can't be used as they are.
+func (o *explainOptions) checkFlags() error {
 	if err := checkOutput(o.output); err != nil {
 		return err
 	}
@@ -131,16 +131,16 @@ func (o *explainOptions) check() error {
 	return cmp.Or(o.notWith("--server", o.server, asksServer), o.notWith("--dir", o.dir, "reads files"))
 }
 
-// printer is an answer that can be printed as text.
-type printer interface {
+// textPrinter is an answer that can be printed as text.
+type textPrinter interface {
 	Print(w io.Writer, now time.Time) error
 }
 
 func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) error {
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	var story printer
+	var story textPrinter
 	var err error
 	if kind, name, isObject := strings.Cut(what, "/"); isObject && !strings.Contains(what, "://") {
 		story, err = explainObject(cmd, p, o, kind, name)
@@ -180,12 +180,12 @@ func (o *explainOptions) readBody() error {
 }
 
 func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story explain.Story, err error) {
-	if o.reads() {
-		e, err := o.explainer(cmd, p)
+	if o.readsLocally() {
+		e, err := o.openExplainer(cmd, p)
 		if err != nil {
 			return story, err
 		}
-		return e.Request(o.question)
+		return e.ExplainRequest(o.question)
 	}
 	q := o.question
 	values := url.Values{"url": {q.URL}, "header": q.Headers}
@@ -206,23 +206,23 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 	}
 	path := "/explain?" + values.Encode()
 	if q.Body == "" {
-		return story, o.ask(cmd.Context(), p, path, &story)
+		return story, o.askServer(cmd.Context(), p, path, &story)
 	}
-	c, err := o.client(p.Catalog)
+	c, err := o.newClient(p.Catalog)
 	if err != nil {
 		return story, err
 	}
-	text, err := c.post(cmd.Context(), path, []byte(q.Body))
+	text, err := c.postJSON(cmd.Context(), path, []byte(q.Body))
 	if err != nil {
 		return story, err
 	}
-	return story, read(text, &story)
+	return story, decodeAnswer(text, &story)
 }
 
 func explainObject(
 	cmd *cobra.Command, p Program, o *explainOptions, word, name string,
 ) (story explain.Object, err error) {
-	n, known := p.Catalog.Named(word)
+	n, known := p.Catalog.FindByName(word)
 	if !known {
 		return story,
 			fmt.Errorf("%q is neither a kind (`cardea get` lists the kinds) nor a URL: "+
@@ -232,8 +232,8 @@ func explainObject(
 		return story, noName(word)
 	}
 	var e admin.Explainer
-	if o.reads() {
-		if e, err = o.explainer(cmd, p); err != nil {
+	if o.readsLocally() {
+		if e, err = o.openExplainer(cmd, p); err != nil {
 			return story, err
 		}
 	}
@@ -242,47 +242,48 @@ func explainObject(
 		namespace = ""
 	}
 	if e != nil {
-		story, found := e.Object(model.Ref(n.Kind, namespace, name))
+		story, found := e.ExplainObject(model.Ref(n.Kind, namespace, name))
 		if !found {
-			return story, fmt.Errorf("%s has no %s %q in namespace %q", cmp.Or(o.dir, "the cluster"), n, name, namespace)
+			return story, fmt.Errorf("%s has no %s %q in namespace %q%s", cmp.Or(o.dir, "the cluster"), n, name, namespace,
+				admin.SuggestNamespace(e, n.Kind, name))
 		}
 		return story, nil
 	}
-	words := []string{"explain", p.Catalog.Word(n)}
+	words := []string{"explain", p.Catalog.ShortestName(n)}
 	if namespace != "" {
 		words = append(words, namespace)
 	}
-	return story, o.ask(cmd.Context(), p, join(append(words, name)), &story)
+	return story, o.askServer(cmd.Context(), p, joinPath(append(words, name)), &story)
 }
 
-// reads tells whether objects are read here, and no running Cardea is asked.
-func (o *explainOptions) reads() bool { return o.dir != "" || o.ofKube() }
+// readsLocally tells whether objects are read here, and no running Cardea is asked.
+func (o *explainOptions) readsLocally() bool { return o.dir != "" || o.ofKube() }
 
-// explainer reads the folder or the cluster.
-func (o *explainOptions) explainer(cmd *cobra.Command, p Program) (admin.Explainer, error) {
+// openExplainer reads the folder or the cluster.
+func (o *explainOptions) openExplainer(cmd *cobra.Command, p Program) (admin.Explainer, error) {
 	if o.ofKube() {
-		c, err := o.open(cmd, p, o.offline.Budgets)
+		c, err := o.openCluster(cmd, p, o.offline.Budgets)
 		if err != nil {
 			return nil, err
 		}
 		o.namespace = cmp.Or(o.namespace, c.Namespace())
-		warn(cmd, c)
+		warnUnread(cmd, c)
 		return c, nil
 	}
-	if err := offline(cmd, o.dir, &o.offline); err != nil {
+	if err := completeOffline(cmd, o.dir, &o.offline); err != nil {
 		return nil, err
 	}
 	return p.Explainer(cmd.Context(), o.offline)
 }
 
-func (o *explainOptions) ask(ctx context.Context, p Program, path string, story any) error {
-	c, err := o.client(p.Catalog)
+func (o *explainOptions) askServer(ctx context.Context, p Program, path string, story any) error {
+	c, err := o.newClient(p.Catalog)
 	if err != nil {
 		return err
 	}
-	text, err := c.ask(ctx, path)
+	text, err := c.getJSON(ctx, path)
 	if err != nil {
 		return err
 	}
-	return read(text, story)
+	return decodeAnswer(text, story)
 }

@@ -79,13 +79,13 @@ type fieldPage struct {
 // fieldNamed splits KIND.FIELD, KIND.GROUP or KIND.GROUP.FIELD.
 func fieldNamed(catalog *kind.Catalog, text string) (k *kind.Kind, path string, err error) {
 	word, path, _ := strings.Cut(text, ".")
-	k, known := catalog.Named(word)
+	k, known := catalog.FindByName(word)
 	if !known {
 		var names []string
 		for _, k := range catalog.All() {
 			names = append(names, strings.ToLower(k.String()))
 		}
-		return nil, "", fmt.Errorf("unknown kind %q%s", word, model.Meant(word, names))
+		return nil, "", fmt.Errorf("unknown kind %q%s", word, model.SuggestNames(word, names))
 	}
 	for _, of := range sameName(catalog, k) {
 		rest, grouped := strings.CutPrefix(path, of.Group())
@@ -112,7 +112,7 @@ func definitionOf(p Program, k *kind.Kind) (*kind.Descriptions, error) {
 	if i >= 0 {
 		return kind.ParseDescriptions(p.Extensions[i].Definition)
 	}
-	return cmp.Or(kinds.Describe(k.Kind), &kind.Descriptions{}), nil
+	return cmp.Or(kinds.FieldDescriptions(k.Kind), &kind.Descriptions{}), nil
 }
 
 func describeField(p Program, k *kind.Kind, path string, deep bool) (*fieldPage, error) {
@@ -124,14 +124,14 @@ func describeField(p Program, k *kind.Kind, path string, deep bool) (*fieldPage,
 	if err != nil {
 		return nil, err
 	}
-	f, err := fielddoc.Find(k, words, path, deep)
+	f, err := fielddoc.FindField(k, words, path, deep)
 	if err != nil {
 		return nil, err
 	}
 	page := &fieldPage{Group: k.Group(), Version: k.Versions[0], Kind: k.String(), Field: f}
 	for _, other := range sameName(p.Catalog, k) {
 		if other != k {
-			page.Also = append(page.Also, other.Resource())
+			page.Also = append(page.Also, other.ResourceName())
 		}
 	}
 	return page, nil
@@ -145,11 +145,11 @@ func (p *fieldPage) print(w io.Writer, recursive bool) error {
 	}
 	f := p.Field
 	if f.Path != "" {
-		fmt.Fprintf(&b, "\nFIELD:      %s <%s>%s\n", f.Path, f.Type, required(f))
+		fmt.Fprintf(&b, "\nFIELD:      %s <%s>%s\n", f.Path, f.Type, requiredMark(f))
 	}
 	printFacts(&b, f, "")
 	if f.Description != "" {
-		fmt.Fprintf(&b, "\nDESCRIPTION:\n%s\n", indent(f.Description, "    "))
+		fmt.Fprintf(&b, "\nDESCRIPTION:\n%s\n", indentText(f.Description, "    "))
 	}
 	if len(f.Fields) > 0 {
 		b.WriteString("\nFIELDS:\n")
@@ -178,28 +178,28 @@ func printFacts(b *strings.Builder, f *fielddoc.Field, margin string) {
 func printFields(b *strings.Builder, fields []fielddoc.Field, margin string, tree bool) {
 	for i := range fields {
 		f := &fields[i]
-		fmt.Fprintf(b, "%s%s <%s>%s\n", margin, f.Name(), f.Type, required(f))
+		fmt.Fprintf(b, "%s%s <%s>%s\n", margin, f.Name(), f.Type, requiredMark(f))
 		if tree {
 			printFields(b, f.Fields, margin+"  ", true)
 			continue
 		}
 		first, _, _ := strings.Cut(f.Description, "\n\n")
 		if first != "" {
-			b.WriteString(indent(first, margin+"  ") + "\n")
+			b.WriteString(indentText(first, margin+"  ") + "\n")
 		}
 		printFacts(b, &fielddoc.Field{Default: f.Default, Enum: f.Enum, Bounds: f.Bounds}, margin+"  ")
 		b.WriteByte('\n')
 	}
 }
 
-func required(f *fielddoc.Field) string {
+func requiredMark(f *fielddoc.Field) string {
 	if f.Required {
 		return " -required-"
 	}
 	return ""
 }
 
-func indent(text, margin string) string {
+func indentText(text, margin string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(margin+line, " ")

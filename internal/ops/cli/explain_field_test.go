@@ -16,7 +16,7 @@ import (
 // withPolicies is a program with the kinds of policies of this module.
 func withPolicies(t *testing.T) Program {
 	t.Helper()
-	policies, err := policycrd.Of(builtin.Plugins())
+	policies, err := policycrd.FromPlugins(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func withPolicies(t *testing.T) Program {
 	for _, k := range policies {
 		p.Extensions = append(p.Extensions, world.Extension{Kind: k.Declaration, Definition: k.CRD})
 	}
-	p.Catalog = world.Catalog(p.Extensions...)
+	p.Catalog = world.NewCatalog(p.Extensions...)
 	return p
 }
 
@@ -60,7 +60,7 @@ func TestExplainFieldOfEveryKind(t *testing.T) {
 		var page fieldPage
 		if err := json.Unmarshal(out.Bytes(), &page); err != nil || code != 0 || page.Kind != k.String() ||
 			page.Group != k.Group() || len(page.Field.Fields) == 0 ||
-			page.Field.Description == "" && k.Origin() == model.OwnOrigin {
+			page.Field.Description == "" && k.DefinedBy() == model.OwnOrigin {
 			t.Errorf("%s: got %d %+v %v %s", name, code, page, err, &stderr)
 		}
 	}

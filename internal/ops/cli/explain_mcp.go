@@ -31,7 +31,7 @@ which level; who else may; and which rules nearly allow it, and what keeps them 
   cardea explain mcp https://tools.example/mcp --claims '{"sub": "ann"}' --tool get-sum`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			agent, err := a.agent()
+			agent, err := a.parseAgent()
 			if err != nil {
 				return err
 			}
@@ -51,8 +51,8 @@ which level; who else may; and which rules nearly allow it, and what keeps them 
 	return cmd
 }
 
-// agent is what the flags say.
-func (a agentOptions) agent() (*request.Agent, error) {
+// parseAgent is what the flags say.
+func (a agentOptions) parseAgent() (*request.Agent, error) {
 	if a.as != "" && !strings.HasPrefix(a.as, "spiffe://") {
 		return nil, fmt.Errorf("--as: %q is no SPIFFE ID; a ServiceAccount's is spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/NAME",
 			a.as)

@@ -14,26 +14,26 @@ import (
 // findingsWords are what a user may write in the place of a KIND to see findings.
 var findingsWords = []string{"findings", "finding"}
 
-// findings asks for what is wrong with objects: the running Cardea, or the objects of a cluster.
-func (o *getOptions) findings(cmd *cobra.Command, p Program) (list []admin.Finding, err error) {
+// fetchFindings asks for what is wrong with objects: the running Cardea, or the objects of a cluster.
+func (o *getOptions) fetchFindings(cmd *cobra.Command, p Program) (list []admin.Finding, err error) {
 	if err := o.notWith("--server", o.server, asksServer); err != nil {
 		return nil, err
 	}
 	if o.ofKube() {
-		c, err := o.open(cmd, p, model.DefaultBudgets)
+		c, err := o.openCluster(cmd, p, model.DefaultBudgets)
 		if err != nil {
 			return nil, err
 		}
-		warn(cmd, c)
+		warnUnread(cmd, c)
 		list = c.Findings()
 	} else {
-		c, err := o.client(p.Catalog)
+		c, err := o.newClient(p.Catalog)
 		if err != nil {
 			return nil, err
 		}
-		text, err := c.ask(cmd.Context(), "/findings")
+		text, err := c.getJSON(cmd.Context(), "/findings")
 		if err == nil {
-			err = read(text, &list)
+			err = decodeAnswer(text, &list)
 		}
 		if err != nil {
 			return nil, err
@@ -51,12 +51,13 @@ func (o *getOptions) isAbout(f admin.Finding) bool {
 }
 
 func getFindings(cmd *cobra.Command, o getOptions, p Program) error {
-	list, err := o.findings(cmd, p)
+	list, err := o.fetchFindings(cmd, p)
 	if err != nil {
 		return err
 	}
 	if o.wantsText() {
-		text, err := document(object{"apiVersion": "v1", "kind": "List", "items": slices.Concat([]admin.Finding{}, list)})
+		text, err := encodeDocument(object{"apiVersion": "v1", "kind": "List", "items": slices.Concat([]admin.Finding{},
+			list)})
 		if err != nil {
 			return err
 		}
@@ -66,8 +67,8 @@ func getFindings(cmd *cobra.Command, o getOptions, p Program) error {
 		cmd.PrintErrln("No findings.")
 		return nil
 	}
-	return o.show(cmd, findingsTable(list), func() (table, error) {
-		list, err := o.findings(cmd, p)
+	return o.showTable(cmd, findingsTable(list), func() (table, error) {
+		list, err := o.fetchFindings(cmd, p)
 		return findingsTable(list), err
 	})
 }
@@ -80,7 +81,7 @@ func findingsTable(list []admin.Finding) table {
 			message = f.Field + ": " + message
 		}
 		row := []string{f.Severity, f.Object, f.Where, f.Reason, strings.Join(strings.Fields(message), " ")}
-		t.add(strings.Join(row, "\t"), row)
+		t.addRow(strings.Join(row, "\t"), row)
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/ops/admin"
 )
 
@@ -69,8 +71,8 @@ they name. $KUBECONFIG alone selects no cluster: one of these flags has to be gi
   # From the cluster that kubectl uses
   cardea get httproutes -A --kube`,
 		Args:              atMostOne,
-		ValidArgsFunction: completeGet(o.catalog, o.names),
-		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, p, args) },
+		ValidArgsFunction: completeGet(o.catalog, o.listNames),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runGet(cmd, o, p, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "",
@@ -79,21 +81,21 @@ they name. $KUBECONFIG alone selects no cluster: one of these flags has to be gi
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
 	f.BoolVarP(&o.watch, "watch", "w", false, "print the table, then each row that changes; asks every second")
 	bindSource(cmd, &o.sourceOptions)
-	completeFlagBy(cmd, "namespace", completeNamespace(o.catalog, o.names))
+	completeFlagBy(cmd, "namespace", completeNamespace(o.catalog, o.listNames))
 	completeFlag(cmd, "output", getFormats...)
 	return cmd
 }
 
-// from is the source to ask, and the namespace to ask for.
-func (o *getOptions) from(cmd *cobra.Command) (from source, namespace string, err error) {
-	from, namespace, err = o.source()
+// sourceAndNamespace is the source to ask, and the namespace to ask for.
+func (o *getOptions) sourceAndNamespace(cmd *cobra.Command) (from source, namespace string, err error) {
+	from, namespace, err = o.openSource()
 	if cmd.Flags().Changed("namespace") {
 		namespace = o.namespace
 	}
 	return from, namespace, err
 }
 
-func get(cmd *cobra.Command, o getOptions, p Program, args []string) error {
+func runGet(cmd *cobra.Command, o getOptions, p Program, args []string) error {
 	switch {
 	case !slices.Contains(getFormats, o.output):
 		return fmt.Errorf("-o %q: want table, wide, yaml or json", o.output)
@@ -103,16 +105,16 @@ func get(cmd *cobra.Command, o getOptions, p Program, args []string) error {
 	case isFindings(args) && len(args) > 1:
 		return errFindingsName
 	case isFindings(args) && o.watch && o.ofKube():
-		return errors.New("findings of a cluster can't be watched: all of it would be read each second; " +
+		return errors.New("findings of a cluster can't be watched, because the whole cluster would be read each second; " +
 			"watch a KIND, or the findings of a running Cardea (--server)")
 	case isFindings(args):
 		return getFindings(cmd, o, p)
 	}
-	names, args, err := asked(o.catalog, args)
+	names, args, err := parseGetArgs(o.catalog, args)
 	if err != nil {
 		return err
 	}
-	from, namespace, err := o.from(cmd)
+	from, namespace, err := o.sourceAndNamespace(cmd)
 	if err != nil {
 		return err
 	}
@@ -134,8 +136,8 @@ func atMostOne(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// asked reads KIND, KIND NAME or KIND/NAME, or nothing.
-func asked(catalog *kind.Catalog, args []string) (names *kind.Kind, words []string, err error) {
+// parseGetArgs reads KIND, KIND NAME or KIND/NAME, or nothing.
+func parseGetArgs(catalog *kind.Catalog, args []string) (names *kind.Kind, words []string, err error) {
 	if len(args) == 0 {
 		return names, nil, nil
 	}
@@ -150,15 +152,28 @@ func asked(catalog *kind.Catalog, args []string) (names *kind.Kind, words []stri
 	case slash:
 		args = []string{kind, name}
 	}
-	names, known := catalog.Named(kind)
+	names, known := catalog.FindByName(kind)
 	if !known {
-		return names, nil,
-			fmt.Errorf("unknown kind %q: `cardea get` lists the kinds that Cardea reads; for all others use kubectl", kind)
+		return names, nil, fmt.Errorf("unknown kind %q%s: `cardea get` lists the kinds that Cardea reads; "+
+			"for all others use kubectl", kind, suggestKind(catalog, kind))
 	}
 	if len(args) == 2 && args[1] == "" {
 		return names, nil, noName(kind)
 	}
 	return names, args, nil
+}
+
+// suggestKind is "; did you mean gateways?" for a word that is nearly the plural or the name of a kind.
+func suggestKind(catalog *kind.Catalog, word string) string {
+	var plurals, singulars []string
+	for _, k := range catalog.All() {
+		plurals, singulars = append(plurals, k.Plural), append(singulars, strings.ToLower(k.String()))
+	}
+	near := cmp.Or(model.NearestName(word, plurals), model.NearestName(word, singulars))
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", near)
 }
 
 // noName is the error for KIND/ without a NAME.
@@ -167,7 +182,7 @@ func noName(kind string) error {
 }
 
 func getKinds(cmd *cobra.Command, o getOptions, from source) error {
-	text, err := from.kinds(cmd.Context())
+	text, err := from.listKinds(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -175,7 +190,7 @@ func getKinds(cmd *cobra.Command, o getOptions, from source) error {
 		return printText(cmd.OutOrStdout(), o.output, text)
 	}
 	var kinds []admin.KindCount
-	if err := read(text, &kinds); err != nil {
+	if err := decodeAnswer(text, &kinds); err != nil {
 		return err
 	}
 	t := table{columns: []string{"NAME", "APIVERSION", "KIND", "COUNT"}}
@@ -193,7 +208,7 @@ func getOne(cmd *cobra.Command, o getOptions, from source, names *kind.Kind, nam
 	if o.all && !names.Cluster {
 		return errors.New("a NAME can't be used with -A: name the namespace with -n")
 	}
-	text, err := from.one(cmd.Context(), names, o.namespace, name)
+	text, err := from.getObject(cmd.Context(), names, o.namespace, name)
 	if err != nil {
 		return err
 	}
@@ -202,15 +217,15 @@ func getOne(cmd *cobra.Command, o getOptions, from source, names *kind.Kind, nam
 	}
 	made := func(text json.RawMessage) (table, error) {
 		var one object
-		err := read(text, &one)
+		err := decodeAnswer(text, &one)
 		return tableOf(names, []object{one}, time.Now(), o.output == "wide", false), err
 	}
 	t, err := made(text)
 	if err != nil {
 		return err
 	}
-	return o.show(cmd, t, func() (table, error) {
-		text, err := from.one(cmd.Context(), names, o.namespace, name)
+	return o.showTable(cmd, t, func() (table, error) {
+		text, err := from.getObject(cmd.Context(), names, o.namespace, name)
 		if err != nil {
 			return table{}, err
 		}
@@ -223,7 +238,7 @@ func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) er
 	if o.all || names.Cluster {
 		namespace = ""
 	}
-	text, err := from.list(cmd.Context(), names, namespace)
+	text, err := from.listObjects(cmd.Context(), names, namespace)
 	if err != nil {
 		return err
 	}
@@ -232,7 +247,7 @@ func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) er
 	}
 	made := func(text json.RawMessage) (table, error) {
 		var list struct{ Items []object }
-		err := read(text, &list)
+		err := decodeAnswer(text, &list)
 		wide, namespaces := o.output == "wide", !names.Cluster && o.all
 		return tableOf(names, list.Items, time.Now(), wide, namespaces), err
 	}
@@ -248,8 +263,8 @@ func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) er
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
-	return o.show(cmd, t, func() (table, error) {
-		text, err := from.list(cmd.Context(), names, namespace)
+	return o.showTable(cmd, t, func() (table, error) {
+		text, err := from.listObjects(cmd.Context(), names, namespace)
 		if err != nil {
 			return table{}, err
 		}
@@ -260,8 +275,8 @@ func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) er
 // wantsText reports whether the answer is printed as it came.
 func (o getOptions) wantsText() bool { return o.output == "yaml" || o.output == "json" }
 
-// read decodes a JSON answer.
-func read(text json.RawMessage, value any) error {
+// decodeAnswer decodes a JSON answer.
+func decodeAnswer(text json.RawMessage, value any) error {
 	if err := json.Unmarshal(text, value); err != nil {
 		return fmt.Errorf("can't read the answer (%w): the running Cardea may have another version", err)
 	}

@@ -14,7 +14,8 @@ import (
 func bindIdentities(cmd *cobra.Command, o *standalone.Options, texts *[]string) {
 	f := cmd.Flags()
 	f.StringArrayVar(texts, "identity", nil,
-		"NAMESPACE/NAME=SOCKET: who opens this Unix socket gets certificates of this ServiceAccount over SPIFFE's Workload\n"+
+		"NAMESPACE/NAME=SOCKET: programs that open this Unix socket get certificates of this ServiceAccount over SPIFFE's "+
+			"Workload\n"+
 			"API (docs/identity.md); only this user can open it. The flag may be repeated")
 	f.StringVar(&o.IdentityBundle, "identity-bundle", "",
 		"file, such as one of the folder, that gets the ClusterTrustBundle of --identity for Gateways to name")

@@ -26,7 +26,7 @@ func TestListenersAreInTheDocs(t *testing.T) {
 	}
 	root := &cobra.Command{Use: "cardea"}
 	root.AddCommand(standaloneCommand(Program{}), controllerCommand(Program{}), pickerCommand(),
-		ledgercmd.Command(ledgercmd.Program{}))
+		ledgercmd.NewCommand(ledgercmd.Program{}))
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -44,17 +44,17 @@ type Program struct {
 	Cluster func(context.Context, snapshot.Options) (Cluster, error)
 }
 
-// errSaid ends a command with exit code 1. The command has printed everything already.
-var errSaid = errors.New("")
+// errPrinted ends a command with exit code 1. The command has printed everything already.
+var errPrinted = errors.New("")
 
 // Main runs a command line (without the program's name) and returns the exit code. When ctx ends, the command shuts
 // down in order.
 func Main(ctx context.Context, args []string, p Program, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use:   "cardea",
-		Short: "Run gateways: Envoy proxies that do what Gateway API objects say",
-		Long: `Cardea runs gateways. You write Gateway API objects. Cardea configures Envoy proxies to do exactly what the
-objects say, and reports what is live, what is not, and why.`,
+		Short: "Run gateways: proxies that do what Gateway API objects say",
+		Long: `Cardea runs gateways. You write Gateway API objects. Cardea configures proxies to do exactly what the objects
+say, and reports what is live, what is not, and why.`,
 		Example: `  # Run all gateways of a folder on this machine
   cardea standalone examples/quickstart
 
@@ -63,14 +63,14 @@ objects say, and reports what is live, what is not, and why.`,
 
   # Report what is wrong with a folder, for example in a commit hook or in CI
   cardea check examples/quickstart`,
-		Version:       versions(p),
+		Version:       describeVersions(p),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p),
 		accessCommand(p), mcpCommand(p), explainFieldCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
-		ledgercmd.Command(ledgercmd.Program{
-			Catalog: p.Catalog, Version: version(), WithFolder: withFolder, Exit: exit,
+		ledgercmd.NewCommand(ledgercmd.Program{
+			Catalog: p.Catalog, Version: programVersion(), WithFolder: withFolder, Exit: withExitCode,
 		}),
 		crdsCommand(p), pickerCommand(), buildCommand(), versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
@@ -85,7 +85,7 @@ objects say, and reports what is live, what is not, and why.`,
 	switch _, fromServer := errors.AsType[serverError](err); {
 	case err == nil:
 		return 0
-	case err == errSaid:
+	case err == errPrinted:
 	case fromServer:
 		fmt.Fprintf(stderr, "Error from server %v\n", err) // kubectl's wording
 	default:
@@ -107,8 +107,8 @@ func inWords(err error) string {
 	return text + ": want a number"
 }
 
-// folder accepts one argument, a folder of objects or one file.
-func folder(cmd *cobra.Command, args []string) error {
+// oneFolderArg accepts one argument, a folder of objects or one file.
+func oneFolderArg(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("name one folder of objects, or one file: %s", cmd.UseLine())
 	}

@@ -73,8 +73,8 @@ Exit codes: 0 if each tool that rules name exists, 1 if not, 2 if that can't be 
 	return cmd
 }
 
-// inventoried is what a server has, and what rules name.
-type inventoried struct {
+// toolInventory is what a server has, and what rules name.
+type toolInventory struct {
 	Backend string        `json:"backend"`
 	Tools   []toolRules   `json:"tools"`
 	Missing []missingTool `json:"missing,omitempty"`
@@ -93,7 +93,7 @@ type missingTool struct {
 }
 
 func takeInventory(cmd *cobra.Command, p Program, o *explainOptions, to inventoryOptions, name string) error {
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
 	all, err := readAccess(cmd, p, o, name)
@@ -109,15 +109,15 @@ func takeInventory(cmd *cobra.Command, p Program, o *explainOptions, to inventor
 		of.Places = append(of.Places, other.Places...)
 	}
 	if kind, _, _ := strings.Cut(of.Backend, " "); kind == "Service" && to.address == "" {
-		return exitError{fmt.Errorf("%s speaks no MCP: MCPTools say which tools there are", of.Backend), 2}
+		return exitError{fmt.Errorf("%s does not speak MCP: its tools are those that MCPTools state", of.Backend), 2}
 	}
-	server, err := to.server(of)
+	server, err := to.serverOf(of)
 	if err != nil {
 		return exitError{err, 2}
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), to.timeout)
 	defer cancel()
-	tools, err := mcpclient.Tools(ctx, server, cmd.Root().Version)
+	tools, err := mcpclient.ListTools(ctx, server, cmd.Root().Version)
 	if err != nil {
 		return exitError{err, 2}
 	}
@@ -131,13 +131,13 @@ func takeInventory(cmd *cobra.Command, p Program, o *explainOptions, to inventor
 		err = found.print(cmd.OutOrStdout())
 	}
 	if err == nil && len(found.Missing) > 0 {
-		err = errSaid
+		err = errPrinted
 	}
 	return err
 }
 
-// server is where to ask.
-func (to inventoryOptions) server(a explain.Access) (s mcpclient.Server, err error) {
+// serverOf is where to ask.
+func (to inventoryOptions) serverOf(a explain.Access) (s mcpclient.Server, err error) {
 	s = mcpclient.Server{Address: to.address, Path: cmp.Or(to.path, "/mcp"), Header: http.Header{}}
 	if of := a.Server; of != nil {
 		s.Path = cmp.Or(to.path, of.Path, "/mcp")
@@ -147,7 +147,8 @@ func (to inventoryOptions) server(a explain.Access) (s mcpclient.Server, err err
 		if of.TLS != nil {
 			s.Hostname, s.CA = of.TLS.Hostname, of.TLS.CA
 			if of.TLS.Certificate != "" {
-				return s, fmt.Errorf("%s asks for a certificate, which only the proxies have (%s)", a.Backend, of.TLS.Certificate)
+				return s, fmt.Errorf("%s asks for a client certificate that only the proxies have (%s)", a.Backend,
+					of.TLS.Certificate)
 			}
 		}
 	}
@@ -165,7 +166,7 @@ func (to inventoryOptions) server(a explain.Access) (s mcpclient.Server, err err
 }
 
 // compareTools finds for each tool the rules that name it, and for each rule what it names and the server has not.
-func compareTools(a explain.Access, tools []mcpclient.Tool) (found inventoried, err error) {
+func compareTools(a explain.Access, tools []mcpclient.Tool) (found toolInventory, err error) {
 	found.Backend, found.Tools = a.Backend, []toolRules{}
 	for _, t := range tools {
 		found.Tools = append(found.Tools, toolRules{Tool: t})
@@ -199,12 +200,12 @@ func compareTools(a explain.Access, tools []mcpclient.Tool) (found inventoried, 
 	return found, nil
 }
 
-func (i inventoried) print(w io.Writer) error {
+func (i toolInventory) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s has %d tools\n", i.Backend, len(i.Tools))
 	t := table{columns: []string{"TOOL", "NAMED BY", "DESCRIPTION"}}
 	for _, tool := range i.Tools {
-		t.add("", []string{
-			printable(tool.Name), cmp.Or(strings.Join(tool.Rules, ", "), "-"), cmp.Or(firstLine(tool.Description), "-"),
+		t.addRow("", []string{
+			dropUnprintable(tool.Name), cmp.Or(strings.Join(tool.Rules, ", "), "-"), cmp.Or(firstLine(tool.Description), "-"),
 		})
 	}
 	if err := t.print(w); err != nil {
@@ -219,15 +220,15 @@ func (i inventoried) print(w io.Writer) error {
 // firstLine is as much of a description as fits a table.
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	s = printable(s)
+	s = dropUnprintable(s)
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:59]) + "…"
 	}
 	return s
 }
 
-// printable is what a server said without what a terminal would obey.
-func printable(s string) string {
+// dropUnprintable is what a server said without what a terminal would obey.
+func dropUnprintable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

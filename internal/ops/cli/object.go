@@ -3,4 +3,4 @@ package cli
 import "cardea.dev/cardea/internal/core/kind"
 
 // object is a Kubernetes object, or a part of one, decoded from JSON.
-type object = kind.Shown
+type object = kind.JSONObject

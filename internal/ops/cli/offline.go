@@ -40,9 +40,9 @@ Exit codes: 0 if there is no error (there may be warnings), 1 if there is an err
 
   # In CI
   cardea check deploy/gateways || exit 1`,
-		Args: folder,
+		Args: oneFolderArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withFolder(cmd, args[0], func(dir string) error { return check(cmd, p, o, from, dir) })
+			return withFolder(cmd, args[0], func(dir string) error { return runCheck(cmd, p, o, from, dir) })
 		},
 	}
 	bindFlags(cmd, &o)
@@ -51,21 +51,21 @@ Exit codes: 0 if there is no error (there may be warnings), 1 if there is an err
 	return cmd
 }
 
-func check(cmd *cobra.Command, p Program, o standalone.Options, from kubeOptions, dir string) error {
-	if err := offline(cmd, dir, &o); err != nil {
+func runCheck(cmd *cobra.Command, p Program, o standalone.Options, from kubeOptions, dir string) error {
+	if err := completeOffline(cmd, dir, &o); err != nil {
 		return err
 	}
 	if from.ofKube() {
-		c, err := from.open(cmd, p, o.Budgets)
+		c, err := from.openCluster(cmd, p, o.Budgets)
 		if err != nil {
 			return err
 		}
-		defer warn(cmd, c)
-		o.Beside, o.Namespace = c.Beside, cmp.Or(o.Namespace, c.Namespace())
+		defer warnUnread(cmd, c)
+		o.CheckBeside, o.Namespace = c.CheckBeside, cmp.Or(o.Namespace, c.Namespace())
 	}
 	mistakes, err := p.Check(cmd.Context(), o, cmd.OutOrStdout())
 	if err == nil && mistakes > 0 {
-		err = errSaid
+		err = errPrinted
 	}
 	return err
 }
@@ -82,8 +82,8 @@ func translateCommand(p Program) *cobra.Command {
 	o := standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}
 	cmd := &cobra.Command{
 		Use:   "translate DIR",
-		Short: "Print the Envoy configuration for the objects of a folder",
-		Long: `Print the Envoy configuration that "cardea standalone" would give to its proxies. No proxy is started.
+		Short: "Print the configuration of the proxies for the objects of a folder",
+		Long: `Print the configuration that "cardea standalone" would give to its proxies. No proxy is started.
 
 The same objects always give the same bytes, so the output for two versions of a folder can be compared. DIR can also
 be one file, or - for stdin.`,
@@ -91,7 +91,7 @@ be one file, or - for stdin.`,
 
   # Of one Gateway, as JSON
   cardea translate examples/quickstart --gateway quickstart/quickstart -o json`,
-		Args: folder,
+		Args: oneFolderArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if namespace, name, ok := strings.Cut(gateway, "/"); gateway != "" && (!ok || namespace == "" || name == "") {
 				return fmt.Errorf("--gateway %q: want NAMESPACE/NAME", gateway)
@@ -100,7 +100,7 @@ be one file, or - for stdin.`,
 				return fmt.Errorf("-o %q: want yaml or json", format)
 			}
 			return withFolder(cmd, args[0], func(dir string) error {
-				if err := offline(cmd, dir, &o); err != nil {
+				if err := completeOffline(cmd, dir, &o); err != nil {
 					return err
 				}
 				return p.Translate(cmd.Context(), o, gateway, format, cmd.OutOrStdout())
@@ -115,12 +115,12 @@ be one file, or - for stdin.`,
 	return cmd
 }
 
-// offline completes the options of a command that starts nothing.
-func offline(cmd *cobra.Command, dir string, o *standalone.Options) (err error) {
+// completeOffline completes the options of a command that starts nothing.
+func completeOffline(cmd *cobra.Command, dir string, o *standalone.Options) (err error) {
 	o.Dir = dir
 	if err := checkBinding(*o); err != nil {
 		return err
 	}
-	o.Log, err = logger(cmd.ErrOrStderr(), "warn", "text")
+	o.Log, err = newLogger(cmd.ErrOrStderr(), "warn", "text")
 	return err
 }

@@ -23,17 +23,17 @@ import (
 
 // pickerFlags are the flags of `cardea picker` that are no numbers of its parts.
 type pickerFlags struct {
-	listen, admin       string
-	addresses, name     string
-	file, pool          string
-	kubeconfig, context string
-	insecure            bool
-	certificate, key    string
-	weights, metrics    []string
-	trust               string
-	level, format       string
-	picker              epp.Config
-	servers             servers.Config
+	listen, admin           string
+	addresses, name         string
+	file, pool              string
+	kubeconfig, kubeContext string
+	insecure                bool
+	certificate, key        string
+	weights, metrics        []string
+	trust                   string
+	level, format           string
+	picker                  epp.Config
+	servers                 servers.Config
 }
 
 func pickerCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func pickerCommand() *cobra.Command {
 		Short: "Pick the model server for each request of an inference pool",
 		Long: `Pick the model server for each request of an inference pool.
 
-The command serves the endpoint picker protocol of the Gateway API Inference Extension (Envoy's ext_proc), so any
+The command serves the endpoint picker protocol of the Gateway API Inference Extension (ext_proc), so any
 gateway with InferencePools can ask it. It picks by what each server is likely to have cached, and by how busy it is.
 docs/picker.md says how the scores are made, and what is served at --admin.`,
 		Example: `  # For the endpoints of a file, without TLS
@@ -52,14 +52,14 @@ docs/picker.md says how the scores are made, and what is served at --admin.`,
   # For the pods of an InferencePool, in a pod of its cluster: for all who reach it
   cardea picker --pool models/llama --listen :9002`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runPicker(cmd) },
 	}
-	o.bind(cmd)
+	o.bindPicker(cmd)
 	o.bindServers(cmd)
 	return cmd
 }
 
-func (o *pickerFlags) bind(cmd *cobra.Command) {
+func (o *pickerFlags) bindPicker(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &o.picker
 	f.StringVar(&o.listen, "listen", "localhost:9002", "address of the picker (gRPC); in a pod: :9002")
 	f.StringVar(&o.admin, "admin", "localhost:9090", "address of metrics, /healthz and /explain; \"\": none")
@@ -69,7 +69,7 @@ func (o *pickerFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&o.pool, "pool", "", "InferencePool whose ready pods are picked from, [NAMESPACE/]NAME")
 	f.StringVar(&o.name, "name", "", "name of the pool in metrics (default: the file, or the InferencePool's name)")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster with --pool")
-	f.StringVar(&o.context, "context", "", "context of the kubeconfig")
+	f.StringVar(&o.kubeContext, "context", "", "context of the kubeconfig")
 	f.BoolVar(&o.insecure, "insecure", false, "serve without TLS")
 	f.StringVar(&o.certificate, "tls-cert", "", "file of the certificate (default: a self-signed one is made)")
 	f.StringVar(&o.key, "tls-key", "", "file of the certificate's key")
@@ -87,7 +87,7 @@ func (o *pickerFlags) bind(cmd *cobra.Command) {
 	f.IntVar(&p.BlockSize, "block-size", 0,
 		"bytes of the first blocks of a prompt (default: what the servers tell, at least 64)")
 	f.IntVar(&p.BlocksPerServer, "blocks-per-server", p.BlocksPerServer, "blocks that are remembered of a server")
-	f.BoolVar(&p.ClearRouteCache, "clear-route-cache", false, "have Envoy choose the route anew after the pick")
+	f.BoolVar(&p.ClearRouteCache, "clear-route-cache", false, "have the proxy choose the route anew after the pick")
 	f.BoolVar(&p.ShowPick, "show-pick", false, "add the header x-cardea-picked to responses")
 	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.format, "log-format", "text", "text or json")
@@ -96,7 +96,7 @@ func (o *pickerFlags) bind(cmd *cobra.Command) {
 	completeFlag(cmd, "log-format", "text", "json")
 	completeFlag(cmd, "weight", score.Names...)
 	completeFlagBy(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return contexts(o.kubeconfig), cobra.ShellCompDirectiveNoFileComp
+		return listContexts(o.kubeconfig), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
@@ -122,9 +122,9 @@ func (o *pickerFlags) bindServers(cmd *cobra.Command) {
 	completeFlag(cmd, "metric", "queue=", "running=", "kv-cache=", "lora=", "block-size=")
 }
 
-// run serves until the command's context ends.
-func (o *pickerFlags) run(cmd *cobra.Command) (err error) {
-	if o.picker.Log, err = logger(cmd.ErrOrStderr(), o.level, o.format); err != nil {
+// runPicker serves until the command's context ends.
+func (o *pickerFlags) runPicker(cmd *cobra.Command) (err error) {
+	if o.picker.Log, err = newLogger(cmd.ErrOrStderr(), o.level, o.format); err != nil {
 		return err
 	}
 	if o.picker.Priorities.Trust, err = objectives.ParseTrust(o.trust); err != nil {
@@ -138,11 +138,11 @@ func (o *pickerFlags) run(cmd *cobra.Command) (err error) {
 			return fmt.Errorf("--metric %w", err)
 		}
 	}
-	secret, err := o.tls()
+	secret, err := o.tlsConfig()
 	if err != nil {
 		return err
 	}
-	if err := o.source(); err != nil {
+	if err := o.setMembers(); err != nil {
 		return err
 	}
 	o.servers.Log = o.picker.Log
@@ -177,8 +177,8 @@ func (o *pickerFlags) run(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// source sets where the members come from: a file, or an InferencePool of a cluster.
-func (o *pickerFlags) source() error {
+// setMembers sets where the members come from: a file, or an InferencePool of a cluster.
+func (o *pickerFlags) setMembers() error {
 	switch {
 	case (o.file == "") == (o.pool == ""):
 		return errors.New("name the endpoints with --members FILE, or an InferencePool with --pool [NAMESPACE/]NAME")
@@ -187,7 +187,7 @@ func (o *pickerFlags) source() error {
 		o.picker.Members = members.File{Path: o.file, Log: o.picker.Log}
 		return nil
 	}
-	config, namespace, err := inferencepool.Connect(o.kubeconfig, o.context)
+	config, namespace, err := inferencepool.Connect(o.kubeconfig, o.kubeContext)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (o *pickerFlags) source() error {
 	return nil
 }
 
-func (o *pickerFlags) tls() (*tls.Config, error) {
+func (o *pickerFlags) tlsConfig() (*tls.Config, error) {
 	switch {
 	case (o.certificate == "") != (o.key == ""):
 		return nil, errors.New("--tls-cert and --tls-key are a pair: give both or none")

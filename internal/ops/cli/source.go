@@ -12,11 +12,11 @@ import (
 // source is where `get` asks for objects: a running program, or a cluster's API server. Answers are JSON as `kubectl
 // get -o json` has it.
 type source interface {
-	// kinds lists the kinds that exist, as a list of admin.KindCount.
-	kinds(ctx context.Context) (json.RawMessage, error)
-	// list returns the objects of a kind in a namespace; "": in all of them.
-	list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error)
-	one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error)
+	// listKinds lists the kinds that exist, as a list of admin.KindCount.
+	listKinds(ctx context.Context) (json.RawMessage, error)
+	// listObjects returns the objects of a kind in a namespace; "": in all of them.
+	listObjects(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error)
+	getObject(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error)
 }
 
 // sourceOptions say which source to ask.
@@ -34,18 +34,18 @@ func bindSource(cmd *cobra.Command, o *sourceOptions) {
 
 const asksServer = "asks a running Cardea"
 
-// source returns the source, and the namespace to use if none is named.
-func (o sourceOptions) source() (from source, namespace string, err error) {
+// openSource returns the source, and the namespace to use if none is named.
+func (o sourceOptions) openSource() (from source, namespace string, err error) {
 	if err := o.notWith("--server", o.server, asksServer); err != nil {
 		return nil, "", err
 	}
 	if o.ofKube() {
-		c, err := newCluster(o.catalog, o.kubeconfig, o.context)
+		c, err := newClusterClient(o.catalog, o.kubeconfig, o.kubeContext)
 		if err != nil {
 			return nil, "", err
 		}
 		return c, c.namespace, nil
 	}
-	c, err := o.client(o.catalog)
+	c, err := o.newClient(o.catalog)
 	return c, "default", err
 }

@@ -51,7 +51,7 @@ acknowledged or refused of each change is written to the ledger.`,
 			if o.Ledger.URL != "" && len(args) == 0 {
 				return nil
 			}
-			return folder(cmd, args)
+			return oneFolderArg(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -76,7 +76,7 @@ acknowledged or refused of each change is written to the ledger.`,
 			if o.Memory, err = bytesOf(memory); err != nil {
 				return fmt.Errorf("--proxy-memory %q: %w", memory, err)
 			}
-			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
+			if o.Log, err = newLogger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
 			}
 			if err := parseIdentities(&o, identities); err != nil {
@@ -86,7 +86,8 @@ acknowledged or refused of each change is written to the ledger.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Envoy, "envoy", "", "path of the Envoy to run (default: $CARDEA_ENVOY, the PATH, the cache folder)")
+	f.StringVar(&o.ProxyProgram, "envoy", "",
+		"path of the Envoy to run (default: $CARDEA_ENVOY, the PATH, the cache folder)")
 	bindFlags(cmd, &o)
 	bindIdentities(cmd, &o, &identities)
 	bindAdmin(cmd, &o.Admin, &o.AdminAccess)
@@ -97,7 +98,7 @@ acknowledged or refused of each change is written to the ledger.`,
 		"memory that each proxy may take, such as 1Gi: when it is full, requests are refused rather than the proxy killed\n"+
 			"(default: no bound)")
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", time.Second,
-		"time between the steps of an edit of files, which proxies of the data plane EnvoyConfigMap read by themselves")
+		"time between the steps of an edit of files, which some proxies read by themselves")
 	f.StringVar(&o.AccessLog, "access-log", "",
 		"file that the proxies log requests to, as lines of JSON (default: no such file)")
 	f.BoolVar(&o.Strict, "strict", false,
@@ -165,7 +166,7 @@ func checkBinding(o standalone.Options) error {
 	return checkBudgets(o.Budgets)
 }
 
-func logger(w io.Writer, level, format string) (*slog.Logger, error) {
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var options slog.HandlerOptions
 	switch level {
 	case "debug":

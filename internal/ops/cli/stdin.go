@@ -29,8 +29,8 @@ func withFolder(cmd *cobra.Command, name string, do func(dir string) error) erro
 	if err != nil {
 		return fmt.Errorf("read stdin: %w", err)
 	}
-	if nothing.Match(text) {
-		return errors.New("stdin holds no object")
+	if emptyYAML.Match(text) {
+		return errors.New("stdin has no object")
 	}
 	dir, err := os.MkdirTemp("", "cardea-stdin-")
 	if err != nil {
@@ -44,5 +44,5 @@ func withFolder(cmd *cobra.Command, name string, do func(dir string) error) erro
 	return do(file)
 }
 
-// nothing is a text of YAML that holds no object: markers, directives, comments and empty lines.
-var nothing = regexp.MustCompile(`\A(\s*(#.*|%.*|---(\s+#.*)?|\.\.\.)?(\r?\n|\z))*\z`)
+// emptyYAML is a text of YAML that holds no object: markers, directives, comments and empty lines.
+var emptyYAML = regexp.MustCompile(`\A(\s*(#.*|%.*|---(\s+#.*)?|\.\.\.)?(\r?\n|\z))*\z`)

@@ -22,7 +22,7 @@ type table struct {
 	keys    []string // of rows: what a row is about
 }
 
-func (t *table) add(key string, row []string) {
+func (t *table) addRow(key string, row []string) {
 	t.keys, t.rows = append(t.keys, key), append(t.rows, row)
 }
 
@@ -56,48 +56,48 @@ func tableOf(k *kind.Kind, objects []object, now time.Time, wide, namespaces boo
 	for _, o := range objects {
 		var row []string
 		if namespaces {
-			row = append(row, o.Text("metadata", "namespace"))
+			row = append(row, o.TextAt("metadata", "namespace"))
 		}
-		row = append(row, o.Text("metadata", "name"))
+		row = append(row, o.TextAt("metadata", "name"))
 		for _, c := range columns {
-			row = append(row, c.Of(o))
+			row = append(row, c.CellText(o))
 		}
-		row = append(row, stale(o), age(o, now))
+		row = append(row, staleCell(o), ageCell(o, now))
 		for _, c := range further {
-			row = append(row, c.Of(o))
+			row = append(row, c.CellText(o))
 		}
-		t.add(o.Text("metadata", "namespace")+"/"+o.Text("metadata", "name"), row)
+		t.addRow(o.TextAt("metadata", "namespace")+"/"+o.TextAt("metadata", "name"), row)
 	}
 	return t
 }
 
-// stale tells whether an older version of an object serves than the newest one. In a cluster that is what the status
-// has: it is of an older version.
-func stale(o object) string {
-	conditions := o.List("status", "conditions")
-	for _, l := range o.List("status", "listeners") {
-		conditions = append(conditions, l.List("conditions")...)
+// staleCell tells whether an older version of an object serves than the newest one. In a cluster that is what the
+// status has: it is of an older version.
+func staleCell(o object) string {
+	conditions := o.ObjectsAt("status", "conditions")
+	for _, l := range o.ObjectsAt("status", "listeners") {
+		conditions = append(conditions, l.ObjectsAt("conditions")...)
 	}
-	for _, p := range o.List("status", "parents") {
-		if p.Text("controllerName") == model.ControllerName {
-			conditions = append(conditions, p.List("conditions")...)
+	for _, p := range o.ObjectsAt("status", "parents") {
+		if p.TextAt("controllerName") == model.ControllerName {
+			conditions = append(conditions, p.ObjectsAt("conditions")...)
 		}
 	}
-	generation := o.Text("metadata", "generation")
+	generation := o.TextAt("metadata", "generation")
 	late := func(c object) bool {
-		seen := c.Text("observedGeneration")
+		seen := c.TextAt("observedGeneration")
 		return seen != "" && seen != generation
 	}
-	if o.Text("metadata", "annotations", kind.StaleAnnotation) != "" || slices.ContainsFunc(conditions, late) {
+	if o.TextAt("metadata", "annotations", kind.StaleAnnotation) != "" || slices.ContainsFunc(conditions, late) {
 		return "True"
 	}
 	return "False"
 }
 
-// age is the time since the object was created or, if an object in a file does not say so, since the file was edited;
-// in kubectl's format.
-func age(o object, now time.Time) string {
-	stated := cmp.Or(o.Text("metadata", "creationTimestamp"), o.Text("metadata", "annotations", kind.EditedAnnotation))
+// ageCell is the time since the object was created or, if an object in a file does not say so, since the file was
+// edited; in kubectl's format.
+func ageCell(o object, now time.Time) string {
+	stated := cmp.Or(o.TextAt("metadata", "creationTimestamp"), o.TextAt("metadata", "annotations", kind.EditedAnnotation))
 	created, err := time.Parse(time.RFC3339, stated)
 	if err != nil || created.IsZero() {
 		return "<unknown>"

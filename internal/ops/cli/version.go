@@ -17,15 +17,15 @@ func versionCommand(p Program) *cobra.Command {
 		Example: "  cardea version",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "cardea", versions(p))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "cardea", describeVersions(p))
 			return err
 		},
 	}
 }
 
-// versions are those of this program, its compiler and the proxies that it configures.
-func versions(p Program) string {
-	text := fmt.Sprintf("%s (%s %s/%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+// describeVersions are those of this program, its compiler and the proxies that it configures.
+func describeVersions(p Program) string {
+	text := fmt.Sprintf("%s (%s %s/%s)", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	var proxies []string
 	for _, d := range p.Dialects {
 		proxies = append(proxies, d.Proxy+" "+d.Version)
@@ -39,13 +39,13 @@ func versions(p Program) string {
 // stamp is the version that the linker wrote into the program of a release (-X): hack/image.sh, hack/release.sh.
 var stamp string
 
-// version is the version of the release, or what the Go tool wrote into the program: a tag, or a commit.
-func version() string {
+// programVersion is the version of the release, or what the Go tool wrote into the program: a tag, or a commit.
+func programVersion() string {
 	if stamp != "" {
 		return stamp
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && module(info).Version != "" {
-		return module(info).Version
+	if info, ok := debug.ReadBuildInfo(); ok && cardeaModule(info).Version != "" {
+		return cardeaModule(info).Version
 	}
 	return "(devel)"
 }

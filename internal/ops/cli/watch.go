@@ -13,16 +13,17 @@ import (
 // watchInterval is how often a watch asks again.
 const watchInterval = time.Second
 
-// show prints a table and, with --watch, each row that comes, changes or goes from then on, until the command is ended.
-func (o *getOptions) show(cmd *cobra.Command, t table, again func() (table, error)) error {
+// showTable prints a table and, with --watch, each row that comes, changes or goes from then on, until the command is
+// ended.
+func (o *getOptions) showTable(cmd *cobra.Command, t table, again func() (table, error)) error {
 	out := cmd.OutOrStdout()
 	if !o.watch {
 		return t.print(out)
 	}
-	p := &rowPrinter{out: out, widths: t.widths()}
-	p.row(t.columns)
+	p := &rowPrinter{out: out, widths: t.columnWidths()}
+	p.printRow(t.columns)
 	for _, row := range t.rows {
-		p.row(row)
+		p.printRow(row)
 	}
 	for {
 		select {
@@ -37,8 +38,8 @@ func (o *getOptions) show(cmd *cobra.Command, t table, again func() (table, erro
 		if err != nil {
 			return err
 		}
-		for _, row := range now.since(t) {
-			p.row(row)
+		for _, row := range now.changedRows(t) {
+			p.printRow(row)
 		}
 		if t = now; p.failed != nil {
 			return p.failed
@@ -46,15 +47,15 @@ func (o *getOptions) show(cmd *cobra.Command, t table, again func() (table, erro
 	}
 }
 
-// since are the rows that a table has and an earlier one had not, or had other words in than an age; then those that it
-// has no more, marked.
-func (t table) since(before table) (rows [][]string) {
+// changedRows are the rows that a table has and an earlier one had not, or had other words in than an age; then those
+// that it has no more, marked.
+func (t table) changedRows(before table) (rows [][]string) {
 	was := map[string][]string{}
 	for i, key := range before.keys {
 		was[key] = before.rows[i]
 	}
 	for i, key := range t.keys {
-		if t.text(t.rows[i]) != t.text(was[key]) {
+		if t.rowWithoutAge(t.rows[i]) != t.rowWithoutAge(was[key]) {
 			rows = append(rows, t.rows[i])
 		}
 		delete(was, key)
@@ -67,8 +68,8 @@ func (t table) since(before table) (rows [][]string) {
 	return rows
 }
 
-// text is a row without its age, which always changes.
-func (t table) text(row []string) string {
+// rowWithoutAge is a row without its age, which always changes.
+func (t table) rowWithoutAge(row []string) string {
 	var words []string
 	for i, word := range row {
 		if t.columns[i] != "AGE" {
@@ -78,8 +79,8 @@ func (t table) text(row []string) string {
 	return strings.Join(words, "\t")
 }
 
-// widths are the widths of the columns.
-func (t table) widths() []int {
+// columnWidths are the widths of the columns.
+func (t table) columnWidths() []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range append([][]string{t.columns}, t.rows...) {
 		for i, word := range row {
@@ -96,7 +97,7 @@ type rowPrinter struct {
 	failed error
 }
 
-func (p *rowPrinter) row(words []string) {
+func (p *rowPrinter) printRow(words []string) {
 	var b strings.Builder
 	for i, word := range words {
 		if i < len(words)-1 && i < len(p.widths) {

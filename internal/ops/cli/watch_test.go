@@ -38,7 +38,7 @@ func newWatched(t *testing.T, objects ...string) watched {
 	w.write(objects...)
 	listens, done := make(chan string, 1), make(chan error, 1)
 	s, err := admin.New(admin.Config{
-		Catalog: kinds.Catalog(), Addr: "127.0.0.1:0", Graph: flow.New(flow.Config{}), Objects: file(w.path),
+		Catalog: kinds.NewCatalog(), Addr: "127.0.0.1:0", Graph: flow.New(flow.Config{}), Objects: file(w.path),
 		Ready: func() (bool, string) { return true, "" }, Gatherer: prometheus.NewRegistry(),
 		Findings: func() []admin.Finding { return nil }, Explainer: explainer("server"), Differ: differ{},
 		OnListen: func(addr string) { listens <- addr },
@@ -136,7 +136,7 @@ func TestStale(t *testing.T) {
 		"a route was not seen": {object{"metadata": meta, "status": parent("cardea.dev/gateway-controller", 1)}, "True"},
 		"by another one":       {object{"metadata": meta, "status": parent("other.example/controller", 1)}, "False"},
 	} {
-		if got := stale(story.object); got != story.want {
+		if got := staleCell(story.object); got != story.want {
 			t.Errorf("%s: %s, want %s", name, got, story.want)
 		}
 	}

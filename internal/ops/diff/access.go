@@ -24,31 +24,31 @@ type Access struct {
 	After    string `json:"after,omitempty"`
 }
 
-// place is where a rule leads to a backend.
-type place struct {
+// accessPath is where a rule leads to a backend.
+type accessPath struct {
 	gateway  model.ObjectRef
 	listener model.ListenerKey
 	rule     model.RuleKey
 	backend  model.ObjectRef
 }
 
-// access compares who may ask servers of MCP for what, where the edits of a Try may change that.
-func (d *Differ) access(v flow.View) (list []Access) {
-	before, after := policy.Sight{View: v, Before: true}, policy.Sight{View: v}
-	gateways, routes := d.world.Policies.Regranted(v)
+// compareAccess compares who may ask servers of MCP for what, where the edits of a Try may change that.
+func (d *Differ) compareAccess(v flow.View) (list []Access) {
+	before, after := policy.Snapshot{View: v, Before: true}, policy.Snapshot{View: v}
+	gateways, routes := d.world.Policies.ChangedGrants(v)
 	if len(gateways) > 0 { // they may have many rules
 		for ref := range flow.All(v, d.world.Plan.Routes) {
 			routes[ref] = routes[ref] // at these Gateways
 		}
 	}
 	for ref, whole := range routes {
-		concerned := func(p place) bool { return whole || gateways[p.gateway] }
-		was, _ := flow.Before(v, d.world.Plan.Routes, ref)
+		concerned := func(p accessPath) bool { return whole || gateways[p.gateway] }
+		was, _ := flow.ValueBefore(v, d.world.Plan.Routes, ref)
 		is, _ := flow.Get(v, d.world.Plan.Routes, ref)
-		old, edited := servers(was), servers(is)
+		old, edited := findMCPServers(was), findMCPServers(is)
 		for p := range old {
 			if _, stays := edited[p]; !stays && concerned(p) {
-				list = append(list, d.granted(p, d.pieces(before, p, old), nil, true, false)...)
+				list = append(list, d.compareGrants(p, d.policyPieces(before, p, old), nil, true, false)...)
 			}
 		}
 		for p := range edited {
@@ -56,7 +56,8 @@ func (d *Differ) access(v flow.View) (list []Access) {
 				continue
 			}
 			_, was := old[p]
-			list = append(list, d.granted(p, d.pieces(before, p, old), d.pieces(after, p, edited), was, true)...)
+			list = append(list, d.compareGrants(p, d.policyPieces(before, p, old), d.policyPieces(after, p, edited), was,
+				true)...)
 		}
 	}
 	slices.SortFunc(list, func(a, b Access) int {
@@ -66,14 +67,14 @@ func (d *Differ) access(v flow.View) (list []Access) {
 	return list
 }
 
-// servers are the places of a route from which requests go to servers of MCP, with the index of the backendRef.
-func servers(r model.Route) map[place]int {
-	all := map[place]int{}
+// findMCPServers are the places of a route from which requests go to servers of MCP, with the index of the backendRef.
+func findMCPServers(r model.Route) map[accessPath]int {
+	all := map[accessPath]int{}
 	for _, rule := range r.Rules {
 		for i, b := range rule.Backends {
-			for _, at := range r.Places {
+			for _, at := range r.Listeners {
 				if b.MCP {
-					all[place{at.Gateway, at.Listener, rule.Key, b.Backend.Object}] = i
+					all[accessPath{at.Gateway, at.Listener, rule.Key, b.Backend.Object}] = i
 				}
 			}
 		}
@@ -81,7 +82,7 @@ func servers(r model.Route) map[place]int {
 	return all
 }
 
-func (d *Differ) pieces(s policy.Sight, p place, of map[place]int) []policy.RulePiece {
+func (d *Differ) policyPieces(s policy.Snapshot, p accessPath, of map[accessPath]int) []policy.RulePiece {
 	index, found := of[p]
 	if !found {
 		return nil
@@ -89,15 +90,15 @@ func (d *Differ) pieces(s policy.Sight, p place, of map[place]int) []policy.Rule
 	return d.world.Policies.ToBackend(s, p.gateway, p.listener, p.rule, index)
 }
 
-// granted compares what pieces grant before and after. Where no rule leads to the backend, nobody may anything.
-func (d *Differ) granted(p place, before, after []policy.RulePiece, was, is bool) (list []Access) {
+// compareGrants compares what pieces grant before and after. Where no rule leads to the backend, nobody may anything.
+func (d *Differ) compareGrants(p accessPath, before, after []policy.RulePiece, was, is bool) (list []Access) {
 	old, edited := map[[2]string]request.Grant{}, map[[2]string]request.Grant{}
 	open := func(of []policy.RulePiece) bool {
-		_, stated := d.world.Policies.Grants(of, nil)
+		_, stated := d.world.Policies.ListGrants(of, nil)
 		return !stated
 	}
 	grants := func(into map[[2]string]request.Grant, of, others []policy.RulePiece) {
-		all, _ := d.world.Policies.Grants(of, others)
+		all, _ := d.world.Policies.ListGrants(of, others)
 		for _, g := range all {
 			if g.May != "" {
 				into[[2]string{g.Caller, g.May}] = g
@@ -147,7 +148,7 @@ func printAccess(b *strings.Builder, list []Access, more int) {
 		condition := ""
 		switch {
 		case a.Change == "~":
-			condition = fmt.Sprintf(", %s, would be %s", conditionally(a.Before), conditionally(a.After))
+			condition = fmt.Sprintf(", %s, would be %s", describeCondition(a.Before), describeCondition(a.After))
 		case a.Before+a.After != "":
 			condition = ", if " + a.Before + a.After
 		}
@@ -158,7 +159,7 @@ func printAccess(b *strings.Builder, list []Access, more int) {
 	}
 }
 
-func conditionally(condition string) string {
+func describeCondition(condition string) string {
 	if condition == "" {
 		return "always"
 	}

@@ -16,78 +16,79 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// move is a backend at a Gateway that is somewhere else or is spoken to in another way, whatever becomes of the routes
-// that lead there.
-type move struct {
+// backendMove is a backend at a Gateway that is somewhere else or is spoken to in another way, whatever becomes of the
+// routes that lead there.
+type backendMove struct {
 	key           plan.BackendKey
 	before, after string // where it is, and how it is spoken to
-	led           []lead
+	uses          []backendUse
 }
 
-// lead is where a rule leads to a backend that moves.
-type lead struct {
+// backendUse is where a rule leads to a backend that moves.
+type backendUse struct {
 	table  resource.Name
 	domain string
 	rule   model.RuleKey
 }
 
-func (l lead) compare(o lead) int {
+func (l backendUse) compare(o backendUse) int {
 	return cmp.Or(strings.Compare(l.table.Name, o.table.Name), strings.Compare(l.domain, o.domain),
 		l.rule.Route.Compare(o.rule.Route),
 		strings.Compare(l.rule.Name, o.rule.Name))
 }
 
-// moves are the backends that an edit moves, in order. One that comes or goes does not move: with it, what routes say
-// differs.
-func (d *Differ) moves(v flow.View) (list []move) {
-	for change := range flow.Staged(v, d.world.Plan.Backends) {
-		was, existed := flow.Before(v, d.world.Plan.Backends, change.Key)
-		m := move{key: change.Key, before: whereabouts(was), after: whereabouts(change.Value)}
-		at := d.world.Dialect(change.Value.DataPlane).Backend(change.Key)
-		if instead, apart := d.instead(at); apart {
+// findMoves are the backends that an edit moves, in order. One that comes or goes does not move: with it, what routes
+// say differs.
+func (d *Differ) findMoves(v flow.View) (list []backendMove) {
+	for change := range flow.StagedChanges(v, d.world.Plan.Backends) {
+		was, existed := flow.ValueBefore(v, d.world.Plan.Backends, change.Key)
+		m := backendMove{key: change.Key, before: describeBackend(was), after: describeBackend(change.Value)}
+		at := d.world.Dialect(change.Value.DataPlane).BackendResource(change.Key)
+		if instead, apart := d.offeredInstead(at); apart {
 			m.before = "as it was accepted last"
-			if is, _ := d.after(v, at); instead != nil && instead.Version == is.Version {
+			if is, _ := d.offeredAfter(v, at); instead != nil && instead.Version == is.Version {
 				m.before = m.after
 			}
 		}
 		if existed && !change.Deleted && m.before != m.after {
-			m.led = d.leads(v, change.Key)
+			m.uses = d.findUses(v, change.Key)
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(a, b move) int {
-		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Backend.Words(), b.key.Backend.Words()))
+	slices.SortFunc(list, func(a, b backendMove) int {
+		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Backend.Describe(),
+			b.key.Backend.Describe()))
 	})
 	return list
 }
 
-// leads are the ways to a backend, by the routes that use it, each once.
-func (d *Differ) leads(v flow.View, to plan.BackendKey) (list []lead) {
-	routes, _ := flow.Get(v, d.world.Plan.Users, to)
+// findUses are the ways to a backend, by the routes that use it, each once.
+func (d *Differ) findUses(v flow.View, to plan.BackendKey) (list []backendUse) {
+	routes, _ := flow.Get(v, d.world.Plan.RoutesByBackend, to)
 	for _, route := range routes.All() {
 		for _, rule := range route.Rules {
-			if !slices.Contains(rule.Uses(), to.Backend) {
+			if !slices.Contains(rule.ListBackends(), to.Backend) {
 				continue
 			}
-			for _, place := range route.Places {
+			for _, place := range route.Listeners {
 				l, found := flow.Get(v, d.world.Plan.Listeners, place.Listener)
 				if place.Gateway != to.Gateway || !found {
 					continue
 				}
-				table := nameOf(d.world.Dialect(l.DataPlane).Table(l))
+				table := nameOf(d.world.Dialect(l.DataPlane).RouteTable(l))
 				for _, domain := range place.Domains {
-					list = append(list, lead{table, domain.Name, rule.Key})
+					list = append(list, backendUse{table, domain.Name, rule.Key})
 				}
 			}
 		}
 	}
-	slices.SortFunc(list, lead.compare)
+	slices.SortFunc(list, backendUse.compare)
 	return slices.Compact(list)
 }
 
-// whereabouts tells where a backend is, and how it is spoken to. Which endpoints it has is not part of it, as they come
-// and go; that it has none is.
-func whereabouts(b model.Backend) string {
+// describeBackend tells where a backend is, and how it is spoken to. Which endpoints it has is not part of it, as they
+// come and go; that it has none is.
+func describeBackend(b model.Backend) string {
 	var text string
 	switch {
 	case b.Hostname != "":
@@ -105,7 +106,7 @@ func whereabouts(b model.Backend) string {
 		text += " over HTTP/1.1 or HTTP/2"
 	}
 	if b.Pool != nil {
-		text += ", " + b.Pool.Words()
+		text += ", " + b.Pool.Describe()
 	}
 	switch {
 	case b.TLS == nil:

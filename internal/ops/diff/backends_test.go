@@ -103,13 +103,13 @@ func TestWaysToABackend(t *testing.T) {
 		texts = append(texts, text)
 	}
 	r := newRig(t, texts...)
-	edited, err := r.read(docs(t, service("pods")))
+	edited, err := r.readObjects(docs(t, service("pods")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	arriving, _ := r.arrive(edited)
-	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, arriving, nil) }, func(v flow.View) {
-		_, scenes := r.look(v)
+	arriving, _ := r.resolveApplied(edited)
+	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.applyEdits(b, arriving, nil) }, func(v flow.View) {
+		_, scenes := r.readChanges(v)
 		for _, s := range scenes {
 			for name, parts := range s.after.Offered {
 				if len(parts) > 3 { // "", h7.ex and h107.ex
@@ -135,10 +135,10 @@ func TestWhereabouts(t *testing.T) {
 			TLS:  &model.BackendTLS{Hostname: "b.ex", Names: []model.SubjectAltName{{Value: "c.ex"}}},
 			Pool: &model.Pool{Picker: model.BackendKey{Object: model.Ref(model.KindService, "default", "p"), Port: 1}}}
 	}
-	was := whereabouts(*fresh())
+	was := describeBackend(*fresh())
 	differs := func(path string, edit func(*model.Backend)) {
 		b := fresh()
-		if edit(b); whereabouts(*b) == was {
+		if edit(b); describeBackend(*b) == was {
 			t.Errorf("another %s makes no difference: %s", path, was)
 		}
 	}
@@ -174,7 +174,7 @@ func TestWhereabouts(t *testing.T) {
 	}
 	differs("hostname, which is none", func(b *model.Backend) { b.Hostname = "" })
 	some, more := model.Backend{Endpoints: make([]model.Endpoint, 1)}, model.Backend{Endpoints: make([]model.Endpoint, 2)}
-	if whereabouts(some) != whereabouts(more) || whereabouts(some) == whereabouts(model.Backend{}) {
-		t.Errorf("%q and %q, without %q", whereabouts(some), whereabouts(more), whereabouts(model.Backend{}))
+	if describeBackend(some) != describeBackend(more) || describeBackend(some) == describeBackend(model.Backend{}) {
+		t.Errorf("%q and %q, without %q", describeBackend(some), describeBackend(more), describeBackend(model.Backend{}))
 	}
 }

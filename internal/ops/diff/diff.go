@@ -85,12 +85,12 @@ type Config struct {
 	// Applied, if not nil, tells what would be read of objects that are applied to the world that the View shows: some are
 	// read in part or not at all, and something of what is there may stay. nil: they are read as they are. It may change
 	// their specs. unknown is what would be read because of them, and nobody knows yet whether it is there.
-	Applied func(flow.View, []input.Content) (read []input.Content, unknown []model.ObjectRef)
+	Applied func(flow.View, []input.ObjectContent) (read []input.ObjectContent, unknown []model.ObjectRef)
 	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing;
 	// apart is false if they are offered that. It is called in a View.
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
-	// Foretold, if not nil, is what else is found of edits, where nothing but a proxy would find it. v is their View.
-	Foretold func(v flow.View) []model.Finding
+	// ExtraFindings, if not nil, is what else is found of edits, where nothing but a proxy would find it. v is their View.
+	ExtraFindings func(v flow.View) []model.Finding
 	// Doubtful, if not nil, tells of an error that it may be none, since not all was read that decides about it: it is
 	// shown as a warning.
 	Doubtful func(model.Finding) bool
@@ -101,13 +101,13 @@ type Config struct {
 
 // Differ answers what edits would change.
 type Differ struct {
-	world    *world.World
-	foretold func(flow.View) []model.Finding
-	applied  func(flow.View, []input.Content) ([]input.Content, []model.ObjectRef)
-	offered  func(resource.Key) (*resource.Resource, bool)
-	doubtful func(model.Finding) bool
-	waits    bool
-	schema   *schema.Schema
+	world         *world.World
+	extraFindings func(flow.View) []model.Finding
+	applied       func(flow.View, []input.ObjectContent) ([]input.ObjectContent, []model.ObjectRef)
+	offered       func(resource.Key) (*resource.Resource, bool)
+	doubtful      func(model.Finding) bool
+	waits         bool
+	schema        *schema.Schema
 }
 
 // New makes a Differ of a world. Objects are defaulted and validated by the schemas of the API, as everywhere.
@@ -116,16 +116,16 @@ func New(c Config) *Differ {
 	if c.Doubtful != nil {
 		doubtful = func(f model.Finding) bool { return strings.Contains(f.Message, notRead) || c.Doubtful(f) }
 	}
-	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, doubtful, c.Waits, schema.New(c.World.Sources.Catalog)}
+	return &Differ{c.World, c.ExtraFindings, c.Applied, c.Offered, doubtful, c.Waits, schema.New(c.World.Sources.Catalog)}
 }
 
-// Unknown lists the objects that an edit begins to refer to, if nobody knows yet whether they are there.
-func (d *Differ) Unknown(e Edit) ([]model.ObjectRef, error) {
-	objects, err := d.read(e.Objects)
+// FindUnknown lists the objects that an edit begins to refer to, if nobody knows yet whether they are there.
+func (d *Differ) FindUnknown(e Edit) ([]model.ObjectRef, error) {
+	objects, err := d.readObjects(e.Objects)
 	if err != nil {
 		return nil, err
 	}
-	_, unknown := d.arrive(objects)
+	_, unknown := d.resolveApplied(objects)
 	return unknown, nil
 }
 
@@ -135,49 +135,49 @@ var ErrBadObject = errors.New("not a valid object")
 // Diff tells what an edit would change. Nothing is applied. Turns wait while the edit runs through the graph, and not
 // while what came of it is compared.
 func (d *Differ) Diff(e Edit) (Report, error) {
-	objects, err := d.read(e.Objects)
+	objects, err := d.readObjects(e.Objects)
 	if err != nil {
 		return Report{}, err
 	}
-	others, err := d.removed(e.Remove)
+	others, err := d.findRemoved(e.Remove)
 	if err != nil {
 		return Report{}, err
 	}
 	if e.Prune {
-		others = d.others(objects)
+		others = d.findOthers(objects)
 	}
-	objects, waiting := d.wait(objects)
-	applied, unknown := d.arrive(objects)
-	opened := d.opened(applied, e)
+	objects, waiting := d.holdBackWaiting(objects)
+	applied, unknown := d.resolveApplied(objects)
+	opened := d.findReopened(applied, e)
 	var report Report
-	var scenes []*scene
+	var scenes []*gatewayChange
 	err = d.world.Graph.Try(
 		func(b *flow.Batch) {
-			d.apply(b, applied, others)
+			d.applyEdits(b, applied, others)
 			for _, key := range opened {
 				d.world.Sources.Closed.Delete(b, key)
 			}
 			for _, ref := range unknown {
-				d.world.Sources.Unread.Set(b, ref, notRead)
+				d.world.Sources.Unreadable.Set(b, ref, notRead)
 			}
 		},
-		func(v flow.View) { report, scenes = d.look(v) })
+		func(v flow.View) { report, scenes = d.readChanges(v) })
 	if err != nil {
 		return Report{}, err
 	}
 	report.Refused = append(waiting, report.Refused...)
-	c := comparison{report: &report, left: asked, seen: map[string]bool{}}
+	c := comparison{report: &report, budget: maxCompared, seen: map[string]bool{}}
 	for _, s := range scenes {
-		if err := c.compare(s); err != nil {
+		if err := c.compareScene(s); err != nil {
 			return Report{}, err
 		}
 	}
-	c.finish()
+	c.sortAndCut()
 	return report, nil
 }
 
-// read checks objects.
-func (d *Differ) read(docs []map[string]any) (list []*schema.Object, err error) {
+// readObjects checks objects.
+func (d *Differ) readObjects(docs []map[string]any) (list []*schema.Object, err error) {
 	seen := map[model.ObjectRef]bool{}
 	for _, doc := range docs {
 		_, label := d.schema.Identify(doc)
@@ -186,26 +186,26 @@ func (d *Differ) read(docs []map[string]any) (list []*schema.Object, err error) 
 		case len(problems) > 0:
 			return nil, fmt.Errorf("%s: %w: %s", label, ErrBadObject,
 				strings.TrimPrefix(problems[0].Field+": "+problems[0].Message, ": "))
-		case o == nil || d.world.Sources.Of(o.Ref.Kind()) == nil:
+		case o == nil || d.world.Sources.KindSource(o.Ref.Kind()) == nil:
 			return nil, fmt.Errorf("%s: %w: its kind is not read", label, ErrBadObject)
 		case seen[o.Ref]:
 			return nil, fmt.Errorf("%s: %w: it comes twice", label, ErrBadObject)
 		}
 		seen[o.Ref] = true
 		if o.Ref.Kind() == model.KindNamespace {
-			o.Labels = synthetic.Named(o.Labels, o.Ref.Name())
+			o.Labels = synthetic.NamespaceLabels(o.Labels, o.Ref.Name())
 		}
 		list = append(list, o)
 	}
 	return list, nil
 }
 
-// removed are the objects that an edit removes, if they are there.
-func (d *Differ) removed(list []Removal) (refs []model.ObjectRef, err error) {
+// findRemoved are the objects that an edit removes, if they are there.
+func (d *Differ) findRemoved(list []Removal) (refs []model.ObjectRef, err error) {
 	d.world.Graph.View(func(v flow.View) {
 		for _, r := range list {
 			ref := model.Ref(model.KindOf(r.Group, r.Kind), r.Namespace, r.Name)
-			source := d.world.Sources.Of(ref.Kind())
+			source := d.world.Sources.KindSource(ref.Kind())
 			if source == nil {
 				err = fmt.Errorf("%s %s: %w: its kind is not read", r.Kind, ref.NamespacedName(), ErrBadObject)
 				return
@@ -218,8 +218,8 @@ func (d *Differ) removed(list []Removal) (refs []model.ObjectRef, err error) {
 	return refs, err
 }
 
-// others are all objects besides the given ones, except those that may be there by themselves.
-func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
+// findOthers are all objects besides the given ones, except those that may be there by themselves.
+func (d *Differ) findOthers(objects []*schema.Object) (list []model.ObjectRef) {
 	named := map[model.ObjectRef]bool{}
 	for _, o := range objects {
 		named[o.Ref] = true
@@ -229,7 +229,7 @@ func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 			if k.Cluster {
 				continue
 			}
-			for _, ref := range d.world.Sources.Of(k.Kind).Refs(v) {
+			for _, ref := range d.world.Sources.KindSource(k.Kind).ListRefs(v) {
 				if !named[ref] {
 					list = append(list, ref)
 				}
@@ -239,8 +239,9 @@ func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 	return list
 }
 
-// opened is what is closed and will not be any more, since the object that can't be read is written anew or removed.
-func (d *Differ) opened(applied []arriving, e Edit) (keys []model.ObjectRef) {
+// findReopened is what is closed and will not be any more, since the object that can't be read is written anew or
+// removed.
+func (d *Differ) findReopened(applied []arrivingObject, e Edit) (keys []model.ObjectRef) {
 	anew := map[model.ObjectRef]bool{}
 	for _, o := range applied {
 		anew[o.Ref] = true
@@ -250,7 +251,7 @@ func (d *Differ) opened(applied []arriving, e Edit) (keys []model.ObjectRef) {
 	}
 	d.world.Graph.View(func(v flow.View) {
 		for key, closed := range flow.All(v, d.world.Sources.Closed.Collection()) {
-			if e.Prune || anew[closed.Of] {
+			if e.Prune || anew[closed.Object] {
 				keys = append(keys, key)
 			}
 		}
@@ -260,19 +261,19 @@ func (d *Differ) opened(applied []arriving, e Edit) (keys []model.ObjectRef) {
 
 // notRead is the reason for an object that nobody has referred to so far. An error because of it is only a warning: the
 // object may be there.
-const notRead = "it is not known before something refers to it"
+const notRead = "it is unknown until an object refers to it"
 
-// arriving is an object on its way into the graph.
-type arriving struct {
-	input.Content
+// arrivingObject is an object on its way into the graph.
+type arrivingObject struct {
+	input.ObjectContent
 	created time.Time // zero: now
 }
 
-// arrive makes of objects what is read of them.
-func (d *Differ) arrive(objects []*schema.Object) (list []arriving, unknown []model.ObjectRef) {
+// resolveApplied makes of objects what is read of them.
+func (d *Differ) resolveApplied(objects []*schema.Object) (list []arrivingObject, unknown []model.ObjectRef) {
 	if d.applied == nil {
 		for _, o := range objects {
-			a := arriving{Content: input.Content{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec}}
+			a := arrivingObject{ObjectContent: input.ObjectContent{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec}}
 			if o.Stated != nil {
 				a.created = o.Stated.Created
 			}
@@ -280,23 +281,23 @@ func (d *Differ) arrive(objects []*schema.Object) (list []arriving, unknown []mo
 		}
 		return list, nil
 	}
-	contents := make([]input.Content, 0, len(objects))
+	contents := make([]input.ObjectContent, 0, len(objects))
 	for _, o := range objects {
-		contents = append(contents, input.Content{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec})
+		contents = append(contents, input.ObjectContent{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec})
 	}
 	d.world.Graph.View(func(v flow.View) { contents, unknown = d.applied(v, contents) })
 	for _, c := range contents {
-		list = append(list, arriving{Content: c})
+		list = append(list, arrivingObject{ObjectContent: c})
 	}
 	return list, unknown
 }
 
-// apply writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is the
-// youngest unless it states an age. A spec that differs only in how it is written down (nothing, or an empty list;
+// applyEdits writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is
+// the youngest unless it states an age. A spec that differs only in how it is written down (nothing, or an empty list;
 // "1000m", or "1") is the same.
-func (d *Differ) apply(b *flow.Batch, objects []arriving, others []model.ObjectRef) {
+func (d *Differ) applyEdits(b *flow.Batch, objects []arrivingObject, others []model.ObjectRef) {
 	for _, o := range objects {
-		d.world.Sources.Of(o.Ref.Kind()).Update(b, o.Ref, func(meta model.Meta, spec any) (model.Meta, any) {
+		d.world.Sources.KindSource(o.Ref.Kind()).Update(b, o.Ref, func(meta model.Meta, spec any) (model.Meta, any) {
 			if spec == nil {
 				meta.Generation, meta.Created = 1, o.created
 			}
@@ -307,6 +308,6 @@ func (d *Differ) apply(b *flow.Batch, objects []arriving, others []model.ObjectR
 		})
 	}
 	for _, ref := range others {
-		d.world.Sources.Of(ref.Kind()).Delete(b, ref)
+		d.world.Sources.KindSource(ref.Kind()).Delete(b, ref)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -61,7 +61,7 @@ type rig struct {
 
 func newRig(t *testing.T, texts ...string) *rig {
 	t.Helper()
-	extensions, err := world.Plugged(builtin.Plugins())
+	extensions, err := world.ExtensionsOf(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func newRig(t *testing.T, texts ...string) *rig {
 	})
 	d := New(Config{World: w})
 	r := &rig{d, t}
-	w.Graph.Apply("start", w.Sources.Synced)
+	w.Graph.Apply("start", w.Sources.MarkSynced)
 	r.apply(append(texts, objects)...)
 	return r
 }
@@ -95,12 +95,12 @@ func docs(t *testing.T, texts ...string) (list []map[string]any) {
 // apply makes the edits for good.
 func (r *rig) apply(texts ...string) {
 	r.t.Helper()
-	list, err := r.read(docs(r.t, texts...))
+	list, err := r.readObjects(docs(r.t, texts...))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	arriving, _ := r.arrive(list)
-	r.world.Graph.Apply("test", func(b *flow.Batch) { r.Differ.apply(b, arriving, nil) })
+	arriving, _ := r.resolveApplied(list)
+	r.world.Graph.Apply("test", func(b *flow.Batch) { r.Differ.applyEdits(b, arriving, nil) })
 	r.world.Graph.Settle()
 }
 
@@ -179,9 +179,9 @@ func TestOtherWords(t *testing.T) {
 // TestWhatIsRead: what is applied is what would be read of it, and what would not be read is no change.
 func TestWhatIsRead(t *testing.T) {
 	r := newRig(t)
-	r.applied = func(v flow.View, objects []input.Content) (list []input.Content, _ []model.ObjectRef) {
+	r.applied = func(v flow.View, objects []input.ObjectContent) (list []input.ObjectContent, _ []model.ObjectRef) {
 		for _, o := range objects {
-			if _, found := r.world.Sources.Of(o.Ref.Kind()).Get(v, o.Ref); found || o.Ref.Name() == "read" {
+			if _, found := r.world.Sources.KindSource(o.Ref.Kind()).Get(v, o.Ref); found || o.Ref.Name() == "read" {
 				o.Labels = nil
 				list = append(list, o)
 			}
@@ -219,7 +219,7 @@ spec:
 	if report := r.diff(false, edit...); len(report.Refused) < 2 {
 		t.Errorf("it is known that nothing is there, and yet %q is refused", report.Refused)
 	}
-	r.applied = func(_ flow.View, objects []input.Content) ([]input.Content, []model.ObjectRef) {
+	r.applied = func(_ flow.View, objects []input.ObjectContent) ([]input.ObjectContent, []model.ObjectRef) {
 		return objects, []model.ObjectRef{secret, ca}
 	}
 	report := r.diff(false, edit...)
@@ -235,18 +235,18 @@ func TestCostIsThatOfTheChange(t *testing.T) {
 		texts = append(texts, route(fmt.Sprintf("r%d", i), fmt.Sprintf("h%d.ex", i), "/"))
 	}
 	r := newRig(t, texts...)
-	edited, err := r.read(docs(t, route("r7", "h7.ex", "/new")))
+	edited, err := r.readObjects(docs(t, route("r7", "h7.ex", "/new")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	arriving, _ := r.arrive(edited)
-	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, arriving, nil) }, func(v flow.View) {
-		report, scenes := r.look(v)
+	arriving, _ := r.resolveApplied(edited)
+	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.applyEdits(b, arriving, nil) }, func(v flow.View) {
+		report, scenes := r.readChanges(v)
 		if len(scenes) != 1 || len(report.Objects) != 1 {
 			t.Fatalf("%d scenes, %+v", len(scenes), report)
 		}
 		for name, parts := range scenes[0].after.Offered {
-			if name.Type == resource.Extension {
+			if name.Type == xdstypes.Extension {
 				continue // whole, and the same for all requests
 			}
 			var ids []string
@@ -269,12 +269,12 @@ func TestCostIsThatOfTheChange(t *testing.T) {
 // TestMuchIsCut: what is too much to compare is counted.
 func TestMuchIsCut(t *testing.T) {
 	var texts []string
-	const n = asked / 4 // each has more than four
+	const n = maxCompared / 4 // each has more than four
 	for i := range n {
 		texts = append(texts, route(fmt.Sprintf("r%d", i), "a.ex", fmt.Sprintf("/%d", i)))
 	}
 	report := newRig(t).diff(false, texts...)
-	if len(report.Requests) != listed || report.More == 0 || report.Unasked == 0 || len(report.Routes) != n {
+	if len(report.Requests) != maxListed || report.More == 0 || report.Unasked == 0 || len(report.Routes) != n {
 		t.Errorf("%d requests, %d more, %d of %d routes not asked", len(report.Requests), report.More, report.Unasked,
 			len(report.Routes))
 	}
@@ -366,13 +366,13 @@ func TestListenersAlone(t *testing.T) {
 	beside := tls("a", "a.ex", "one") + ", "
 	secrets := ""
 	for _, name := range []string{"one", "two"} {
-		pair := testcert.Self(name)
+		pair := testcert.SelfSigned(name)
 		secrets += fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: kubernetes.io/tls\ndata: "+
 			"{tls.crt: %s, tls.key: %s}\n",
 			name, base64.StdEncoding.EncodeToString(pair.Certificate), base64.StdEncoding.EncodeToString(pair.PrivateKey))
 	}
 	anyHost := strings.Replace(route("any", "", "/"), `[""]`, "[]", 1)
-	const app, closed, none = "XBackend default/app", "closed: no filter chain takes its SNI",
+	const app, closed, none = "XBackend default/app", "closed: no filter chain matches its SNI",
 		"closed: no listener has port "
 	for name, c := range map[string]struct {
 		before, after string

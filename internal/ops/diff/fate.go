@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// fate is what becomes of a request, in words: of each share of the requests like it who answers, and what is done to
-// it.
-type fate [][]string
+// outcomeWords is what becomes of a request, in words: of each share of the requests like it who answers, and what is
+// done to it.
+type outcomeWords [][]string
 
-func (f fate) String() string {
+func (f outcomeWords) String() string {
 	shares := make([]string, len(f))
 	for i, words := range f {
 		shares[i] = strings.Join(words, ", ")
@@ -17,19 +17,19 @@ func (f fate) String() string {
 	return strings.Join(shares, "; ")
 }
 
-// with is the same with one more word.
-func (f fate) with(word string) fate {
+// withWord is the same with one more word.
+func (f outcomeWords) withWord(word string) outcomeWords {
 	if len(f) == 0 {
-		return fate{{word}}
+		return outcomeWords{{word}}
 	}
 	return append(f[:len(f)-1:len(f)-1], append(slices.Clone(f[len(f)-1]), word))
 }
 
-// contrast is what two fates have of their own, each.
-type contrast struct{ before, after string }
+// outcomeDiff is what two fates have of their own, each.
+type outcomeDiff struct{ before, after string }
 
-// contrastOf leaves out what both have: two requests with equal contrasts tell the same.
-func contrastOf(before, after fate) contrast {
+// outcomeDiffOf leaves out what both have: two requests with equal contrasts tell the same.
+func outcomeDiffOf(before, after outcomeWords) outcomeDiff {
 	was, is := slices.Concat(before...), slices.Concat(after...)
 	was = slices.DeleteFunc(was, func(word string) bool {
 		i := slices.Index(is, word)
@@ -38,5 +38,5 @@ func contrastOf(before, after fate) contrast {
 		}
 		return i >= 0
 	})
-	return contrast{strings.Join(was, "\n"), strings.Join(is, "\n")}
+	return outcomeDiff{strings.Join(was, "\n"), strings.Join(is, "\n")}
 }

@@ -26,22 +26,24 @@ type Field struct {
 }
 
 const (
-	fieldsTold = 20 // of an object; the others are counted
-	valueTold  = 80 // bytes of a value
+	maxFields     = 20 // of an object; the others are counted
+	maxValueBytes = 80 // bytes of a value
 )
 
-// secretive are the kinds with values that are not shown.
-var secretive = []model.Kind{model.KindSecret}
+// hiddenKinds are the kinds with values that are not shown.
+var hiddenKinds = []model.Kind{model.KindSecret}
 
 // addFields adds the fields in which two versions of an object differ, in order. It adds nothing for a Secret.
 func (r *Report) addFields(k *kind.Kind, ref model.ObjectRef, was, is any) {
-	if slices.Contains(secretive, ref.Kind()) {
+	if slices.Contains(hiddenKinds, ref.Kind()) {
 		return
 	}
 	c := fieldComparison{object: ref.String()}
-	shown := func(spec any) any { return plain(k.Content.Show(metav1.TypeMeta{}, metav1.ObjectMeta{}, spec, nil)) }
+	shown := func(spec any) any {
+		return toJSONValue(k.Content.Show(metav1.TypeMeta{}, metav1.ObjectMeta{}, spec, nil))
+	}
 	c.compare("", shown(was), shown(is))
-	told := min(len(c.fields), fieldsTold)
+	told := min(len(c.fields), maxFields)
 	r.Fields = append(r.Fields, c.fields[:told]...)
 	if more := len(c.fields) - told; more > 0 {
 		if r.MoreFields == nil {
@@ -51,8 +53,8 @@ func (r *Report) addFields(k *kind.Kind, ref model.ObjectRef, was, is any) {
 	}
 }
 
-// plain is an object as JSON has it, with numbers as they are written.
-func plain(object any) (value any) {
+// toJSONValue is an object as JSON has it, with numbers as they are written.
+func toJSONValue(object any) (value any) {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return nil
@@ -74,7 +76,7 @@ func (c *fieldComparison) compare(path string, was, is any) {
 	if reflect.DeepEqual(was, is) {
 		return
 	}
-	before, after, ok := members(was, is)
+	before, after, ok := splitMembers(was, is)
 	if !ok {
 		c.fields = append(c.fields, Field{c.object, path, fieldText(was), fieldText(is)})
 		return
@@ -90,9 +92,9 @@ func (c *fieldComparison) compare(path string, was, is any) {
 	}
 }
 
-// members are the members of two objects, by name, or of two lists: by the names of their elements, or by their places
-// if the lists have the same length. false: the values are compared as a whole.
-func members(was, is any) (before, after map[string]any, ok bool) {
+// splitMembers are the members of two objects, by name, or of two lists: by the names of their elements, or by their
+// places if the lists have the same length. false: the values are compared as a whole.
+func splitMembers(was, is any) (before, after map[string]any, ok bool) {
 	before, ok = was.(map[string]any)
 	if after, both := is.(map[string]any); ok && both {
 		return before, after, true
@@ -102,8 +104,8 @@ func members(was, is any) (before, after map[string]any, ok bool) {
 	if !ok || !both {
 		return nil, nil, false
 	}
-	before, ok = named(a)
-	if after, both = named(b); ok && both {
+	before, ok = indexByName(a)
+	if after, both = indexByName(b); ok && both {
 		return before, after, true
 	}
 	if len(a) != len(b) {
@@ -117,8 +119,8 @@ func members(was, is any) (before, after map[string]any, ok bool) {
 	return before, after, true
 }
 
-// named are the elements of a list by their names, if each has a name of its own.
-func named(list []any) (map[string]any, bool) {
+// indexByName are the elements of a list by their names, if each has a name of its own.
+func indexByName(list []any) (map[string]any, bool) {
 	elements := map[string]any{}
 	for _, e := range list {
 		object, _ := e.(map[string]any)
@@ -150,10 +152,10 @@ func fieldText(value any) string {
 		}
 		text = strings.TrimSpace(b.String())
 	}
-	if len(text) <= valueTold {
+	if len(text) <= maxValueBytes {
 		return text
 	}
-	cut := valueTold
+	cut := maxValueBytes
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}

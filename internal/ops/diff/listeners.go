@@ -20,7 +20,7 @@ type changedListener struct {
 }
 
 // listenerChange makes the witnesses. Parts are in the order of their IDs.
-func listenerChange(key resource.Key, was, is resource.Resource) changedListener {
+func listenerChange(types resource.AllTypes, key resource.Key, was, is resource.Resource) changedListener {
 	l := changedListener{key: key}
 	for _, side := range []struct{ own, other resource.Resource }{{was, is}, {is, was}} {
 		for _, bind := range side.own.Binds {
@@ -31,7 +31,7 @@ func listenerChange(key resource.Key, was, is resource.Resource) changedListener
 				if slices.Equal(side.own.Binds, side.other.Binds) && hasPart(side.other.Parts, p) {
 					continue
 				}
-				l.witnesses = append(l.witnesses, connections(from, p)...)
+				l.witnesses = append(l.witnesses, connectionRequests(types, from, p)...)
 			}
 		}
 	}
@@ -42,24 +42,24 @@ func hasPart(parts []*resource.Part, p *resource.Part) bool {
 	return slices.ContainsFunc(parts, func(o *resource.Part) bool { return o.ID == p.ID && o.Hash == p.Hash })
 }
 
-// connections are requests that a part of a listener takes: by each server name that it claims, or in the clear if it
-// names a table without that.
-func connections(from request.Request, p *resource.Part) (list []request.Request) {
+// connectionRequests are requests that a part of a listener takes: by each server name that it claims, or in the clear
+// if it names a table without that.
+func connectionRequests(types resource.AllTypes, from request.Request, p *resource.Part) (list []request.Request) {
 	for _, name := range p.Claims {
 		from.TLS, from.Host = true, request.HostOf(model.HostnameDomain(name))
 		from.SNI = from.Host
 		list = append(list, from)
 	}
 	if len(p.Claims) == 0 && slices.ContainsFunc(p.Needs,
-		func(n resource.Name) bool { return n.Type == resource.Routes }) {
+		func(n resource.Name) bool { return types.Has(n.Type, resource.Routing) }) {
 		from.Host = request.HostOf(model.HostnameDomain(""))
 		list = append(list, from)
 	}
 	return list
 }
 
-// certificates tells what a connection that came about is shown; "": nothing is known of that.
-func certificates(r request.Result) string {
+// describeCertificates tells what a connection that came about is shown; "": nothing is known of that.
+func describeCertificates(r request.Result) string {
 	if r.Closed != "" || len(r.Certificates) == 0 {
 		return ""
 	}

@@ -11,23 +11,23 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// look reads all that the comparison needs from the View of a Try: what the edits change, and no more, since turns wait
-// meanwhile.
-func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
+// readChanges reads all that the comparison needs from the View of a Try: what the edits change, and no more, since
+// turns wait meanwhile.
+func (d *Differ) readChanges(v flow.View) (report Report, scenes []*gatewayChange) {
 	for _, k := range d.world.Sources.Catalog.All() {
-		for _, o := range d.world.Sources.Of(k.Kind).Staged(v) {
-			report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
+		for _, o := range d.world.Sources.KindSource(k.Kind).StagedChanges(v) {
+			report.Objects = append(report.Objects, changeSign(o.Added, o.Removed)+" "+o.Ref.String())
 			if !o.Added && !o.Removed {
-				report.addFields(k, o.Ref, o.Was, o.Is)
+				report.addFields(k, o.Ref, o.OldSpec, o.NewSpec)
 			}
 		}
 	}
 	findings := d.world.NewFindings(v)
-	if d.foretold != nil {
-		findings = append(findings, d.foretold(v)...)
+	if d.extraFindings != nil {
+		findings = append(findings, d.extraFindings(v)...)
 	}
 	for _, f := range findings {
-		text := f.Object.String() + ": " + f.Says()
+		text := f.Object.String() + ": " + f.Describe()
 		if f.Severity == model.Error && !d.doubtful(f) {
 			report.Refused = append(report.Refused, text)
 		} else {
@@ -37,27 +37,29 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	var tables []changedTable
 	var listeners []changedListener
 	var around []resource.Key
-	for _, t := range resource.Types() {
-		for change := range flow.Staged(v, d.world.Outputs.Of(t)) {
-			was, existed := d.before(v, change.Key)
-			is, exists := d.after(v, change.Key)
+	for _, c := range d.world.Collections(func(resource.Role) bool { return true }) {
+		for change := range flow.StagedChanges(v, c) {
+			was, existed := d.offeredBefore(v, change.Key)
+			is, exists := d.offeredAfter(v, change.Key)
+			types := d.types(v, change.Key.Gateway)
+			spec := types[change.Key.Type]
 			switch {
 			case existed == exists && was.Version == is.Version:
-			case t == resource.Extension && !states(was) && !states(is): // each Gateway has them
-			case t == resource.Routes:
+			case spec.Role == resource.Entries && !hasFragments(was) && !hasFragments(is): // each Gateway has them
+			case spec.Role == resource.Routing:
 				tables = append(tables, changedTable{key: change.Key, domains: changedParts(was.Parts, is.Parts)})
 			default:
-				if t == resource.Listener {
-					listeners = append(listeners, listenerChange(change.Key, was, is))
-					around = append(around, behind(change.Key.Gateway, was, is)...)
+				if spec.Role == resource.Listening {
+					listeners = append(listeners, listenerChange(types, change.Key, was, is))
+					around = append(around, tablesBehind(types, change.Key.Gateway, was, is)...)
 				}
-				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, !exists), change.Key.Gateway.NamespacedName(), t,
+				text := fmt.Sprintf("%s %s: %s %s", changeSign(!existed, !exists), change.Key.Gateway.NamespacedName(), spec.Name,
 					change.Key.Name)
 				report.Resources = append(report.Resources, text)
 			}
 		}
 	}
-	tables = d.whole(v, tables, around)
+	tables = d.addWholeTables(v, tables, around)
 	unsigned := func(a, b string) int { return strings.Compare(a[2:], b[2:]) }
 	slices.SortFunc(report.Objects, unsigned)
 	slices.SortFunc(report.Resources, unsigned)
@@ -68,21 +70,21 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	slices.SortFunc(listeners, func(a, b changedListener) int {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
 	})
-	scenes = d.scenes(v, tables, listeners, d.moves(v))
-	report.Access = d.access(v)
-	if more := len(report.Access) - listed; more > 0 {
-		report.Access, report.MoreAccess = report.Access[:listed], more
+	scenes = d.findGatewayChanges(v, tables, listeners, d.findMoves(v))
+	report.Access = d.compareAccess(v)
+	if more := len(report.Access) - maxListed; more > 0 {
+		report.Access, report.MoreAccess = report.Access[:maxListed], more
 	}
 	report.DataPlanes = d.dataPlanes(v, scenes)
 	return report, scenes
 }
 
-// states tells whether a resource holds what an object states.
-func states(r resource.Resource) bool {
+// hasFragments tells whether a resource holds what an object states.
+func hasFragments(r resource.Resource) bool {
 	return slices.ContainsFunc(r.Parts, func(p *resource.Part) bool { return len(p.Fragments) > 0 })
 }
 
-func sign(added, removed bool) string {
+func changeSign(added, removed bool) string {
 	switch {
 	case added:
 		return "+"
@@ -99,16 +101,16 @@ type changedTable struct {
 	around  bool // what its listener states for all requests differs: domains are all
 }
 
-// behind are the tables of the parts of a listener that were there before under the same names, and state something
-// else. Those with other names have requests of their own (listenerChange).
-func behind(gateway model.ObjectRef, was, is resource.Resource) (list []resource.Key) {
+// tablesBehind are the tables of the parts of a listener that were there before under the same names, and state
+// something else. Those with other names have requests of their own (listenerChange).
+func tablesBehind(types resource.AllTypes, gateway model.ObjectRef, was, is resource.Resource) (list []resource.Key) {
 	for _, p := range is.Parts {
-		old := resource.Find(was.Parts, p.ID)
-		if old == nil || same(old, p) || !slices.Equal(old.Claims, p.Claims) {
+		old := resource.FindPart(was.Parts, p.ID)
+		if old == nil || equalParts(old, p) || !slices.Equal(old.Claims, p.Claims) {
 			continue
 		}
 		for _, n := range p.Needs {
-			if n.Type == resource.Routes {
+			if types.Has(n.Type, resource.Routing) {
 				list = append(list, resource.Key{Gateway: gateway, Type: n.Type, Name: n.Name})
 			}
 		}
@@ -116,11 +118,11 @@ func behind(gateway model.ObjectRef, was, is resource.Resource) (list []resource
 	return list
 }
 
-// whole adds tables with all their domains.
-func (d *Differ) whole(v flow.View, tables []changedTable, keys []resource.Key) []changedTable {
+// addWholeTables adds tables with all their domains.
+func (d *Differ) addWholeTables(v flow.View, tables []changedTable, keys []resource.Key) []changedTable {
 	for _, key := range keys {
-		was, _ := d.before(v, key)
-		is, _ := d.after(v, key)
+		was, _ := d.offeredBefore(v, key)
+		is, _ := d.offeredAfter(v, key)
 		t := changedTable{key: key, around: true}
 		for _, p := range slices.Concat(was.Parts, is.Parts) {
 			if p.ID != "" {
@@ -138,7 +140,7 @@ func (d *Differ) whole(v flow.View, tables []changedTable, keys []resource.Key) 
 // changedParts are the domains of the virtual hosts that differ between two tables, in order. If a setting differs that
 // all hosts of a table share, such as one of a policy of the Gateway, all hosts do.
 func changedParts(a, b []*resource.Part) (domains []string) {
-	shared := !slices.EqualFunc(sharedParts(a), sharedParts(b), same)
+	shared := !slices.EqualFunc(sharedParts(a), sharedParts(b), equalParts)
 	note := func(p *resource.Part) {
 		if p.ID != "" {
 			domains = append(domains, p.ID)
@@ -153,7 +155,7 @@ func changedParts(a, b []*resource.Part) (domains []string) {
 			note(b[0])
 			b = b[1:]
 		default:
-			if shared || !same(a[0], b[0]) {
+			if shared || !equalParts(a[0], b[0]) {
 				note(a[0])
 			}
 			a, b = a[1:], b[1:]
@@ -171,4 +173,4 @@ func sharedParts(list []*resource.Part) []*resource.Part {
 	return list[:n]
 }
 
-func same(a, b *resource.Part) bool { return a == b || a.Hash == b.Hash }
+func equalParts(a, b *resource.Part) bool { return a == b || a.Hash == b.Hash }

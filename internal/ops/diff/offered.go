@@ -8,32 +8,32 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// before finds a resource as proxies are offered it: what was rendered, or what they accepted before something of that
-// was refused.
-func (d *Differ) before(v flow.View, key resource.Key) (resource.Resource, bool) {
-	if instead, apart := d.instead(key); instead != nil {
+// offeredBefore finds a resource as proxies are offered it: what was rendered, or what they accepted before something
+// of that was refused.
+func (d *Differ) offeredBefore(v flow.View, key resource.Key) (resource.Resource, bool) {
+	if instead, apart := d.offeredInstead(key); instead != nil {
 		return *instead, true
 	} else if apart {
 		return resource.Resource{}, false
 	}
-	return flow.Before(v, d.world.Outputs.Of(key.Type), key)
+	return flow.ValueBefore(v, d.world.Outputs.ResourcesOf(key.Type), key)
 }
 
-// after finds a resource as proxies would be offered it. A resource that was refused, and that the edits do not change,
-// stays refused, and so does the one that is offered in its place. A resource that the edits change is taken to be
-// accepted.
-func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) {
-	is, exists := flow.Get(v, d.world.Outputs.Of(key.Type), key)
-	instead, apart := d.instead(key)
+// offeredAfter finds a resource as proxies would be offered it. A resource that was refused, and that the edits do not
+// change, stays refused, and so does the one that is offered in its place. A resource that the edits change is taken to
+// be accepted.
+func (d *Differ) offeredAfter(v flow.View, key resource.Key) (resource.Resource, bool) {
+	is, exists := flow.Get(v, d.world.Outputs.ResourcesOf(key.Type), key)
+	instead, apart := d.offeredInstead(key)
 	if !apart {
 		return is, exists
 	}
-	was, existed := flow.Before(v, d.world.Outputs.Of(key.Type), key)
+	was, existed := flow.ValueBefore(v, d.world.Outputs.ResourcesOf(key.Type), key)
 	switch {
 	case existed != exists:
 		return is, exists
 	case was.Version == is.Version:
-		return d.before(v, key)
+		return d.offeredBefore(v, key)
 	}
 	var offered []*resource.Part
 	if instead != nil {
@@ -41,17 +41,18 @@ func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) 
 	}
 	var parts []*resource.Part
 	for _, p := range is.Parts {
-		if old := resource.Find(was.Parts, p.ID); old == nil || old.Hash != p.Hash {
+		if old := resource.FindPart(was.Parts, p.ID); old == nil || old.Hash != p.Hash {
 			parts = append(parts, p)
-		} else if kept := resource.Find(offered, p.ID); kept != nil {
-			if kept.Hash != p.Hash && resource.Claimed(kept, is.Parts) {
+		} else if kept := resource.FindPart(offered, p.ID); kept != nil {
+			if kept.Hash != p.Hash && resource.ClaimsConflict(kept, is.Parts) {
 				kept = p
 			}
 			parts = append(parts, kept)
 		}
 	}
 	for _, p := range offered { // virtual hosts that are kept for a filter chain
-		if resource.Find(was.Parts, p.ID) == nil && resource.Find(is.Parts, p.ID) == nil && held(p, is.Parts) {
+		if resource.FindPart(was.Parts, p.ID) == nil && resource.FindPart(is.Parts, p.ID) == nil && hasAllFragments(p,
+			is.Parts) {
 			parts = append(parts, p)
 		}
 	}
@@ -59,22 +60,22 @@ func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) 
 	if len(parts) == 0 {
 		return resource.Resource{}, false
 	}
-	r := resource.Join(parts...)
+	r := resource.JoinParts(parts...)
 	r.Warms, r.Binds = is.Warms, is.Binds
 	return r, true
 }
 
-// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered
-// that.
-func (d *Differ) instead(key resource.Key) (instead *resource.Resource, apart bool) {
+// offeredInstead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are
+// offered that.
+func (d *Differ) offeredInstead(key resource.Key) (instead *resource.Resource, apart bool) {
 	if d.offered == nil {
 		return nil, false
 	}
 	return d.offered(key)
 }
 
-// held tells whether all that a part was made of is in some part.
-func held(p *resource.Part, in []*resource.Part) bool {
+// hasAllFragments tells whether all that a part was made of is in some part.
+func hasAllFragments(p *resource.Part, in []*resource.Part) bool {
 	return !slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
 		return !slices.ContainsFunc(in, func(p *resource.Part) bool {
 			return slices.ContainsFunc(p.Fragments,

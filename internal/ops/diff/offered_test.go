@@ -10,12 +10,13 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
 // TestWhatIsOffered: an edit is compared with what proxies are offered, where that is apart from what was rendered.
 func TestWhatIsOffered(t *testing.T) {
-	cluster := resource.Key{Gateway: model.Ref(model.KindGateway, "default", "web"), Type: resource.Cluster,
+	cluster := resource.Key{Gateway: model.Ref(model.KindGateway, "default", "web"), Type: xdstypes.Cluster,
 		Name: "xbackend/default/app"}
 	at := func(host string) string { return strings.Replace(objects, "hostname: localhost", "hostname: "+host, 1) }
 	const changed = "~ default/web: Cluster xbackend/default/app"
@@ -46,7 +47,7 @@ func TestWhatIsOffered(t *testing.T) {
 			var accepted *resource.Resource
 			if !c.nothing {
 				r.world.Graph.View(func(v flow.View) {
-					found, _ := flow.Get(v, r.world.Outputs.Of(cluster.Type), cluster)
+					found, _ := flow.Get(v, r.world.Outputs.ResourcesOf(cluster.Type), cluster)
 					accepted = &found
 				})
 			}
@@ -69,7 +70,7 @@ func TestWhatIsOffered(t *testing.T) {
 // TestAChainThatIsKept: a filter chain that proxies keep takes requests before an edit, and after it if the edit leaves
 // its listener as it is.
 func TestAChainThatIsKept(t *testing.T) {
-	pair := testcert.Self("one")
+	pair := testcert.SelfSigned("one")
 	secret := fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: one}\ntype: kubernetes.io/tls\ndata: "+
 		"{tls.crt: %s, tls.key: %s}\n",
 		base64.StdEncoding.EncodeToString(pair.Certificate), base64.StdEncoding.EncodeToString(pair.PrivateKey))
@@ -81,8 +82,8 @@ func TestAChainThatIsKept(t *testing.T) {
 		strings.Replace(route("any", "", "/"), `[""]`, "[]", 1))
 	accepted := map[resource.Key]resource.Resource{}
 	r.world.Graph.View(func(v flow.View) {
-		for _, of := range []resource.Type{resource.Listener, resource.Routes} {
-			for key, value := range flow.All(v, r.world.Outputs.Of(of)) {
+		for _, of := range []resource.Type{xdstypes.Listener, xdstypes.Routes} {
+			for key, value := range flow.All(v, r.world.Outputs.ResourcesOf(of)) {
 				accepted[key] = value
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"cardea.dev/cardea/internal/core/schema"
 )
 
-// wait takes objects out of an edit that would wait for their owner: a Gateway with a class that does not exist, while
-// its version before has one that does. It says so of each.
-func (d *Differ) wait(objects []*schema.Object) (rest []*schema.Object, told []string) {
+// holdBackWaiting takes objects out of an edit that would wait for their owner: a Gateway with a class that does not
+// exist, while its version before has one that does. It says so of each.
+func (d *Differ) holdBackWaiting(objects []*schema.Object) (rest []*schema.Object, told []string) {
 	if !d.waits {
 		return objects, nil
 	}
@@ -29,13 +29,13 @@ func (d *Differ) wait(objects []*schema.Object) (rest []*schema.Object, told []s
 
 // waitsFor says for which owner an object would wait, if the others come with it; "" for none.
 func (d *Differ) waitsFor(v flow.View, o *schema.Object, others []*schema.Object) string {
-	owner := d.world.Sources.Catalog.Of(o.Ref.Kind()).Owner
-	was, found := d.world.Sources.Of(o.Ref.Kind()).Get(v, o.Ref)
+	owner := d.world.Sources.Catalog.FindKind(o.Ref.Kind()).Owner
+	was, found := d.world.Sources.KindSource(o.Ref.Kind()).Get(v, o.Ref)
 	if owner == nil || !found {
 		return ""
 	}
 	exists := func(ref model.ObjectRef) bool {
-		_, found := d.world.Sources.Of(ref.Kind()).Get(v, ref)
+		_, found := d.world.Sources.KindSource(ref.Kind()).Get(v, ref)
 		return found
 	}
 	ref := owner.Of(o.Spec)
@@ -44,10 +44,10 @@ func (d *Differ) waitsFor(v flow.View, o *schema.Object, others []*schema.Object
 		return ""
 	}
 	var names []string
-	for _, other := range d.world.Sources.Of(ref.Kind()).Refs(v) {
+	for _, other := range d.world.Sources.KindSource(ref.Kind()).ListRefs(v) {
 		names = append(names, other.Name())
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%s: %s does not exist%s; the version before keeps serving", owner.Field, ref,
-		model.Meant(ref.Name(), names))
+	return fmt.Sprintf("%s: %s does not exist%s; the version before stays in use", owner.Field, ref,
+		model.SuggestNames(ref.Name(), names))
 }

@@ -19,7 +19,7 @@ func TestAClassThatDoesNotExist(t *testing.T) {
 	const class = "---\napiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: cadrea}\n" +
 		"spec: {controllerName: cardea.dev/gateway-controller}\n"
 	const refused = "Gateway default/web: spec.gatewayClassName: GatewayClass cadrea does not exist; " +
-		"did you mean cardea?; the version before keeps serving"
+		"did you mean cardea?; the version before stays in use"
 
 	got := r.diff(false, of("cadrea"))
 	if len(got.Resources)+len(got.Requests)+len(got.Objects) > 0 || !slices.Equal(got.Refused, []string{refused}) {
@@ -34,7 +34,7 @@ func TestAClassThatDoesNotExist(t *testing.T) {
 	}
 	got = r.diff(false, strings.Replace(of("cadrea"), "name: web", "name: new", 1))
 	if !slices.Equal(got.Objects, []string{"+ Gateway default/new"}) || len(got.Refused) != 1 ||
-		!strings.Contains(got.Refused[0], "so nobody serves this Gateway") {
+		!strings.Contains(got.Refused[0], "so no controller serves this Gateway") {
 		t.Errorf("a new Gateway: %+v", got)
 	}
 	r.waits = false

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	listed = 50   // requests that are listed
-	asked  = 2000 // requests that are compared
+	maxListed   = 50   // requests that are listed
+	maxCompared = 2000 // requests that are compared
 )
 
 // comparison compares what is offered without an edit and would be with it.
 type comparison struct {
 	report *Report
 	seen   map[string]bool // requests that were compared, by Gateway
-	left   int             // how many more may be
+	budget int             // how many more may be
 }
 
-// compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that
-// witness what differs of listeners, the routes that differ, and the backends that move.
-func (c *comparison) compare(s *scene) error {
-	before, err := newSide(s.was, s.before, s.gates[0])
+// compareScene compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests
+// that witness what differs of listeners, the routes that differ, and the backends that move.
+func (c *comparison) compareScene(s *gatewayChange) error {
+	before, err := newSimulatedSide(s.was, s.before, s.gates[0])
 	if err != nil {
 		return err
 	}
-	after, err := newSide(s.is, s.after, s.gates[1])
+	after, err := newSimulatedSide(s.is, s.after, s.gates[1])
 	if err != nil {
 		return err
 	}
@@ -37,67 +37,67 @@ func (c *comparison) compare(s *scene) error {
 		before.moved[m.key.Backend], after.moved[m.key.Backend] = m.before, m.after
 	}
 	name := s.gateway.NamespacedName()
-	about := func() *subject {
-		return &subject{comparison: c, gateway: name, before: before, after: after, told: map[contrast]int{}}
+	about := func() *requestDifference {
+		return &requestDifference{comparison: c, gateway: name, before: before, after: after, reported: map[outcomeDiff]int{}}
 	}
 	for _, l := range s.listeners {
 		for _, r := range l.witnesses {
-			about().ask(r)
+			about().compareRequests(r)
 		}
 	}
 	var around []func() // asks for what is stated for many routes, after those that differ themselves
 	all := about()
 	for _, t := range s.tables {
 		table := nameOf(t.key)
-		entrances := entrances(table, before, after)
+		entrances := entryRequests(table, before, after)
 		for _, domain := range t.domains {
-			of := Route{Gateway: name, Port: s.is.Place(t.key), Host: domain}
-			was, is := before.Routes(table, domain), after.Routes(table, domain)
+			of := Route{Gateway: name, Port: s.is.DescribeTable(t.key), Host: domain}
+			was, is := before.ListRoutes(table, domain), after.ListRoutes(table, domain)
 			if len(was)+len(is) == 0 { // a host of a listener without routes there: it came or left
 				for _, from := range entrances {
-					about().ask(request.At(from, domain))
+					about().compareRequests(request.NewGetRequest(from, domain))
 				}
 			}
-			ask := func(about func() *subject, list []forms) {
+			ask := func(about func() *requestDifference, list []routeVersions) {
 				for _, r := range list {
-					if c.left <= 0 {
+					if c.budget <= 0 {
 						c.report.Unasked++
 						continue
 					}
 					for _, from := range entrances {
-						about().route(r, from, domain)
+						about().askRoute(r, from, domain)
 					}
 				}
 			}
-			differ, others := c.routes(of, was, is, t.around)
+			differ, others := c.compareRoutes(of, was, is, t.around)
 			ask(about, differ)
-			around = append(around, func() { ask(func() *subject { return all }, others) })
+			around = append(around, func() { ask(func() *requestDifference { return all }, others) })
 		}
 	}
 	for _, ask := range around {
 		ask()
 	}
 	for _, m := range s.moves {
-		c.leads(m.led, after, func(l lead, r request.Route) {
-			for _, from := range entrances(l.table, after) {
-				about().ask(r.Match.Witnesses(from, l.domain)[0])
+		c.eachRoute(m.uses, after, func(l backendUse, r request.Route) {
+			for _, from := range entryRequests(l.table, after) {
+				about().compareRequests(r.Match.Witnesses(from, l.domain)[0])
 			}
 		})
 	}
 	return nil
 }
 
-// entrances are the requests that enter a table, in the last of the sides that has some.
-func entrances(table resource.Name, sides ...side) (list []request.Request) {
+// entryRequests are the requests that enter a table, in the last of the sides that has some.
+func entryRequests(table resource.Name, sides ...simulatedSide) (list []request.Request) {
 	for i := len(sides) - 1; i >= 0 && len(list) == 0; i-- {
-		list = sides[i].Entrances(table)
+		list = sides[i].EntryRequests(table)
 	}
 	return list
 }
 
-// leads visits the routes of the rules that lead to a backend, as many as may be asked for. The leads of one virtual
-// host follow each other.
-func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)) {
+// eachRoute visits the routes of the rules that lead to a backend, as many as may be asked for. The leads of one
+// virtual host follow each other.
+func (c *comparison) eachRoute(list []backendUse, in simulatedSide, visit func(backendUse, request.Route)) {
 	for len(list) > 0 {
 		at, n := list[0], 1
 		rules := map[model.RuleKey]bool{at.rule: true}
@@ -105,11 +105,11 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)
 			rules[list[n].rule] = true
 		}
 		list = list[n:]
-		for _, r := range in.Routes(at.table, at.domain) {
+		for _, r := range in.ListRoutes(at.table, at.domain) {
 			if !rules[r.Rule] {
 				continue
 			}
-			if c.left <= 0 {
+			if c.budget <= 0 {
 				c.report.Unasked++
 				continue
 			}
@@ -118,16 +118,16 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)
 	}
 }
 
-// forms are what a route was and is: both, if it differs in what it does.
-type forms []request.Route
+// routeVersions are what a route was and is: both, if it differs in what it does.
+type routeVersions []request.Route
 
-// routes adds the routes that differ to the report, and returns them. others are routes that are the same as before
-// while something around them is not: in the table, or around that.
-func (c *comparison) routes(of Route, was, is []request.Route, around bool) (differ, others []forms) {
-	wasKeys, before := index(was)
-	isKeys, after := index(is)
+// compareRoutes adds the routes that differ to the report, and returns them. others are routes that are the same as
+// before while something around them is not: in the table, or around that.
+func (c *comparison) compareRoutes(of Route, was, is []request.Route, around bool) (differ, others []routeVersions) {
+	wasKeys, before := indexRoutes(was)
+	isKeys, after := indexRoutes(is)
 	say := func(change string, f ...request.Route) {
-		of.Change, of.Object, of.Match = change, f[0].Rule.Route.String(), f[0].Match.Words().String()
+		of.Change, of.Object, of.Match = change, f[0].Rule.Route.String(), f[0].Match.Describe().String()
 		c.report.Routes = append(c.report.Routes, of)
 		differ = append(differ, f)
 	}
@@ -138,7 +138,7 @@ func (c *comparison) routes(of Route, was, is []request.Route, around bool) (dif
 		case old.Content != r.Content:
 			say("~", old, r)
 		case around || old.Around != r.Around:
-			others = append(others, forms{old, r})
+			others = append(others, routeVersions{old, r})
 		}
 	}
 	for i, r := range was {
@@ -148,23 +148,24 @@ func (c *comparison) routes(of Route, was, is []request.Route, around bool) (dif
 	}
 	if len(differ)+len(others) == 0 { // their order is what differs
 		for _, r := range is {
-			differ = append(differ, forms{r})
+			differ = append(differ, routeVersions{r})
 		}
 	}
 	return differ, others
 }
 
-// identity is what makes a route the same one before and after: its rule, what it matches, and its place among equals.
-type identity struct {
+// routeIdentity is what makes a route the same one before and after: its rule, what it matches, and its place among
+// equals.
+type routeIdentity struct {
 	rule    model.RuleKey
 	match   string
 	ordinal int
 }
 
-func index(list []request.Route) (keys []identity, routes map[identity]request.Route) {
-	routes = map[identity]request.Route{}
+func indexRoutes(list []request.Route) (keys []routeIdentity, routes map[routeIdentity]request.Route) {
+	routes = map[routeIdentity]request.Route{}
 	for _, r := range list {
-		key := identity{rule: r.Rule, match: r.Match.Words().String()}
+		key := routeIdentity{rule: r.Rule, match: r.Match.Describe().String()}
 		for _, taken := routes[key]; taken; _, taken = routes[key] {
 			key.ordinal++
 		}
@@ -173,12 +174,12 @@ func index(list []request.Route) (keys []identity, routes map[identity]request.R
 	return keys, routes
 }
 
-// finish sorts, and cuts what is too much to read.
-func (c *comparison) finish() {
+// sortAndCut sorts, and cuts what is too much to read.
+func (c *comparison) sortAndCut() {
 	slices.SortStableFunc(c.report.Requests, func(a, b Request) int {
 		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(a.Request, b.Request))
 	})
-	if more := len(c.report.Requests) - listed; more > 0 {
-		c.report.Requests, c.report.More = c.report.Requests[:listed], more
+	if more := len(c.report.Requests) - maxListed; more > 0 {
+		c.report.Requests, c.report.More = c.report.Requests[:maxListed], more
 	}
 }

@@ -45,9 +45,9 @@ func TestWhatDependsOnHeaders(t *testing.T) {
 		preflight = "OPTIONS http://a.ex:80/ -H access-control-request-headers:x-witness -H " +
 			"access-control-request-method:GET -H origin:"
 		both    = `allowOrigins: ["https://a.ex", "https://b.ex"]`
-		allowed = "answer's header access-control-allow-origin: "
-		aged    = "answer's header access-control-max-age: 5, answer's header vary: Origin"
-		varied  = app + ", answer's header vary: Origin (append)"
+		allowed = "response header access-control-allow-origin: "
+		aged    = "response header access-control-max-age: 5, response header vary: Origin"
+		varied  = app + ", response header vary: Origin (append)"
 	)
 	for name, c := range map[string]struct {
 		before, after string

@@ -50,8 +50,8 @@ func TestWhatManyShare(t *testing.T) {
 		},
 		"another origin": {
 			onGateway("SecurityPolicy", cors("x.ex")), onGateway("SecurityPolicy", cors("y.ex")), []string{
-				get + "open -H origin:https://x.ex: " + app + ", answer's header vary: Origin (append), answer's header " +
-					"access-control-allow-origin: https://x.ex (set) -> " + app + ", answer's header vary: Origin (append)",
+				get + "open -H origin:https://x.ex: " + app + ", response header vary: Origin (append), response header " +
+					"access-control-allow-origin: https://x.ex (set) -> " + app + ", response header vary: Origin (append)",
 				"OPTIONS http://a.ex:80/open -H access-control-request-headers:x-witness -H " +
 					"access-control-request-method:GET -H origin:https://y.ex: 200, ",
 			}, "",

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/request"
@@ -44,42 +45,50 @@ type AccessPlace struct {
 	Open bool `json:"open,omitempty"`
 }
 
-// AccessKinds are the kinds of backends that may be servers of MCP: Services are, for rules that name MCPTools.
-func AccessKinds() []model.Kind {
-	return []model.Kind{model.KindMCPBackend, model.KindXBackend, model.KindService}
+// AccessKinds are the kinds of backends that may be servers of MCP, those first that are nothing else.
+func AccessKinds(all *kind.Catalog) (list []model.Kind) {
+	for _, only := range []bool{true, false} {
+		for _, k := range all.Backends() {
+			if k.Backend.Tools != kind.NoTools && (k.Backend.Path != nil) == only {
+				list = append(list, k.Kind)
+			}
+		}
+	}
+	return list
 }
 
-// accessible is the question who may ask a backend for what.
-type accessible struct {
+// accessQuestion is the question who may ask a backend for what.
+type accessQuestion struct {
 	backend model.ObjectRef
 	access  Access
 }
 
-func (a *accessible) gather(*asked)     {}
-func (a *accessible) work() error       { return nil }
-func (a *accessible) holds(*asked) bool { return true }
+func (a *accessQuestion) gatherRefs(*inquiry)      {}
+func (a *accessQuestion) doSlowWork() error        { return nil }
+func (a *accessQuestion) stillHolds(*inquiry) bool { return true }
 
-func (a *accessible) tell(q *asked) {
+func (a *accessQuestion) writeStory(q *inquiry) {
 	a.access = Access{Backend: a.backend.String()}
+	tools := q.world.Sources.Catalog.FindKind(a.backend.Kind()).Backend.Tools
 	routes := flow.All(q.view, q.world.Plan.Routes)
 	for ref, route := range routes {
 		for _, rule := range route.Rules {
 			index := slices.IndexFunc(rule.Backends, func(b model.WeightedBackend) bool {
-				return b.Backend.Object == a.backend && (b.MCP || a.backend.Kind() != model.KindService)
+				return b.Backend.Object == a.backend && (b.MCP || tools == kind.ToolsAlways)
 			})
 			if index < 0 {
 				continue
 			}
-			for _, place := range route.Places {
+			for _, place := range route.Listeners {
 				at := AccessPlace{
 					Rule:     fmt.Sprintf("rule %s of %s", rule.Key.Name, ref),
 					Listener: fmt.Sprintf("listener %s of %s", place.Listener.Section, place.Gateway),
 				}
-				pieces := q.world.Policies.ToBackend(q.sight(), place.Gateway, place.Listener, rule.Key, index)
-				grants, stated := q.world.Policies.Grants(pieces, nil)
-				at.Grants, at.Open, at.Tools = grants, !stated, q.world.Policies.Tools(pieces)
+				pieces := q.world.Policies.ToBackend(q.policySnapshot(), place.Gateway, place.Listener, rule.Key, index)
+				grants, stated := q.world.Policies.ListGrants(pieces, nil)
+				at.Grants, at.Open, at.Tools = grants, !stated, q.world.Policies.NamedTools(pieces)
 				if a.access.Server == nil {
-					a.access.Server = q.server(plan.BackendKey{Gateway: place.Gateway, Backend: rule.Backends[index].Backend})
+					a.access.Server = q.findServer(plan.BackendKey{Gateway: place.Gateway, Backend: rule.Backends[index].Backend})
 				}
 				a.access.Places = append(a.access.Places, at)
 			}
@@ -87,8 +96,8 @@ func (a *accessible) tell(q *asked) {
 	}
 }
 
-// server is where a backend is for the proxies of a Gateway.
-func (q *asked) server(key plan.BackendKey) *Server {
+// findServer is where a backend is for the proxies of a Gateway.
+func (q *inquiry) findServer(key plan.BackendKey) *Server {
 	b, found := flow.Get(q.view, q.world.Plan.Backends, key)
 	if !found {
 		return nil
@@ -106,17 +115,18 @@ func (q *asked) server(key plan.BackendKey) *Server {
 			s.TLS.Certificate = b.TLS.Certificate.String()
 		}
 	}
-	if key.Backend.Object.Kind() == model.KindMCPBackend {
-		if o, found := flow.Get(q.view, q.world.Sources.MCPBackends.Collection(), key.Backend.Object); found {
-			s.Path = o.Spec.MCP.Path
+	of := key.Backend.Object
+	if path := q.world.Sources.Catalog.FindKind(of.Kind()).Backend.Path; path != nil {
+		if o, found := q.world.Sources.KindSource(of.Kind()).Get(q.view, of); found {
+			s.Path = path(o.Spec)
 		}
 	}
 	return &s
 }
 
-// Access tells who may ask a backend for what.
-func (e *Explainer) Access(backend model.ObjectRef) (Access, error) {
-	a := &accessible{backend: backend}
-	err := e.ask(a)
+// ExplainAccess tells who may ask a backend for what.
+func (e *Explainer) ExplainAccess(backend model.ObjectRef) (Access, error) {
+	a := &accessQuestion{backend: backend}
+	err := e.answerQuestion(a)
 	return a.access, err
 }

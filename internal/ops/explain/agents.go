@@ -7,10 +7,12 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// decisions are what access policies say of a request of an agent at the rule that takes it; none: nobody says who
+// decideAccess are what access policies say of a request of an agent at the rule that takes it; none: nobody says who
 // sends it.
-func (q *asked) decisions(w *way, o request.Outcome, listener model.ListenerKey, c call) (list []request.Decision) {
-	place, found := q.place(o.Rule)
+func (q *inquiry) decideAccess(
+	w *gatewayCandidate, o request.Outcome, listener model.ListenerKey, c parsedRequest,
+) (list []request.Decision) {
+	place, found := q.findRule(o.Rule)
 	if c.Agent == nil || !found {
 		return nil
 	}
@@ -18,12 +20,12 @@ func (q *asked) decisions(w *way, o request.Outcome, listener model.ListenerKey,
 	agent.Server = slices.ContainsFunc(place.rule.Backends, func(b model.WeightedBackend) bool { return b.MCP })
 	r := c.Request
 	r.Agent = &agent
-	for _, p := range q.world.Policies.At(q.sight(), w.port.Key.Gateway, listener, o.Rule) {
-		list = append(list, q.world.Policies.Decisions(p, r)...)
+	for _, p := range q.world.Policies.PiecesAt(q.policySnapshot(), w.port.Key.Gateway, listener, o.Rule) {
+		list = append(list, q.world.Policies.DecideRequest(p, r)...)
 	}
 	for i, b := range place.rule.Backends {
-		for _, p := range q.world.Policies.AtRef(q.sight(), listener, o.Rule, i) {
-			for _, d := range q.world.Policies.Decisions(p, r) {
+		for _, p := range q.world.Policies.PiecesAtRef(q.policySnapshot(), listener, o.Rule, i) {
+			for _, d := range q.world.Policies.DecideRequest(p, r) {
 				d.Level = b.Backend.Object.String()
 				list = append(list, d)
 			}
@@ -32,8 +34,8 @@ func (q *asked) decisions(w *way, o request.Outcome, listener model.ListenerKey,
 	return list
 }
 
-// decisions prints them, and what follows.
-func (p *page) decisions(list []request.Decision) {
+// printDecisions prints them, and what follows.
+func (p *page) printDecisions(list []request.Decision) {
 	if len(list) == 0 {
 		return
 	}
@@ -46,20 +48,20 @@ func (p *page) decisions(list []request.Decision) {
 			verdict = "denied"
 		}
 	}
-	p.line("access", "%s", verdict)
+	p.addLine("access", "%s", verdict)
 	for _, d := range list {
-		p.line("", "at %s: %s: %s", d.Level, said(d), d.Words)
+		p.addLine("", "at %s: %s: %s", d.Level, decisionWord(d), d.Words)
 		for _, who := range d.Others {
-			p.line("", "  it is allowed to %s", who)
+			p.addLine("", "  it is allowed to %s", who)
 		}
 		for _, near := range d.Near {
-			p.line("", "  nearly: %s", near)
+			p.addLine("", "  nearly: %s", near)
 		}
 	}
 }
 
-// said is a decision in a word.
-func said(d request.Decision) string {
+// decisionWord is a decision in a word.
+func decisionWord(d request.Decision) string {
 	switch {
 	case d.Undecided:
 		return "undecided"

@@ -7,16 +7,16 @@ import (
 	"cardea.dev/cardea/internal/translate/policy"
 )
 
-// steps are the steps to an answer. Turns wait while a View is open, so none is open during slow work.
-type steps interface {
-	gather(*asked)     // takes references
-	work() error       // does what takes time with them
-	holds(*asked) bool // whether they still are what would be gathered
-	tell(*asked)       // joins what came of it with what else is known
+// questionSteps are the steps to an answer. Turns wait while a View is open, so none is open during slow work.
+type questionSteps interface {
+	gatherRefs(*inquiry)      // takes references
+	doSlowWork() error        // does what takes time with them
+	stillHolds(*inquiry) bool // whether they still are what would be gathered
+	writeStory(*inquiry)      // joins what came of it with what else is known
 }
 
-// asked is one question on its way. Its View is valid inside gather, holds and tell only.
-type asked struct {
+// inquiry is one question on its way. Its View is valid inside gather, holds and tell only.
+type inquiry struct {
 	*Explainer
 	world  *world.World
 	view   flow.View
@@ -24,35 +24,35 @@ type asked struct {
 	turns  []flow.Turn
 }
 
-// sight is the view, for policies.
-func (q *asked) sight() policy.Sight { return policy.Sight{View: q.view} }
+// policySnapshot is the view, for policies.
+func (q *inquiry) policySnapshot() policy.Snapshot { return policy.Snapshot{View: q.view} }
 
-// tries is how often a question begins anew because something has changed while it was worked at. Then turns have to
+// maxTries is how often a question begins anew because something has changed while it was worked at. Then turns have to
 // wait.
-const tries = 3
+const maxTries = 3
 
-// ask answers a question with one consistent state.
-func (e *Explainer) ask(a steps) error {
+// answerQuestion answers a question with one consistent state.
+func (e *Explainer) answerQuestion(a questionSteps) error {
 	locate := func(model.ObjectRef, string) string { return "" }
 	if e.config.Locate != nil {
 		locate = e.config.Locate()
 	}
-	look := func(do func(*asked)) {
-		q := &asked{Explainer: e, world: e.config.World, locate: locate, turns: e.config.World.Graph.Turns()}
+	look := func(do func(*inquiry)) {
+		q := &inquiry{Explainer: e, world: e.config.World, locate: locate, turns: e.config.World.Graph.Turns()}
 		q.world.Graph.View(func(v flow.View) {
 			q.view = v
 			do(q)
 		})
 	}
-	for range tries {
-		look(a.gather)
-		if err := a.work(); err != nil {
+	for range maxTries {
+		look(a.gatherRefs)
+		if err := a.doSlowWork(); err != nil {
 			return err
 		}
 		told := false
-		look(func(q *asked) {
-			if told = a.holds(q); told {
-				a.tell(q)
+		look(func(q *inquiry) {
+			if told = a.stillHolds(q); told {
+				a.writeStory(q)
 			}
 		})
 		if told {
@@ -60,10 +60,10 @@ func (e *Explainer) ask(a steps) error {
 		}
 	}
 	var err error
-	look(func(q *asked) {
-		a.gather(q)
-		if err = a.work(); err == nil {
-			a.tell(q)
+	look(func(q *inquiry) {
+		a.gatherRefs(q)
+		if err = a.doSlowWork(); err == nil {
+			a.writeStory(q)
 		}
 	})
 	return err

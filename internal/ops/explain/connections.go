@@ -2,8 +2,8 @@ package explain
 
 import "cardea.dev/cardea/internal/core/resource"
 
-// connections tells of a backend that connections to it failed. No View is open: a proxy is asked.
-func (e *Explainer) connections(o *Outcome) {
+// addConnections tells of a backend that connections to it failed. No View is open: a proxy is asked.
+func (e *Explainer) addConnections(o *Outcome) {
 	if o.backend == (resource.Key{}) || e.config.Connections == nil {
 		return
 	}

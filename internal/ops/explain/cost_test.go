@@ -15,8 +15,8 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // gateways is how many have the same port.
@@ -30,16 +30,16 @@ type rig struct {
 	meta model.Meta // of what apply makes
 }
 
-// newRig has Gateways g0 to g19 on port 80. Each has a host of its own ("g7.ex") with many routes, and all have all.ex,
-// below /.
-func newRig(t *testing.T) *rig {
+// newRig has some Gateways, g0, g1 and so on, on port 80. Each has a host of its own ("g7.ex") with many routes, and
+// all have all.ex, below /.
+func newRig(t *testing.T, gateways int) *rig {
 	t.Helper()
 	w := world.New(world.Config{
 		Dialects:    dataplanes.All(),
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	r := &rig{New(Config{World: w}), w, t, model.Meta{Generation: 1}}
-	w.Graph.Apply("start", w.Sources.Synced)
+	w.Graph.Apply("start", w.Sources.MarkSynced)
 	objects := []string{
 		"{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: cardea}, " +
 			"spec: {controllerName: cardea.dev/gateway-controller}}",
@@ -72,7 +72,7 @@ func route(name, gateway, host, path, backend string) string {
 		backend)
 }
 
-var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.Catalog()) })
+var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.NewCatalog()) })
 
 // apply makes edits, and waits until they are done.
 func (r *rig) apply(texts ...string) {
@@ -96,25 +96,25 @@ func (r *rig) apply(texts ...string) {
 	}
 	r.World.Graph.Apply("test", func(b *flow.Batch) {
 		for _, o := range list {
-			r.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, r.meta, o.Spec)
+			r.Sources.KindSource(o.Ref.Kind()).Set(b, o.Ref, r.meta, o.Spec)
 		}
 	})
 	r.World.Graph.Settle()
 }
 
-func (r *rig) question(url string) *requested {
+func (r *rig) question(url string) *requestQuestion {
 	r.t.Helper()
-	c, err := Question{URL: url}.read()
+	c, err := Question{URL: url}.parseRequest()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &requested{call: c}
+	return &requestQuestion{parsedRequest: c}
 }
 
 // TestCostOfARequest: of many Gateways on one port those are asked that have the request's host, one after the other
 // until one takes it, and no more than a few. Of each, what decides about that host is looked at.
 func TestCostOfARequest(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, gateways)
 	const five = "default/g0, default/g1, default/g10, default/g11, default/g12"
 	for _, c := range []struct {
 		url, gateway    string
@@ -123,14 +123,14 @@ func TestCostOfARequest(t *testing.T) {
 		first           string
 	}{
 		{"http://g7.ex/", "default/g7", 1, 1, 1, "Gateways " + five + " and 14 more have this port, too: --gateway chooses"},
-		{"http://all.ex/all", "default/g0", mostWays, 1, 1, "Gateways default/g1, "},
-		{"http://all.ex/none", "default/g0", mostWays, mostWays, 1,
+		{"http://all.ex/all", "default/g0", maxCandidates, 1, 1, "Gateways default/g1, "},
+		{"http://all.ex/none", "default/g0", maxCandidates, maxCandidates, 1,
 			"--gateway chooses; 12 of the Gateways with this host were not asked"},
-		{"http://none.ex/", "default/g0", 1, 1, 1 + nearest + 1, "--gateway chooses"},
+		{"http://none.ex/", "default/g0", 1, 1, 1 + maxNear + 1, "--gateway chooses"},
 		{"http://all.ex:81/", "", 0, 0, 1, "Gateways " + five + " and 15 more have port 80"},
 	} {
 		q := r.question(c.url)
-		if err := r.ask(q); err != nil {
+		if err := r.answerQuestion(q); err != nil {
 			t.Fatal(err)
 		}
 		if q.story.Gateway != c.gateway || len(q.story.Notes) != c.notes {
@@ -140,7 +140,7 @@ func TestCostOfARequest(t *testing.T) {
 			t.Errorf("%s: the note is %q, want %q", c.url, q.story.Notes[0], c.first)
 		}
 		gathered, built := 0, 0
-		for _, w := range q.ways {
+		for _, w := range q.candidates {
 			if w.parts != nil {
 				gathered++
 			}
@@ -155,7 +155,7 @@ func TestCostOfARequest(t *testing.T) {
 				t.Errorf("%s: %d resources of %s are looked at: %v", c.url, n, w.port.Key.Gateway, w.parts)
 			}
 			for name, parts := range w.parts.Offered {
-				if len(parts) > 2 && name.Type == resource.Routes {
+				if len(parts) > 2 && name.Type == xdstypes.Routes {
 					t.Errorf("%s: %d virtual hosts of %s are looked at", c.url, len(parts)-1, w.port.Key.Gateway)
 				}
 			}
@@ -169,29 +169,29 @@ func TestCostOfARequest(t *testing.T) {
 
 // edited is a question during whose work turns go on.
 type edited struct {
-	steps
+	questionSteps
 	edit            func(n int)
 	gathered, works int
 	open            bool // so is a View
 }
 
-func (e *edited) gather(q *asked) {
+func (e *edited) gatherRefs(q *inquiry) {
 	e.gathered++
-	e.open = e.gathered > tries
-	e.steps.gather(q)
+	e.open = e.gathered > maxTries
+	e.questionSteps.gatherRefs(q)
 }
 
-func (e *edited) work() error {
+func (e *edited) doSlowWork() error {
 	if e.works++; !e.open {
 		e.edit(e.works) // it does not return while a View is open
 	}
-	return e.steps.work()
+	return e.questionSteps.doSlowWork()
 }
 
 // TestTurnsGoOn: while a question is worked at turns go on. What they change elsewhere does not matter to it; what they
 // change of it has it asked anew, and at last turns wait. So what is told is a state that there was.
 func TestTurnsGoOn(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, gateways)
 	for _, c := range []struct {
 		name     string
 		edit     func(n int)
@@ -205,30 +205,30 @@ func TestTurnsGoOn(t *testing.T) {
 			}
 		}, 2, "paths below /a"},
 		{"again and again", func(n int) { r.apply(route("g7", "g7", "g7.ex", "/a/"+strings.Repeat("b", n), "app")) },
-			tries + 1, ""},
+			maxTries + 1, ""},
 	} {
 		q := r.question("http://g7.ex/a/bbb")
-		e := &edited{steps: q, edit: c.edit}
-		if err := r.ask(e); err != nil {
+		e := &edited{questionSteps: q, edit: c.edit}
+		if err := r.answerQuestion(e); err != nil {
 			t.Fatal(err)
 		}
 		if c.match == "" {
-			c.match = "paths below /a/" + strings.Repeat("b", tries)
+			c.match = "paths below /a/" + strings.Repeat("b", maxTries)
 		}
 		if e.gathered != c.gathered || len(q.story.Rules) != 1 || q.story.Rules[0].Match != c.match {
 			t.Errorf("%s: gathered %d times, want %d; told %+v, want %q", c.name, e.gathered, c.gathered, q.story.Rules, c.match)
 		}
 	}
-	o := &became{ref: model.Ref(model.KindHTTPRoute, "default", "all-g7")}
-	e := &edited{steps: o, edit: func(n int) {
+	o := &objectQuestion{ref: model.Ref(model.KindHTTPRoute, "default", "all-g7")}
+	e := &edited{questionSteps: o, edit: func(n int) {
 		if n == 1 {
 			r.apply(route("all-g7", "g7", "all.ex", "/everything", "app"))
 		}
 	}}
-	if err := r.ask(e); err != nil || e.gathered != 2 {
+	if err := r.answerQuestion(e); err != nil || e.gathered != 2 {
 		t.Errorf("%v, gathered %d times, want twice", err, e.gathered)
 	}
-	if !slices.ContainsFunc(o.story.Made, func(m Made) bool { return m.Part == "all.ex" }) {
+	if !slices.ContainsFunc(o.story.Made, func(m RenderedPart) bool { return m.Part == "all.ex" }) {
 		t.Errorf("became %+v", o.story.Made)
 	}
 }

@@ -9,13 +9,13 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // two is a route that people edit.
 type two struct {
 	*rig
-	reader *reader
+	reader *historyReader
 }
 
 var twoRef = model.Ref(model.KindHTTPRoute, "default", "two")
@@ -24,16 +24,16 @@ var twoRef = model.Ref(model.KindHTTPRoute, "default", "two")
 var born = time.Unix(1_000, 0)
 
 func newTwo(t *testing.T) *two {
-	r := newRig(t)
-	return &two{r, r.reader()}
+	r := newRig(t, 1)
+	return &two{r, r.newReader()}
 }
 
 // edit is an edit of the second rule; a file's is by nobody.
 func (r *two) edit(by string, generation int64, second string) {
 	r.meta = model.Meta{Generation: generation, Created: born,
-		Edit: &model.Edit{By: by, At: born.Add(time.Duration(generation-1) * time.Minute)}}
+		LastEdit: &model.LastEdit{By: by, At: born.Add(time.Duration(generation-1) * time.Minute)}}
 	if strings.HasSuffix(by, ".yaml") {
-		r.meta.Created, r.meta.Edit = time.Time{}, &model.Edit{Where: by}
+		r.meta.Created, r.meta.LastEdit = time.Time{}, &model.LastEdit{Where: by}
 	}
 	r.apply(fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: two}, spec: "+
 		"{parentRefs: [{name: g0}], "+
@@ -45,7 +45,7 @@ func (r *two) edit(by string, generation int64, second string) {
 // tells is what is told of a rule: "ann", or of the last edit "last: ann".
 func (r *two) tells(e *Explainer, path string) string {
 	r.t.Helper()
-	story, err := e.Request(Question{URL: "http://two.ex" + path, Gateway: "default/g0"})
+	story, err := e.ExplainRequest(Question{URL: "http://two.ex" + path, Gateway: "default/g0"})
 	if err != nil || len(story.Rules) != 1 {
 		r.t.Fatalf("%s: %v, %+v", path, err, story)
 	}
@@ -62,7 +62,7 @@ func (r *two) tells(e *Explainer, path string) string {
 // changed another rule; where that is not known the last one of the object is told as that. What became of the object
 // names the rules by their place in it.
 func TestTheEditThatBroughtIt(t *testing.T) {
-	look := func(r *two) { r.reader.look() }
+	look := func(r *two) { r.reader.readChanges() }
 	edit := func(by string, generation int64, second string) func(*two) {
 		return func(r *two) { r.edit(by, generation, second) }
 	}
@@ -144,7 +144,7 @@ func TestTheEditThatBroughtIt(t *testing.T) {
 	if got := r.tells(New(Config{World: r.World}), "/a"); got != "last: eve" {
 		t.Errorf("nothing remembered: %q", got)
 	}
-	o, _ := r.Object(twoRef)
+	o, _ := r.ExplainObject(twoRef)
 	var fields []string
 	for _, m := range o.Made {
 		fields = append(fields, m.Field)
@@ -157,7 +157,7 @@ func TestTheEditThatBroughtIt(t *testing.T) {
 
 // TestCostOfAnObject: of all that there is, what may have something of the object is looked at, and nothing is missed.
 func TestCostOfAnObject(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, gateways)
 	r.apply(route("lost", "g7", "lost.ex", "/", "nowhere"))
 	all := map[model.ObjectRef]int{} // fragments of each object
 	r.World.Graph.View(func(v flow.View) {
@@ -175,12 +175,12 @@ func TestCostOfAnObject(t *testing.T) {
 		model.KindHTTPRoute: "g7-3", model.KindGateway: "g7", model.KindXBackend: "app", model.KindGatewayClass: "cardea",
 	} {
 		ref := model.Ref(kind, "default", name)
-		o := &became{ref: ref}
-		if err := r.ask(o); err != nil || len(o.places) != all[ref] {
+		o := &objectQuestion{ref: ref}
+		if err := r.answerQuestion(o); err != nil || len(o.places) != all[ref] {
 			t.Errorf("%v, %s: %d places, want %d", err, ref, len(o.places), all[ref])
 		}
 		for _, held := range o.resources {
-			if kind == model.KindHTTPRoute && (held.key.Type != resource.Routes || held.key.Gateway.Name() != "g7") {
+			if kind == model.KindHTTPRoute && (held.key.Type != xdstypes.Routes || held.key.Gateway.Name() != "g7") {
 				t.Errorf("%s: %v is looked at", ref, held.key)
 			}
 		}

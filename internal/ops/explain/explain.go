@@ -26,10 +26,10 @@ type Config struct {
 	// apart is false if they are offered that. It is called in a View.
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
 	// Each, if not nil, tells how far each connected proxy is with a resource. It may be called in a View.
-	Each func(resource.Key) []resource.Proxy
+	Each func(resource.Key) []resource.ConnectedProxy
 	// Connections, if not nil, tells how connections of a Gateway's proxy to a backend went, by the backend's resource;
 	// false if that is not known. It asks the proxy, and is not called in a View.
-	Connections func(backend resource.Key) (dataplane.Connections, bool)
+	Connections func(backend resource.Key) (dataplane.ConnectionCounts, bool)
 	// Picker, if not nil, tells where the picker is asked that Cardea runs for an InferencePool: the base URL of its admin
 	// API, such as http://127.0.0.1:9090; false if it does not serve. It is not called in a View.
 	Picker func(pool model.ObjectRef) (base string, ok bool)
@@ -46,14 +46,14 @@ type Config struct {
 // Explainer answers questions.
 type Explainer struct {
 	config  Config
-	history *history
+	history *editHistory
 }
 
 // New makes an Explainer. Run lets it remember edits.
 func New(c Config) *Explainer { return &Explainer{config: c, history: newHistory()} }
 
 // turnOf is the turn in which something changed; false if it is longer ago than is remembered.
-func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {
+func (q *inquiry) turnOf(rev flow.Rev) (flow.Turn, bool) {
 	i, found := slices.BinarySearchFunc(q.turns, rev,
 		func(t flow.Turn, rev flow.Rev) int { return cmp.Compare(t.Rev, rev) })
 	if !found || rev == 0 {
@@ -62,11 +62,11 @@ func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {
 	return q.turns[i], true
 }
 
-// panics tells which parts of Cardea itself fail on something that names one of the objects: a bug, which is contained
-// to that.
-func (q *asked) panics(objects ...string) (list []string) {
+// findPanics tells which parts of Cardea itself fail on something that names one of the objects: a bug, which is
+// contained to that.
+func (q *inquiry) findPanics(objects ...string) (list []string) {
 	for key, p := range flow.All(q.view, q.world.Graph.Panics()) {
-		if slices.ContainsFunc(objects, func(o string) bool { return names(key.Key, o) }) {
+		if slices.ContainsFunc(objects, func(o string) bool { return mentionsObject(key.Key, o) }) {
 			list = append(list, fmt.Sprintf("%s of %s: %s", key.Collection, key.Key, p.Message))
 		}
 	}
@@ -74,8 +74,8 @@ func (q *asked) panics(objects ...string) (list []string) {
 	return list
 }
 
-// names tells whether a text names an object, as a whole word.
-func names(text, object string) bool {
+// mentionsObject tells whether a text names an object, as a whole word.
+func mentionsObject(text, object string) bool {
 	for i := strings.Index(text, object); i >= 0; {
 		rest := text[i+len(object):]
 		if rest == "" || strings.ContainsAny(rest[:1], " }]") {
@@ -90,8 +90,8 @@ func names(text, object string) bool {
 	return false
 }
 
-// moment is a time that may be unknown.
-func moment(t time.Time) *time.Time {
+// optionalTime is a time that may be unknown.
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

@@ -12,32 +12,32 @@ func TestLiveOfFiles(t *testing.T) {
 	at := now.Add(-time.Minute)
 	files := Files{Where: "ConfigMap infra/edge-files", Written: &at}
 	large := files
-	large.TooLarge = "112 files are needed, and a proxy can follow 100"
+	large.TooLarge = "112 files are needed, but a proxy can follow 100 at most"
 	for name, c := range map[string]struct {
-		live        Live
+		live        LiveState
 		text, short string
 	}{
 		"written": {
-			Live{Files: &files, Acknowledged: true, Since: &at},
+			LiveState{Files: &files, Acknowledged: true, Since: &at},
 			"written 2026-01-02 03:03:05Z (1m0s ago) to ConfigMap infra/edge-files; " +
 				"the proxies read it by themselves, and acknowledge nothing",
 			"written",
 		},
-		"not yet": {Live{Files: &files}, "not yet: it is not written to the proxies' files", "not written"},
+		"not yet": {LiveState{Files: &files}, "not yet: it is not written to the proxies' files", "not written"},
 		"too large": {
-			Live{Files: &large},
-			"no: it can't be written: 112 files are needed, and a proxy can follow 100; " +
+			LiveState{Files: &large},
+			"no: it can't be written: 112 files are needed, but a proxy can follow 100 at most; " +
 				"ConfigMap infra/edge-files keeps what was written 2026-01-02 03:03:05Z (1m0s ago)",
 			"not written",
 		},
 		"refused by a proxy that a server feeds": {
-			Live{Files: &files, Refused: "no"}, "no: the proxy refused it: no", "refused: no",
+			LiveState{Files: &files, Refused: "no"}, "no: the proxy rejected it: no", "refused: no",
 		},
 	} {
-		if got := c.live.text(now); got != c.text {
+		if got := c.live.describeLive(now); got != c.text {
 			t.Errorf("%s: got  %s\nwant %s", name, got, c.text)
 		}
-		if got := c.live.short(); got != c.short {
+		if got := c.live.describeShort(); got != c.short {
 			t.Errorf("%s: got %s, want %s", name, got, c.short)
 		}
 	}

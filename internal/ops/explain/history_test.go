@@ -23,7 +23,7 @@ func TestHistory(t *testing.T) {
 	sentWith := func(_ resource.Key, rev flow.Rev) (time.Time, bool) { return second(sent[rev]), sent[rev] > 0 }
 	h := newHistory()
 	tell := func(before int) (text string) {
-		for _, p := range h.before(web, flow.Rev(before)) {
+		for _, p := range h.editsBefore(web, flow.Rev(before)) {
 			text += fmt.Sprintf("%d", p.Stages.Read.Unix())
 			if p.Stages.Sent != nil {
 				text += fmt.Sprintf(" %d %d", p.Stages.Sent.Unix(), p.Stages.Acknowledged.Unix())
@@ -33,32 +33,32 @@ func TestHistory(t *testing.T) {
 		return text
 	}
 
-	h.read(web, model.Meta{}, turn(10))
+	h.noteRead(web, model.Meta{}, turn(10))
 	sent[10] = 11
-	h.acknowledged(key("a"), second(12), sentWith)
-	h.acknowledged(key("b"), second(13), sentWith)
-	h.acknowledged(key("b"), second(14), sentWith) // something else changed it
-	h.read(web, model.Meta{}, turn(20))
+	h.noteAcknowledged(key("a"), second(12), sentWith)
+	h.noteAcknowledged(key("b"), second(13), sentWith)
+	h.noteAcknowledged(key("b"), second(14), sentWith) // something else changed it
+	h.noteRead(web, model.Meta{}, turn(20))
 	sent[20] = 22
-	h.acknowledged(key("a"), second(21), sentWith) // it was on its way when the second edit came
-	h.read(web, model.Meta{}, turn(30))            // it changes nothing
-	h.acknowledged(key("a"), second(40), sentWith)
-	h.acknowledged(resource.AckKey{}, second(40), sentWith) // of nobody
+	h.noteAcknowledged(key("a"), second(21), sentWith) // it was on its way when the second edit came
+	h.noteRead(web, model.Meta{}, turn(30))            // it changes nothing
+	h.noteAcknowledged(key("a"), second(40), sentWith)
+	h.noteAcknowledged(resource.AckKey{}, second(40), sentWith) // of nobody
 	for before, want := range map[int]string{40: "30; 20 22 40; 10 11 13; ", 30: "20 22 40; 10 11 13; ", 10: ""} {
 		if got := tell(before); got != want {
 			t.Errorf("before %d: %q, want %q", before, got, want)
 		}
 	}
-	for n := range keptEditsOf {
-		h.read(web, model.Meta{}, turn(50+n))
+	for n := range maxEditsPerObject {
+		h.noteRead(web, model.Meta{}, turn(50+n))
 	}
 	if got := tell(100); got != "54; 53; 52; 51; 50; " {
 		t.Errorf("of one object %q are kept", got)
 	}
-	for n := range keptEdits {
-		h.read(model.Ref(model.KindHTTPRoute, "shop", fmt.Sprint(n)), model.Meta{}, turn(100+n))
+	for n := range maxEdits {
+		h.noteRead(model.Ref(model.KindHTTPRoute, "shop", fmt.Sprint(n)), model.Meta{}, turn(100+n))
 	}
-	if got := tell(10_000); got != "" || len(h.order) != keptEdits || len(h.edits) != keptEdits {
-		t.Errorf("%q, and %d edits of %d objects are kept, want the last %d", got, len(h.order), len(h.edits), keptEdits)
+	if got := tell(10_000); got != "" || len(h.order) != maxEdits || len(h.edits) != maxEdits {
+		t.Errorf("%q, and %d edits of %d objects are kept, want the last %d", got, len(h.order), len(h.edits), maxEdits)
 	}
 }

@@ -6,36 +6,32 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// holders are the resources that may have something of an object. For a route these are only the tables of its
-// listeners, for tables may be long; for another object, all resources but tables.
-func (q *asked) holders(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
+// eachHolder are the resources that may have something of an object. For a route these are only the tables of its
+// listeners, for tables may be long; for another object, all resources but tables and entries.
+func (q *inquiry) eachHolder(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
 	if _, isRoute := flow.Get(q.view, q.world.Plan.Routes, ref); isRoute {
 		q.tablesOf(ref, take)
 		return
 	}
-	for _, t := range []resource.Type{resource.Listener, resource.Cluster, resource.Endpoints, resource.Secret} {
-		q.holdersOf(t, take)
-	}
-}
-
-func (q *asked) holdersOf(t resource.Type, take func(resource.Key, resource.Resource)) {
-	for key, r := range flow.All(q.view, q.world.Outputs.Of(t)) {
+	for key, r := range q.world.Resources(q.view, func(r resource.Role) bool {
+		return r != resource.Routing && r != resource.Entries
+	}) {
 		take(key, r)
 	}
 }
 
 // tablesOf are the tables of the listeners where a route serves, each once.
-func (q *asked) tablesOf(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
+func (q *inquiry) tablesOf(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
 	route, _ := flow.Get(q.view, q.world.Plan.Routes, ref)
 	seen := map[resource.Key]bool{}
-	for _, place := range route.Places {
+	for _, place := range route.Listeners {
 		l, found := flow.Get(q.view, q.world.Plan.Listeners, place.Listener)
 		if !found {
 			continue
 		}
-		if key := q.world.Dialect(l.DataPlane).Table(l); !seen[key] {
+		if key := q.world.Dialect(l.DataPlane).RouteTable(l); !seen[key] {
 			seen[key] = true
-			if r, found := q.rendered(key); found {
+			if r, found := q.findRendered(key); found {
 				take(key, r)
 			}
 		}

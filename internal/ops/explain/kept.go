@@ -10,34 +10,34 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// rendered finds a resource as the objects say.
-func (q *asked) rendered(key resource.Key) (resource.Resource, bool) {
-	return flow.Get(q.view, q.world.Outputs.Of(key.Type), key)
+// findRendered finds a resource as the objects say.
+func (q *inquiry) findRendered(key resource.Key) (resource.Resource, bool) {
+	return flow.Get(q.view, q.world.Outputs.ResourcesOf(key.Type), key)
 }
 
-// resource finds a resource as proxies are offered it: what was rendered, or what they accepted before something of
+// findOffered finds a resource as proxies are offered it: what was rendered, or what they accepted before something of
 // that was refused.
-func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
-	if instead, apart := q.instead(key); !apart {
-		return q.rendered(key)
+func (q *inquiry) findOffered(key resource.Key) (resource.Resource, bool) {
+	if instead, apart := q.offeredInstead(key); !apart {
+		return q.findRendered(key)
 	} else if instead != nil {
 		return *instead, true
 	}
 	return resource.Resource{}, false
 }
 
-// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered
-// that.
-func (q *asked) instead(key resource.Key) (instead *resource.Resource, apart bool) {
+// offeredInstead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are
+// offered that.
+func (q *inquiry) offeredInstead(key resource.Key) (instead *resource.Resource, apart bool) {
 	if q.config.Offered == nil {
 		return nil, false
 	}
 	return q.config.Offered(key)
 }
 
-// keeps tells whether proxies keep something that they accepted before in place of a fragment of a part.
-func (q *asked) keeps(in resource.Key, part string, f resource.Fragment) bool {
-	instead, _ := q.instead(in)
+// keepsAccepted tells whether proxies keep something that they accepted before in place of a fragment of a part.
+func (q *inquiry) keepsAccepted(in resource.Key, part string, f resource.Fragment) bool {
+	instead, _ := q.offeredInstead(in)
 	if instead == nil {
 		return false
 	}
@@ -49,17 +49,17 @@ func (q *asked) keeps(in resource.Key, part string, f resource.Fragment) bool {
 }
 
 // keepsListener tells it of a listener: of its filter chain, or of a certificate of that.
-func (q *asked) keepsListener(w *way, origin resource.Origin) bool {
+func (q *inquiry) keepsListener(w *gatewayCandidate, origin resource.Origin) bool {
 	for _, key := range w.listeners {
-		r, _ := q.rendered(key)
+		r, _ := q.findRendered(key)
 		for _, p := range r.Parts {
 			for _, f := range p.Fragments {
 				if f.Origin != origin {
 					continue
 				}
-				if q.keeps(key, p.ID, f) || slices.ContainsFunc(p.Needs, func(n resource.Name) bool {
-					instead, _ := q.instead(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
-					return n.Type == resource.Secret && instead != nil
+				if q.keepsAccepted(key, p.ID, f) || slices.ContainsFunc(p.Needs, func(n resource.Name) bool {
+					instead, _ := q.offeredInstead(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
+					return instead != nil && q.world.TypesOf(q.view, key.Gateway).Has(n.Type, resource.Certificate)
 				}) {
 					return true
 				}
@@ -70,7 +70,7 @@ func (q *asked) keepsListener(w *way, origin resource.Origin) bool {
 }
 
 // refusedBackend adds the refusals of backends that a rule sends requests, or copies of them, to.
-func (q *asked) refusedBackend(l *Live, w *way, rule model.RuleKey, outcomes []request.Outcome) {
+func (q *inquiry) refusedBackend(l *LiveState, w *gatewayCandidate, rule model.RuleKey, outcomes []request.Outcome) {
 	for _, o := range outcomes {
 		backends := []model.BackendKey{o.Backend}
 		for _, m := range o.Mirrors {
@@ -81,10 +81,10 @@ func (q *asked) refusedBackend(l *Live, w *way, rule model.RuleKey, outcomes []r
 				continue
 			}
 			gateway := w.port.Key.Gateway
-			at := w.dialect.Backend(plan.BackendKey{Gateway: gateway, Backend: b})
+			at := w.dialect.BackendResource(plan.BackendKey{Gateway: gateway, Backend: b})
 			if said, refused := q.refusalOf(at); refused {
 				l.Acknowledged, l.Since, l.Refused = false, nil, b.Object.String()+": "+said.Message
-				instead, _ := q.instead(resource.Key{Gateway: gateway, Type: said.Type, Name: said.Name})
+				instead, _ := q.offeredInstead(resource.Key{Gateway: gateway, Type: said.Type, Name: said.Name})
 				l.Kept = instead != nil
 			}
 		}
@@ -92,11 +92,11 @@ func (q *asked) refusedBackend(l *Live, w *way, rule model.RuleKey, outcomes []r
 }
 
 // refusalOf is what a proxy said of a backend, by its resource.
-func (q *asked) refusalOf(backend resource.Key) (resource.Refusal, bool) {
-	r, _ := q.rendered(backend)
+func (q *inquiry) refusalOf(backend resource.Key) (resource.Refusal, bool) {
+	r, _ := q.findRendered(backend)
 	for _, p := range r.Parts {
 		for _, f := range p.Fragments {
-			key := resource.StandingKey{Gateway: backend.Gateway, Origin: f.Origin}
+			key := resource.AckStateKey{Gateway: backend.Gateway, Origin: f.Origin}
 			if said, found := flow.Get(q.view, q.world.Outputs.RefusedBackends, key); found {
 				return said, true
 			}

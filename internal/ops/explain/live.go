@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Live tells how far something got at the proxies of a Gateway.
-type Live struct {
+// LiveState tells how far something got at the proxies of a Gateway.
+type LiveState struct {
 	Acknowledged bool `json:"acknowledged"` // by all proxies that are connected, as it is now
 	// when the last of them did; nil if that is longer ago than is remembered
 	Since *time.Time `json:"since,omitempty"`
@@ -40,33 +40,33 @@ type Proxy struct {
 	Acknowledged bool   `json:"acknowledged"` // all of the route table, as it is now
 }
 
-// live tells it of a fragment of a resource's part.
-func (q *asked) live(in resource.Key, part string, f resource.Fragment) Live {
-	l := q.proxies(in.Gateway)
+// findLive tells it of a fragment of a resource's part.
+func (q *inquiry) findLive(in resource.Key, part string, f resource.Fragment) LiveState {
+	l := q.newLive(in.Gateway)
 	refusal := resource.RefusalKey{Gateway: in.Gateway, Origin: f.Origin, Variant: f.Variant, Hash: f.Hash}
 	if refused, found := flow.Get(q.view, q.world.Feedback.Refused.Collection(), refusal); found {
-		l.Refused, l.Kept = refused.Message, q.keeps(in, part, f)
+		l.Refused, l.Kept = refused.Message, q.keepsAccepted(in, part, f)
 		return l
 	}
 	acked := q.world.Feedback.AckedBy(q.world.DialectOf(q.view, in.Gateway).Name)
 	key := resource.AckKey{Resource: in, Origin: f.Origin, Variant: f.Variant}
 	if hash, found := flow.Get(q.view, acked, key); !found || hash != f.Hash {
-		l.Kept = q.keeps(in, part, f)
+		l.Kept = q.keepsAccepted(in, part, f)
 		return l
 	}
 	l.Acknowledged = true
 	if turn, known := q.turnOf(flow.ChangedAt(q.view, acked, key)); known {
-		l.Since = moment(turn.At)
+		l.Since = optionalTime(turn.At)
 	}
 	return l
 }
 
-// proxies begins a Live with the proxies that are connected, or the files that they read.
-func (q *asked) proxies(gateway model.ObjectRef) Live {
-	l := Live{Proxy: q.world.DialectOf(q.view, gateway).Proxy}
-	if q.world.DialectOf(q.view, gateway).Name.ReadsFiles() {
+// newLive begins a LiveState with the proxies that are connected, or the files that they read.
+func (q *inquiry) newLive(gateway model.ObjectRef) LiveState {
+	l := LiveState{Proxy: q.world.DialectOf(q.view, gateway).Proxy}
+	if q.world.DialectOf(q.view, gateway).Name.ReadsFiles {
 		w, _ := flow.Get(q.view, q.world.Feedback.Written.Collection(), gateway)
-		l.Files = &Files{Where: w.Where, Written: moment(w.At), TooLarge: w.TooLarge}
+		l.Files = &Files{Where: w.Where, Written: optionalTime(w.At), TooLarge: w.TooLarge}
 		return l
 	}
 	proxies, _ := flow.Get(q.view, q.world.Feedback.Proxies.Collection(), gateway)
@@ -74,8 +74,8 @@ func (q *asked) proxies(gateway model.ObjectRef) Live {
 	return l
 }
 
-// each names the proxies of a rule, if they are several. No View is open.
-func (e *Explainer) each(l *Live, table resource.Key) {
+// addProxies names the proxies of a rule, if they are several. No View is open.
+func (e *Explainer) addProxies(l *LiveState, table resource.Key) {
 	if l.Proxies < 2 || e.config.Each == nil {
 		return
 	}
@@ -84,16 +84,16 @@ func (e *Explainer) each(l *Live, table resource.Key) {
 	}
 }
 
-// names are a few names of the proxies that acknowledged, or of the others.
-func (l Live) names(acknowledged bool) string {
+// proxyNames are a few names of the proxies that acknowledged, or of the others.
+func (l LiveState) proxyNames(acknowledged bool) string {
 	var names []string
 	for _, p := range l.Each {
 		if p.Acknowledged == acknowledged {
 			names = append(names, fmt.Sprintf("%s (%s %s)", p.Name, l.Proxy, p.Version))
 		}
 	}
-	if more := len(names) - nearest; more > 0 {
-		names = append(names[:nearest], fmt.Sprintf("%d more", more))
+	if more := len(names) - maxNear; more > 0 {
+		names = append(names[:maxNear], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
 }
@@ -109,9 +109,10 @@ type Edit struct {
 }
 
 func editOf(m model.Meta) *Edit {
-	if m.Edit == nil || *m.Edit == (model.Edit{}) {
+	if m.LastEdit == nil || *m.LastEdit == (model.LastEdit{}) {
 		return nil
 	}
-	return &Edit{By: m.Edit.By, At: moment(m.Edit.At), Latest: m.Edit.Latest, Where: m.Edit.Where, Change: m.Edit.Change,
-		Message: m.Edit.Message}
+	return &Edit{By: m.LastEdit.By, At: optionalTime(m.LastEdit.At), Latest: m.LastEdit.Latest, Where: m.LastEdit.Where,
+		Change:  m.LastEdit.Change,
+		Message: m.LastEdit.Message}
 }

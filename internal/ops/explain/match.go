@@ -16,9 +16,9 @@ func matchText(r model.Rule, index int, rendered request.Phrase) string {
 	return rendered.String()
 }
 
-// takes tells what a match of a rule takes: its requests, or their preflights.
-func takes(r model.Rule, index int, m request.Match) string {
-	text := matchText(r, index, m.Words())
+// describeMatch tells what a match of a rule takes: its requests, or their preflights.
+func describeMatch(r model.Rule, index int, m request.Match) string {
+	text := matchText(r, index, m.Describe())
 	if m.IsPreflight(r) {
 		return "CORS preflights of its requests: " + text
 	}
@@ -46,7 +46,7 @@ func grpcText(m model.GRPCMatch) string {
 
 func matchField(rule model.Rule, match int) string {
 	if match < 0 {
-		return rule.Field()
+		return rule.FieldPath()
 	}
-	return fmt.Sprintf("%s.matches[%d]", rule.Field(), match)
+	return fmt.Sprintf("%s.matches[%d]", rule.FieldPath(), match)
 }

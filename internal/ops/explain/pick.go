@@ -25,8 +25,8 @@ type Pick struct {
 }
 
 const (
-	pickerPatience = time.Second // for all pickers of one question together
-	maxPick        = 4 << 20     // bytes of an answer: some thousand servers
+	pickerTimeout = time.Second // for all pickers of one question together
+	maxPickBytes  = 4 << 20     // bytes of an answer: some thousand servers
 )
 
 // pickerReads are the headers that a picker reads. No others are sent: the way to a picker in a cluster is not
@@ -39,17 +39,17 @@ var pickerClient = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// picks asks the pickers of outcomes.
-func (e *Explainer) picks(list []Outcome, sent request.Request, body string) {
-	ctx, cancel := context.WithTimeout(context.Background(), pickerPatience)
+// addPicks asks the pickers of outcomes.
+func (e *Explainer) addPicks(list []Outcome, sent request.Request, body string) {
+	ctx, cancel := context.WithTimeout(context.Background(), pickerTimeout)
 	defer cancel()
 	for i := range list {
-		e.pick(ctx, &list[i], sent, body)
+		e.addPick(ctx, &list[i], sent, body)
 	}
 }
 
-// pick asks the picker that Cardea runs for an outcome's pool. No View is open: a process is asked.
-func (e *Explainer) pick(ctx context.Context, o *Outcome, sent request.Request, body string) {
+// addPick asks the picker that Cardea runs for an outcome's pool. No View is open: a process is asked.
+func (e *Explainer) addPick(ctx context.Context, o *Outcome, sent request.Request, body string) {
 	if e.config.Picker == nil || o.pool.Name() == "" {
 		return
 	}
@@ -81,7 +81,7 @@ func askPicker(ctx context.Context, base string, sent request.Request, body stri
 		err = wrapped.Err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("it does not answer within %v", pickerPatience)
+		return nil, fmt.Errorf("it does not answer within %v", pickerTimeout)
 	}
 	if err != nil {
 		return nil, err
@@ -91,29 +91,29 @@ func askPicker(ctx context.Context, base string, sent request.Request, body stri
 		return nil, fmt.Errorf("it answers %s", answer.Status)
 	}
 	var told epp.Explanation
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxPick)).Decode(&told); err != nil {
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxPickBytes)).Decode(&told); err != nil {
 		return nil, fmt.Errorf("its answer can't be read: %w", err)
 	}
 	return &told, nil
 }
 
-// pick tells what a picker said.
-func (p *page) pick(is Pick) {
+// printPick tells what a picker said.
+func (p *page) printPick(is Pick) {
 	switch {
 	case is.Explanation == nil:
-		p.line("", "the picker can't be asked: %s", is.Problem)
+		p.addLine("", "the picker can't be asked: %s", is.Problem)
 		return
 	case is.Status != http.StatusOK:
-		p.line("", "now it would be answered %d: %s", is.Status, model.Plain(is.Reason))
+		p.addLine("", "now it would be answered %d: %s", is.Status, model.EscapeUnprintable(is.Reason))
 	case len(is.Endpoints) > 0:
-		text := "now " + model.Plain(is.Endpoints[0])
-		if is.Way != score.ByScores {
-			text += model.Plain(fmt.Sprintf(" (%s)", is.Way))
+		text := "now " + model.EscapeUnprintable(is.Endpoints[0])
+		if is.Method != score.ByScores {
+			text += model.EscapeUnprintable(fmt.Sprintf(" (%s)", is.Method))
 		}
 		if others := is.Endpoints[1:]; len(others) > 0 {
-			text += ", or if that can't be reached " + model.Plain(strings.Join(others, ", then "))
+			text += ", or if that can't be reached " + model.EscapeUnprintable(strings.Join(others, ", then "))
 		}
-		p.line("", "%s", text)
+		p.addLine("", "%s", text)
 	}
 	if r := is.Rewrite; r != nil {
 		text := fmt.Sprintf("its model %q is replaced by %q", is.Prompt.Model, r.Model)
@@ -123,13 +123,13 @@ func (p *page) pick(is Pick) {
 		if r.Weight < r.Total {
 			text += fmt.Sprintf(", as %d of %d such requests are, at random", r.Weight, r.Total)
 		}
-		p.line("", "%s", model.Plain(fmt.Sprintf("%s (InferenceModelRewrite %s)", text, r.By)))
+		p.addLine("", "%s", model.EscapeUnprintable(fmt.Sprintf("%s (InferenceModelRewrite %s)", text, r.By)))
 	}
-	for _, s := range is.Servers[:min(nearest, len(is.Servers))] {
-		p.line("", "%s", model.Plain(serverText(s)))
+	for _, s := range is.Servers[:min(maxNear, len(is.Servers))] {
+		p.addLine("", "%s", model.EscapeUnprintable(serverText(s)))
 	}
-	if more := len(is.Servers) - nearest; more > 0 {
-		p.line("", "and %d more servers", more)
+	if more := len(is.Servers) - maxNear; more > 0 {
+		p.addLine("", "and %d more servers", more)
 	}
 }
 
@@ -139,10 +139,10 @@ func serverText(s epp.ExplainedServer) string {
 	for _, by := range s.Scores {
 		parts = append(parts, fmt.Sprintf("%s %.3g x %.3g", by.Name, by.Weight, by.Value))
 	}
-	text := fmt.Sprintf("%s: %.3g = %s", told(s.Endpoint, s.Name), s.Total, strings.Join(parts, " + "))
+	text := fmt.Sprintf("%s: %.3g = %s", joinNonEmpty(s.Endpoint, s.Name), s.Total, strings.Join(parts, " + "))
 	switch {
 	case s.State.Gone:
-		text += "; it does not tell its load any more"
+		text += "; it no longer reports its load"
 	case !s.State.Known:
 		text += "; its load is not known"
 	}

@@ -76,11 +76,11 @@ func TestPick(t *testing.T) {
 			e := New(Config{Picker: func(model.ObjectRef) (string, bool) { return picker.URL, c.answer != "" }})
 			o := Outcome{pool: model.Ref(model.KindInferencePool, "a", "llama")}
 			list := []Outcome{o}
-			e.picks(list, request.Request{Host: "models.example", Path: "/v1/completions?x=%2F",
+			e.addPicks(list, request.Request{Host: "models.example", Path: "/v1/completions?x=%2F",
 				Header: http.Header{"X-Cardea-Priority": {"-1"}, "Authorization": {"secret"}}}, "the body")
 			o = list[0]
 			var p page
-			p.pick(*o.Pick)
+			p.printPick(*o.Pick)
 			lines := strings.Split(strings.TrimSpace(p.String()), "\n")
 			if len(lines) != len(c.want) {
 				t.Fatalf("it says\n%s\nwant %d lines", p.String(), len(c.want))
@@ -93,7 +93,7 @@ func TestPick(t *testing.T) {
 		})
 	}
 	var o Outcome
-	if New(Config{}).pick(t.Context(), &o, request.Request{}, ""); o.Pick != nil {
+	if New(Config{}).addPick(t.Context(), &o, request.Request{}, ""); o.Pick != nil {
 		t.Error("a picker was asked that Cardea does not run")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/translate/policy"
@@ -17,7 +18,7 @@ type Policy struct {
 	Value string `json:"value,omitempty"` // "": the feature is off
 	From  string `json:"from"`            // who states it: "TrafficPolicy shop/web-t, on the route"
 	// Over is what it counts in place of, the nearest first.
-	Over []PolicyLost `json:"over,omitempty"`
+	Over []SupersededValue `json:"over,omitempty"`
 	// Words are further notes of the feature: about a list's element they stand on its first field, else on the
 	// feature's.
 	Words []string `json:"words,omitempty"`
@@ -25,56 +26,59 @@ type Policy struct {
 	Instead string `json:"instead,omitempty"`
 }
 
-// PolicyLost is what does not count.
-type PolicyLost struct {
+// SupersededValue is what does not count.
+type SupersededValue struct {
 	Value string `json:"value"`
 	From  string `json:"from"`
 }
 
-// policies are those in force for a rule at a listener.
-func (q *asked) policies(gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (list []Policy) {
-	for _, p := range q.world.Policies.At(q.sight(), gateway, listener, rule) {
-		list = append(list, q.feature(p)...)
+// listPolicies are those in force for a rule at a listener.
+func (q *inquiry) listPolicies(
+	gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey,
+) (list []Policy) {
+	for _, p := range q.world.Policies.PiecesAt(q.policySnapshot(), gateway, listener, rule) {
+		list = append(list, q.describeFeature(p)...)
 	}
 	return list
 }
 
 // backendPolicies are those in force for a backend, as a Gateway's proxies have it.
-func (q *asked) backendPolicies(k plan.BackendKey) (list []Policy) {
-	for _, p := range q.world.Policies.OfBackend(q.view, k) {
-		list = append(list, q.feature(p)...)
+func (q *inquiry) backendPolicies(k plan.BackendKey) (list []Policy) {
+	for _, p := range q.world.Policies.PiecesOfBackend(q.view, k) {
+		list = append(list, q.describeFeature(p)...)
 	}
 	return list
 }
 
-// feature tells of each field of a feature who states it.
-func (q *asked) feature(p policy.RulePiece) (list []Policy) {
+// describeFeature tells of each field of a feature who states it.
+func (q *inquiry) describeFeature(p policy.RulePiece) (list []Policy) {
 	instead := ""
 	if p.Status != 0 {
-		instead = fmt.Sprintf("requests are answered with %d: %s", p.Status, wrong(p.Findings))
+		instead = fmt.Sprintf("requests are answered with %d: %s", p.Status, joinErrors(p.Findings))
 	}
-	if why := wrong(p.Findings); p.Status == 0 && why != "" {
+	if why := joinErrors(p.Findings); p.Status == 0 && why != "" {
 		instead = "left out: " + why
 	}
 	if p.Rendered.OfListener().Closed {
-		instead = "connections are closed: " + wrong(p.Findings)
+		instead = "connections are closed: " + joinErrors(p.Findings)
 	}
 	if p.JSON == "" {
 		if p.TurnsOffNothing() {
 			return nil
 		}
-		off := Policy{Field: p.Feature, From: q.source(p.Disabled)}
+		off := Policy{Field: p.Feature, From: q.describeSource(p.Disabled)}
 		if p.Idle != "" {
 			off.From = p.Idle
 		}
-		return append(list, q.over(off, p, ""))
+		return append(list, q.addOverridden(off, p, ""))
 	}
 	for _, f := range p.Fields {
-		one := Policy{Field: policy.FieldPath(p.Feature, f.Path), Value: plain(f.Value), From: q.source(f.From)}
+		one := Policy{Field: policy.FieldPath(p.Feature, f.Path), Value: unquoteValue(f.Value),
+			From: q.describeSource(f.From)}
 		one.Instead, instead = instead, ""
-		list = append(list, q.over(one, p, f.Path))
+		list = append(list, q.addOverridden(one, p, f.Path))
 	}
-	addWords(list, q.world.Policies.WordsOf(p))
+	addWords(list, q.world.Policies.DescribePiece(p))
 	return list
 }
 
@@ -95,51 +99,56 @@ func addWords(fields []Policy, words []string) {
 	}
 }
 
-// closing is why policies close the connections of a listener; "": they don't.
-func (q *asked) closing(k model.ListenerKey) string {
-	for _, p := range q.world.Policies.AtListener(q.sight(), k) {
+// explainClosing is why policies close the connections of a listener; "": they don't.
+func (q *inquiry) explainClosing(k model.ListenerKey) string {
+	for _, p := range q.world.Policies.PiecesAtListener(q.policySnapshot(), k) {
 		if p.Rendered.OfListener().Closed {
-			return wrong(p.Findings)
+			return joinErrors(p.Findings)
 		}
 	}
 	return ""
 }
 
-// wrong is what is wrong with a feature.
-func wrong(findings []policy.Finding) string {
+// joinErrors is what is wrong with a feature.
+func joinErrors(findings []policy.Finding) string {
 	var all []string
 	for _, f := range findings {
-		if f.Severity == model.Error {
+		switch {
+		case f.Severity != model.Error:
+		case input.IsClosedKey(f.Policy):
+			all = append(all, fmt.Sprintf("%s: %s", input.DescribeObject(f.Policy), f.Message))
+		default:
 			all = append(all, fmt.Sprintf("%s: %s: %s", f.Policy, f.Field, f.Message))
 		}
 	}
 	return strings.Join(all, "; ")
 }
 
-// over adds the values that a field counts in place of, from near to far; a feature that is off counts in place of all.
-func (q *asked) over(of Policy, p policy.RulePiece, path string) Policy {
-	for i := len(p.Lost) - 1; i >= 0; i-- {
-		if l := p.Lost[i]; l.Path == path || p.JSON == "" {
-			value := plain(l.Value)
+// addOverridden adds the values that a field counts in place of, from near to far; a feature that is off counts in
+// place of all.
+func (q *inquiry) addOverridden(of Policy, p policy.RulePiece, path string) Policy {
+	for i := len(p.Superseded) - 1; i >= 0; i-- {
+		if l := p.Superseded[i]; l.Path == path || p.JSON == "" {
+			value := unquoteValue(l.Value)
 			if p.JSON == "" && l.Path != "" {
 				value = l.Path + ": " + value
 			}
-			of.Over = append(of.Over, PolicyLost{value, q.source(l.From)})
+			of.Over = append(of.Over, SupersededValue{value, q.describeSource(l.From)})
 		}
 	}
 	return of
 }
 
-// source is who states something, and where that stands.
-func (q *asked) source(s policy.Source) string {
+// describeSource is who states something, and where that stands.
+func (q *inquiry) describeSource(s policy.Source) string {
 	if where := q.locate(s.Policy, ""); where != "" && s.Policy != (model.ObjectRef{}) {
 		return fmt.Sprintf("%s, %s", s, where)
 	}
 	return s.String()
 }
 
-// plain is a value without quotes, and with < > & as they are.
-func plain(value string) string {
+// unquoteValue is a value without quotes, and with < > & as they are.
+func unquoteValue(value string) string {
 	var text string
 	if json.Unmarshal([]byte(value), &text) == nil {
 		return text
@@ -150,34 +159,34 @@ func plain(value string) string {
 // unescaped undoes what package json does to text for HTML. A backslash that is escaped itself begins nothing.
 var unescaped = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// policies prints them in columns.
-func (p *page) policies(list []Policy, place string) {
+// printPolicies prints them in columns.
+func (p *page) printPolicies(list []Policy, place string) {
 	if len(list) == 0 {
 		return
 	}
-	p.line("policies", "for %s", place)
+	p.addLine("policies", "for %s", place)
 	field, value := 0, 0
 	for _, one := range list {
-		field, value = max(field, len(one.Field)), max(value, min(len(one.value()), widest))
+		field, value = max(field, len(one.Field)), max(value, min(len(one.valueOrOff()), maxValueWidth))
 	}
 	for _, one := range list {
-		p.line("", "%-*s  %-*s  %s", field, one.Field, value, one.value(), one.From)
+		p.addLine("", "%-*s  %-*s  %s", field, one.Field, value, one.valueOrOff(), one.From)
 		for _, text := range one.Words {
-			p.line("", "%-*s  %s", field, "", text)
+			p.addLine("", "%-*s  %s", field, "", text)
 		}
 		if one.Instead != "" {
-			p.line("", "%-*s  %s", field, "", one.Instead)
+			p.addLine("", "%-*s  %s", field, "", one.Instead)
 		}
 		for _, lost := range one.Over {
-			p.line("", "%-*s  over %s  %s", field, "", lost.Value, lost.From)
+			p.addLine("", "%-*s  over %s  %s", field, "", lost.Value, lost.From)
 		}
 	}
 }
 
-// widest is the most that a column of values takes.
-const widest = 32
+// maxValueWidth is the most that a column of values takes.
+const maxValueWidth = 32
 
-func (p Policy) value() string {
+func (p Policy) valueOrOff() string {
 	if p.Value == "" {
 		return "off"
 	}

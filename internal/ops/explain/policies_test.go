@@ -13,7 +13,7 @@ func TestPlain(t *testing.T) {
 		`["\\u003c", "\u003e"]`:     `["\\u003c", ">"]`, // a backslash, and what is no escape
 		`5`:                         "5",
 	} {
-		if got := plain(value); got != want {
+		if got := unquoteValue(value); got != want {
 			t.Errorf("%s: got %s, want %s", value, got, want)
 		}
 	}

@@ -7,47 +7,47 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Reached is what became of a field of a policy.
-type Reached struct {
+// FieldReach is what became of a field of a policy.
+type FieldReach struct {
 	Field   string   `json:"field"`
 	Value   string   `json:"value"`
 	InForce []string `json:"inForce,omitempty"` // where it counts
 	Lost    []string `json:"lost,omitempty"`    // where another one counts, and which
 }
 
-func (q *asked) reached(ref model.ObjectRef) (list []Reached) {
-	for _, r := range q.world.Policies.Reach(q.view, ref) {
-		list = append(list, Reached{r.Field, plain(r.Value), r.InForce, r.Lost})
+func (q *inquiry) listReach(ref model.ObjectRef) (list []FieldReach) {
+	for _, r := range q.world.Policies.TraceFields(q.view, ref) {
+		list = append(list, FieldReach{r.Field, unquoteValue(r.Value), r.InForce, r.Lost})
 	}
 	return list
 }
 
-// reached prints what became of a policy's fields.
-func (p *page) reached(list []Reached) {
+// printReach prints what became of a policy's fields.
+func (p *page) printReach(list []FieldReach) {
 	for i, r := range list {
 		heading := ""
 		if i == 0 {
 			heading = "fields"
 		}
-		p.line(heading, "%s: %s", r.Field, r.Value)
+		p.addLine(heading, "%s: %s", r.Field, r.Value)
 		if len(r.InForce) > 0 {
-			p.line("", "  counts for %s, and for what is below and states nothing else", few(r.InForce))
+			p.addLine("", "  applies to %s, and to all below that states nothing else", joinFew(r.InForce))
 		}
 		if len(r.Lost) > 0 {
-			p.line("", "  superseded for %s", few(r.Lost))
+			p.addLine("", "  superseded for %s", joinFew(r.Lost))
 		}
 	}
 }
 
-// untaken tells whether the listener is there and no rule takes the request.
-func (s *Story) untaken() bool {
+// hasNoRule tells whether the listener is there and no rule takes the request.
+func (s *Story) hasNoRule() bool {
 	return len(s.Rules) == 0 && s.Closed == "" && s.Refused == "" && !s.Undecided
 }
 
-// few lists the first of many.
-func few(list []string) string {
-	text := strings.Join(list[:min(len(list), nearest)], "; ")
-	if more := len(list) - nearest; more > 0 {
+// joinFew lists the first of many.
+func joinFew(list []string) string {
+	text := strings.Join(list[:min(len(list), maxNear)], "; ")
+	if more := len(list) - maxNear; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return text

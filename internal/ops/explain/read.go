@@ -16,15 +16,15 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// call is a request, and the port that its URL names.
-type call struct {
+// parsedRequest is a request, and the port that its URL names.
+type parsedRequest struct {
 	request.Request
 	text string
 	port int32
 }
 
-// read makes a question a request, as a client would send it. A request that no client can send is an error.
-func (q Question) read() (call, error) {
+// parseRequest makes a question a request, as a client would send it. A request that no client can send is an error.
+func (q Question) parseRequest() (parsedRequest, error) {
 	whole, _, _ := strings.Cut(q.URL, "#")
 	scheme, rest, _ := strings.Cut(whole, "://")
 	end := len(rest)
@@ -36,7 +36,7 @@ func (q Question) read() (call, error) {
 		if of, ok := errors.AsType[*url.Error](err); ok {
 			err = of.Err
 		}
-		return call{}, fmt.Errorf("%q: %w", q.URL, err)
+		return parsedRequest{}, fmt.Errorf("%q: %w", q.URL, err)
 	}
 	switch u.Scheme {
 	case "ws": // a WebSocket begins as a request
@@ -45,19 +45,19 @@ func (q Question) read() (call, error) {
 		u.Scheme = "https"
 	}
 	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return call{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart, or KIND/NAME", q.URL)
+		return parsedRequest{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart, or KIND/NAME", q.URL)
 	}
 	path, err := sentPath(rest[end:])
 	if err != nil {
-		return call{}, fmt.Errorf("%q: %w", q.URL, err)
+		return parsedRequest{}, fmt.Errorf("%q: %w", q.URL, err)
 	}
-	c := call{text: cmp.Or(q.Method, http.MethodGet) + " " + q.URL, port: 80}
+	c := parsedRequest{text: cmp.Or(q.Method, http.MethodGet) + " " + q.URL, port: 80}
 	c.Request = request.Request{
 		Method: cmp.Or(q.Method, http.MethodGet), Host: sentHost(u.Host), Path: path, Header: http.Header{},
 		TLS: u.Scheme == "https",
 	}
 	if !isToken(c.Method) {
-		return call{}, fmt.Errorf("-X %q: %w", c.Method, errToken)
+		return parsedRequest{}, fmt.Errorf("-X %q: %w", c.Method, errToken)
 	}
 	if c.TLS {
 		c.port = 443
@@ -68,23 +68,23 @@ func (q Question) read() (call, error) {
 	if u.Port() != "" {
 		n, err := strconv.ParseUint(u.Port(), 10, 16)
 		if err != nil || n == 0 {
-			return call{}, fmt.Errorf("%q: want a port from 1 to 65535", u.Port())
+			return parsedRequest{}, fmt.Errorf("%q: want a port from 1 to 65535", u.Port())
 		}
 		c.port = int32(n)
 	}
 	if q.Agent != nil {
-		c.agent(*q.Agent)
+		c.setAgent(*q.Agent)
 	}
 	for _, h := range q.Headers {
-		if err := c.add(h); err != nil {
-			return call{}, fmt.Errorf("-H %q: %w", h, err)
+		if err := c.addHeader(h); err != nil {
+			return parsedRequest{}, fmt.Errorf("-H %q: %w", h, err)
 		}
 	}
 	return c, nil
 }
 
-// agent makes it what an agent sends.
-func (c *call) agent(of request.Agent) {
+// setAgent makes it what an agent sends.
+func (c *parsedRequest) setAgent(of request.Agent) {
 	c.Agent = &of
 	c.text = strings.Replace(c.text, c.Method, http.MethodPost, 1)
 	c.text = fmt.Sprintf("%s by %s: %s", c.text, cmp.Or(of.Caller, "somebody without a certificate"), of.Method)
@@ -96,8 +96,8 @@ func (c *call) agent(of request.Agent) {
 	c.Header.Set("Accept", "application/json, text/event-stream")
 }
 
-// add adds a header, "name: value".
-func (c *call) add(header string) error {
+// addHeader adds a header, "name: value".
+func (c *parsedRequest) addHeader(header string) error {
 	name, value, found := strings.Cut(header, ":")
 	if name = strings.TrimSpace(name); !found || name == "" {
 		return errors.New("want 'name: value'")

@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 		{Question{URL: "http://a/", Headers: []string{"host: b", "x:\té\xff "}}, 80,
 			with(get("b", "/"), func(r *request.Request) { r.Header.Set("X", "é\xff") })},
 	} {
-		got, err := c.question.read()
+		got, err := c.question.parseRequest()
 		if err != nil || got.port != c.port || !cmp.Equal(got.Request, c.want) {
 			t.Errorf("%+v: port %d (%v)\n%s", c.question, got.port, err, cmp.Diff(c.want, got.Request))
 		}
@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 		{URL: "http://a/", Headers: []string{":path: /"}}, {URL: "http://a/", Headers: []string{"x y: 1"}},
 		{URL: "http://a/", Headers: []string{"x: a\x01b"}},
 	} {
-		if got, err := q.read(); err == nil {
+		if got, err := q.parseRequest(); err == nil {
 			t.Errorf("%+v: %+v, want an error", q, got)
 		}
 	}

@@ -15,47 +15,53 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Request tells the way of a request.
-func (e *Explainer) Request(question Question) (story Story, err error) {
-	c, err := question.read()
+// ExplainRequest tells the way of a request.
+func (e *Explainer) ExplainRequest(question Question) (story Story, err error) {
+	c, err := question.parseRequest()
 	if err != nil {
 		return Story{}, err
 	}
-	r := &requested{call: c, gateway: question.Gateway}
-	err = e.ask(r)
+	r := &requestQuestion{parsedRequest: c, gatewayName: question.Gateway}
+	err = e.answerQuestion(r)
 	for i := range r.story.Rules {
-		e.each(&r.story.Rules[i].Live, r.story.Rules[i].table)
+		e.addProxies(&r.story.Rules[i].Live, r.story.Rules[i].table)
 	}
 	for i := range r.story.Outcomes {
-		e.connections(&r.story.Outcomes[i])
+		e.addConnections(&r.story.Outcomes[i])
 	}
-	e.picks(r.story.Outcomes, c.Request, question.Body)
+	e.addPicks(r.story.Outcomes, c.Request, question.Body)
 	return r.story, err
 }
 
-// requested is the question about a request.
-type requested struct {
-	call
-	gateway string // "": any
-	ways    []*way
-	chosen  *way // nil: there is none
-	story   Story
+// requestQuestion is the question about a request.
+type requestQuestion struct {
+	parsedRequest
+	gatewayName string // "": any
+	candidates  []*gatewayCandidate
+	chosen      *gatewayCandidate // nil: there is none
+	story       Story
 }
 
-func (r *requested) gather(q *asked) { r.ways, r.chosen = q.ways(r.call, r.gateway), nil }
+func (r *requestQuestion) gatherRefs(q *inquiry) {
+	r.candidates, r.chosen = q.findCandidates(r.parsedRequest, r.gatewayName), nil
+}
 
-func (r *requested) work() (err error) {
-	if len(r.ways) > 0 {
-		r.chosen, err = choose(r.ways, r.Request)
+func (r *requestQuestion) doSlowWork() (err error) {
+	if len(r.candidates) > 0 {
+		r.chosen, err = chooseCandidate(r.candidates, r.Request)
 	}
 	return err
 }
 
-func (r *requested) holds(q *asked) bool { return sameWays(r.ways, q.ways(r.call, r.gateway)) }
+func (r *requestQuestion) stillHolds(q *inquiry) bool {
+	return equalCandidates(r.candidates, q.findCandidates(r.parsedRequest, r.gatewayName))
+}
 
-func (r *requested) tell(q *asked) { r.story = q.request(r.call, r.gateway, r.ways, r.chosen) }
+func (r *requestQuestion) writeStory(q *inquiry) {
+	r.story = q.tellRequest(r.parsedRequest, r.gatewayName, r.candidates, r.chosen)
+}
 
-func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
+func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCandidate, w *gatewayCandidate) Story {
 	story := Story{Request: c.text, Offline: q.config.Offline, Unasked: q.config.Unasked}
 	if q.config.Notes != nil {
 		story.Notes = q.config.Notes()
@@ -65,34 +71,34 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 		if gateway != "" {
 			story.Closed = fmt.Sprintf("no Gateway %s has a listener at port %d", gateway, c.port)
 		}
-		if idle := q.idle(c.port, gateway); len(idle) > 0 {
+		if idle := q.explainIdlePort(c.port, gateway); len(idle) > 0 {
 			story.Closed = fmt.Sprintf("no listener that can serve has port %d", c.port)
 			story.Notes = append(story.Notes, idle...)
 		}
 		story.Notes = append(story.Notes, q.portsThere()...)
 		return story
 	}
-	story.Notes = append(story.Notes, others(ways, w)...)
+	story.Notes = append(story.Notes, noteOtherGateways(ways, w)...)
 	c.Port = uint32(w.port.BindPort)
 	story.Gateway, story.Port = w.port.Key.Gateway.NamespacedName(), w.port.Key.Number
-	if q.world.Mixed(q.view) {
-		story.DataPlane = w.dialect.Name
+	if q.world.HasOtherDataPlanes(q.view) {
+		story.DataPlane = w.dialect.Name.Name
 	}
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
 	story.Host, story.Closed, story.Refused = w.result.Domain, w.result.Closed, w.result.Refused
 	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
-	listener, found := w.taker()
+	listener, found := w.takingListener()
 	if !found {
 		listener, found = listenerOf(w.port, c)
 	}
 	if found {
 		story.Listener = listener.Key.Section
-		if why := q.closing(listener.Key); story.Closed != "" && why != "" {
+		if why := q.explainClosing(listener.Key); story.Closed != "" && why != "" {
 			story.Closed = why
 		}
 		origin := resource.Origin{Object: listener.Key.Parent, Section: listener.Key.Section}
 		standing, _ := flow.Get(q.view, q.world.Outputs.Listeners,
-			resource.StandingKey{Gateway: w.port.Key.Gateway, Origin: origin})
+			resource.AckStateKey{Gateway: w.port.Key.Gateway, Origin: origin})
 		if standing.Refused != "" {
 			note := fmt.Sprintf("the proxy refused listener %s: %s", story.Listener, standing.Refused)
 			if q.keepsListener(w, origin) {
@@ -100,70 +106,71 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			}
 			story.Notes = append(story.Notes, note)
 		} else {
-			story.Notes = append(story.Notes, q.wrong(listener.Key.Parent, listener.Key.Section, listener.Serves)...)
+			story.Notes = append(story.Notes, q.explainListener(listener.Key.Parent, listener.Key.Section, listener.Serves)...)
 			story.Notes = append(story.Notes, q.clientsOf(listener.Key)...)
 		}
 	}
 	for _, o := range w.result.Outcomes {
-		out := q.outcome(c.Request, o)
+		out := q.describeOutcome(c.Request, o)
 		if o.Backend != (model.BackendKey{}) {
 			key := plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend}
-			out.backend = w.dialect.Backend(key)
+			out.backend = w.dialect.BackendResource(key)
 			out.Filters = append(out.Filters, q.policyOf(key)...)
-			if picker, own := q.picker(key); picker != "" && o.Status == 0 {
+			if picker, own := q.describePicker(key); picker != "" && o.Status == 0 {
 				out.Filters = append(out.Filters, picker)
 				if own {
 					out.pool = key.Backend.Object
 				}
 			}
-			if standby := q.standby(o); standby != "" {
+			if standby := q.describeStandby(o); standby != "" {
 				out.Filters = append(out.Filters, standby)
 			}
 			out.Policies = q.backendPolicies(key)
 		}
 		story.Outcomes = append(story.Outcomes, out)
-		if rule, ok := q.rule(w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,
+		if rule, ok := q.explainRule(w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,
 			func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
 			story.Rules = append(story.Rules, rule)
 			if c.Agent != nil { // what is decided is told in place of what is stated
-				story.Decisions = append(story.Decisions, q.decisions(w, o, listener.Key, c)...)
+				story.Decisions = append(story.Decisions, q.decideAccess(w, o, listener.Key, c)...)
 				story.Rules[len(story.Rules)-1].Policies = nil
 			}
 		}
 	}
-	if story.untaken() && q.world.Policies.ForRules(q.sight(), w.port.Key.Gateway, listener.Key) {
-		story.Notes = append(story.Notes, "no rule takes it, so nothing holds that policies state for requests: no pages, "+
+	if story.hasNoRule() && q.world.Policies.StatesForRules(q.policySnapshot(), w.port.Key.Gateway, listener.Key) {
+		story.Notes = append(story.Notes, "no rule matches it, so no policy for requests applies: no error pages, "+
 			"headers, limits, access rules")
 	}
 	concerned := []string{w.port.Key.Gateway.String()}
 	for _, r := range story.Rules {
 		concerned = append(concerned, r.Object)
 	}
-	story.Panics = q.panics(concerned...)
-	story.Near = q.near(w, listener)
+	story.Panics = q.findPanics(concerned...)
+	story.Near = q.findNearMisses(w, listener)
 	story.Notes = append(story.Notes, w.hosts...)
 	return story
 }
 
 // portsThere tells which ports the Gateways have, a line for each port.
-func (q *asked) portsThere() (notes []string) {
+func (q *inquiry) portsThere() (notes []string) {
 	of := map[int32][]string{}
 	for _, p := range flow.All(q.view, q.world.Plan.Ports) {
 		of[p.Key.Number] = append(of[p.Key.Number], p.Key.Gateway.NamespacedName())
 	}
 	ports := slices.Sorted(maps.Keys(of))
-	for _, number := range ports[:min(nearest, len(ports))] {
+	for _, number := range ports[:min(maxNear, len(ports))] {
 		slices.Sort(of[number])
-		notes = append(notes, fmt.Sprintf("%s port %d", these(of[number]), number))
+		notes = append(notes, fmt.Sprintf("%s port %d", nameGateways(of[number]), number))
 	}
-	if more := len(ports) - nearest; more > 0 {
+	if more := len(ports) - maxNear; more > 0 {
 		notes = append(notes, fmt.Sprintf("and %d more ports", more))
 	}
 	return notes
 }
 
-// others tells which Gateways have the port, too, and how many of those that might take the request were not asked.
-func others(ways []*way, chosen *way) (notes []string) {
+// noteOtherGateways tells which Gateways have the port, too, and how many of those that might take the request were not
+// asked.
+func noteOtherGateways(ways []*gatewayCandidate, chosen *gatewayCandidate) (notes []string) {
 	var names []string
 	unasked := 0
 	for _, other := range ways {
@@ -178,19 +185,19 @@ func others(ways []*way, chosen *way) (notes []string) {
 	if len(names) == 0 {
 		return nil
 	}
-	note := these(names) + " this port, too: --gateway chooses"
-	if unasked > 0 && !chosen.takes() {
+	note := nameGateways(names) + " this port, too: --gateway chooses"
+	if unasked > 0 && !chosen.takesRequest() {
 		note += fmt.Sprintf("; %d of the Gateways with this host were not asked", unasked)
 	}
 	return []string{note}
 }
 
-// these names Gateways, a few of them: "Gateway a/b has", "Gateways a/b, a/c and 3 more have".
-func these(names []string) string {
+// nameGateways names Gateways, a few of them: "Gateway a/b has", "Gateways a/b, a/c and 3 more have".
+func nameGateways(names []string) string {
 	if len(names) == 1 {
 		return "Gateway " + names[0] + " has"
 	}
-	shown := names[:min(nearest, len(names))]
+	shown := names[:min(maxNear, len(names))]
 	text := "Gateways " + strings.Join(shown, ", ")
 	if more := len(names) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -199,60 +206,61 @@ func these(names []string) string {
 }
 
 // listenerOf is the listener of a port that a request belongs to: the most specific one, whether it can serve or not.
-func listenerOf(port model.Port, c call) (found model.PortListener, ok bool) {
-	host := c.host()
+func listenerOf(port model.Port, c parsedRequest) (found model.PortListener, ok bool) {
+	host := c.normalizedHost()
 	if c.TLS && c.SNI != "" {
 		host = strings.TrimSuffix(strings.ToLower(c.SNI), ".")
 	}
 	for _, l := range port.Listeners {
-		if model.Covers(model.HostnameDomain(l.Hostname), host) && (!ok || model.MoreSpecific(l.Hostname, found.Hostname)) {
+		if model.DomainCovers(model.HostnameDomain(l.Hostname), host) && (!ok || model.MoreSpecific(l.Hostname,
+			found.Hostname)) {
 			found, ok = l, true
 		}
 	}
 	return found, ok
 }
 
-// rule is the rule of an outcome, and what became of it; false if none took the request.
-func (q *asked) rule(w *way, o request.Outcome, listener model.ListenerKey) (Rule, bool) {
+// explainRule is the rule of an outcome, and what became of it; false if none took the request.
+func (q *inquiry) explainRule(w *gatewayCandidate, o request.Outcome, listener model.ListenerKey) (Rule, bool) {
 	key := o.Rule
 	if key == (model.RuleKey{}) {
 		return Rule{}, false
 	}
 	table := resource.Key{Gateway: w.port.Key.Gateway, Type: w.result.Table.Type, Name: w.result.Table.Name}
-	r := Rule{Object: key.Route.String(), Rule: key.Name, Live: q.proxies(table.Gateway), table: table}
+	r := Rule{Object: key.Route.String(), Rule: key.Name, Live: q.newLive(table.Gateway), table: table}
 	origin := resource.Origin{Object: key.Route, Section: key.Name}
-	if instead, _ := q.instead(table); instead != nil {
-		if f, kept := fragment(*instead, w.result.Domain, origin); kept {
-			r.Live, r.Live.Kept = q.live(table, w.result.Domain, f), true
+	if instead, _ := q.offeredInstead(table); instead != nil {
+		if f, kept := findFragment(*instead, w.result.Domain, origin); kept {
+			r.Live, r.Live.Kept = q.findLive(table, w.result.Domain, f), true
 		}
 	}
-	r.Policies = q.policies(w.port.Key.Gateway, listener, key)
-	place, found := q.place(key)
+	r.Policies = q.listPolicies(w.port.Key.Gateway, listener, key)
+	place, found := q.findRule(key)
 	for i := range place.rule.Backends {
-		for _, p := range q.world.Policies.AtRef(q.sight(), listener, key, i) {
-			r.Policies = append(r.Policies, q.feature(p)...)
+		for _, p := range q.world.Policies.PiecesAtRef(q.policySnapshot(), listener, key, i) {
+			r.Policies = append(r.Policies, q.describeFeature(p)...)
 		}
 	}
 	if !found { // it was kept
-		r.Match, r.Where = o.Match.Words().String(), q.locate(key.Route, "")
+		r.Match, r.Where = o.Match.Describe().String(), q.locate(key.Route, "")
 		return r, true
 	}
 	at := o.Match.IndexIn(place.rule)
-	r.Match, r.Where = takes(place.rule, at, o.Match), q.locate(key.Route, matchField(place.rule, at))
-	rendered, _ := q.rendered(table)
-	if f, found := fragment(rendered, w.result.Domain, origin); found {
-		r.Live = q.live(table, w.result.Domain, f)
+	r.Match, r.Where = describeMatch(place.rule, at, o.Match), q.locate(key.Route, matchField(place.rule, at))
+	rendered, _ := q.findRendered(table)
+	if f, found := findFragment(rendered, w.result.Domain, origin); found {
+		r.Live = q.findLive(table, w.result.Domain, f)
 	}
 	q.refusedBackend(&r.Live, w, key, w.result.Outcomes)
 	r.Edit, r.LastEdit = q.broughtBy(key)
 	for _, f := range place.route.Findings {
 		if f.Section == key.Name {
-			r.Findings = append(r.Findings, f.Says())
+			r.Findings = append(r.Findings, f.Describe())
 		}
 	}
-	for _, f := range q.world.Policies.ForgeableAt(q.sight(), key.Route, place.route, listener) {
+	for _, f := range q.world.Policies.ForgeableFindingsAt(q.policySnapshot(), key.Route, place.route, listener) {
 		if f.Section == key.Name {
-			r.Findings = append(r.Findings, fmt.Sprintf("%s%s", place.rule.Field(), f.Says()))
+			r.Findings = append(r.Findings, fmt.Sprintf("%s%s", place.rule.FieldPath(), f.Describe()))
 		}
 	}
 	return r, true
@@ -260,23 +268,23 @@ func (q *asked) rule(w *way, o request.Outcome, listener model.ListenerKey) (Rul
 
 // broughtBy is the edit of its object that brought a rule as it is, or else, if that is not known, the last one of the
 // object.
-func (q *asked) broughtBy(rule model.RuleKey) (edit, last *Edit) {
-	meta, read, found := q.meta(rule.Route)
+func (q *inquiry) broughtBy(rule model.RuleKey) (edit, last *Edit) {
+	meta, read, found := q.findMeta(rule.Route)
 	if !found {
 		return nil, nil
 	}
-	if makes(meta) {
+	if createsObject(meta) {
 		return editOf(meta), nil
 	}
-	if edit, known := q.history.brought(rule.Route, read, q.world.Outputs.RuleChanged(q.view, rule)); known {
+	if edit, known := q.history.editThatBrought(rule.Route, read, q.world.Outputs.RuleChanged(q.view, rule)); known {
 		return edit, nil
 	}
 	return nil, editOf(meta)
 }
 
-// fragment is what a part of a resource holds of an origin.
-func fragment(r resource.Resource, part string, origin resource.Origin) (found resource.Fragment, ok bool) {
-	for _, p := range resource.Among(r.Parts, []string{part}) {
+// findFragment is what a part of a resource holds of an origin.
+func findFragment(r resource.Resource, part string, origin resource.Origin) (found resource.Fragment, ok bool) {
+	for _, p := range resource.SelectParts(r.Parts, []string{part}) {
 		for _, f := range p.Fragments {
 			if f.Origin == origin {
 				found, ok = f, true
@@ -286,24 +294,24 @@ func fragment(r resource.Resource, part string, origin resource.Origin) (found r
 	return found, ok
 }
 
-// rulePlace is a rule in its route.
-type rulePlace struct {
+// ruleInRoute is a rule in its route.
+type ruleInRoute struct {
 	route model.Route
 	rule  model.Rule
 }
 
-func (q *asked) place(k model.RuleKey) (rulePlace, bool) {
+func (q *inquiry) findRule(k model.RuleKey) (ruleInRoute, bool) {
 	route, _ := flow.Get(q.view, q.world.Plan.Routes, k.Route)
 	i := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
 	if i < 0 {
-		return rulePlace{}, false
+		return ruleInRoute{}, false
 	}
-	return rulePlace{route, route.Rules[i]}, true
+	return ruleInRoute{route, route.Rules[i]}, true
 }
 
-// meta is an object's metadata, and when the object was read as it is now.
-func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
-	from := q.world.Sources.Of(ref.Kind())
+// findMeta is an object's metadata, and when the object was read as it is now.
+func (q *inquiry) findMeta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
+	from := q.world.Sources.KindSource(ref.Kind())
 	if from == nil {
 		return model.Meta{}, 0, false
 	}
@@ -312,18 +320,18 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 }
 
 // clientsOf tells what a listener wants of its clients: whether this one has it is not known.
-func (q *asked) clientsOf(listener model.ListenerKey) []string {
+func (q *inquiry) clientsOf(listener model.ListenerKey) []string {
 	l, _ := flow.Get(q.view, q.world.Plan.Listeners, listener)
 	if l.Clients == nil || l.Clients.Optional {
 		return nil
 	}
 	return []string{fmt.Sprintf(
-		"who shows no certificate that is valid by spec.tls.frontend of %s is not let in at listener %s", l.Gateway,
+		"clients without a certificate that is valid by spec.tls.frontend of %s are rejected at listener %s", l.Gateway,
 		listener.Section)}
 }
 
 // policyOf tells which policy says how a backend is spoken to, and why nothing is sent there.
-func (q *asked) policyOf(key plan.BackendKey) []string {
+func (q *inquiry) policyOf(key plan.BackendKey) []string {
 	b, _ := flow.Get(q.view, q.world.Plan.Backends, key)
 	switch {
 	case b.TLS == nil:
@@ -336,17 +344,17 @@ func (q *asked) policyOf(key plan.BackendKey) []string {
 	return []string{fmt.Sprintf("over TLS, for %s, by %s", b.TLS.Hostname, b.TLS.Policy)}
 }
 
-// outcome tells what happens to a share of the requests.
-func (q *asked) outcome(sent request.Request, o request.Outcome) Outcome {
+// describeOutcome tells what happens to a share of the requests.
+func (q *inquiry) describeOutcome(sent request.Request, o request.Outcome) Outcome {
 	out := Outcome{
-		Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Why: o.Why, Location: o.Location,
-		Endpoints: o.Endpoints, Filters: o.Words(sent),
+		Percent: 100 * o.Share, Status: o.Status, Answer: o.AnswerStatus(), Why: o.Why, Location: o.Location,
+		Endpoints: o.Endpoints, Filters: o.Describe(sent),
 	}
 	switch {
 	case o.Unresolved:
 		out.Backend = "references that don't resolve"
 	case o.Backend != (model.BackendKey{}):
-		out.Backend = o.Backend.Words()
+		out.Backend = o.Backend.Describe()
 	}
 	for _, m := range o.Mirrors {
 		copies := fmt.Sprintf("%g%% of the requests are copied to %s", 100*m.Share, m.Backend.Object)

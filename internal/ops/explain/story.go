@@ -23,7 +23,7 @@ type Story struct {
 	Request string `json:"request"`
 	Gateway string `json:"gateway,omitempty"`
 	// DataPlane of the Gateway, where Gateways have several.
-	DataPlane model.DataPlane `json:"dataPlane,omitempty"`
+	DataPlane string `json:"dataPlane,omitempty"`
 
 	Listener string `json:"listener,omitempty"`
 	Port     int32  `json:"port,omitempty"`    // as the Gateway states it
@@ -35,9 +35,9 @@ type Story struct {
 	// Decisions are the decisions of each level of access policies, for a request of an agent.
 	Decisions []request.Decision `json:"decisions,omitempty"`
 
-	Rules    []Rule    `json:"rules,omitempty"` // that take it: one, or none
-	Outcomes []Outcome `json:"outcomes,omitempty"`
-	Near     []Near    `json:"near,omitempty"` // rules that might have been expected to take it, the nearest first
+	Rules    []Rule     `json:"rules,omitempty"` // that take it: one, or none
+	Outcomes []Outcome  `json:"outcomes,omitempty"`
+	Near     []NearMiss `json:"near,omitempty"` // rules that might have been expected to take it, the nearest first
 
 	NotSimulated []string `json:"notSimulated,omitempty"`
 	Undecided    bool     `json:"undecided,omitempty"` // because of what is not simulated
@@ -50,12 +50,12 @@ type Story struct {
 
 // Rule is a rule of a route.
 type Rule struct {
-	Object string `json:"object"` // "HTTPRoute shop/web"
-	Rule   string `json:"rule"`
-	Match  string `json:"match"`
-	Where  string `json:"where,omitempty"`
-	Live   Live   `json:"live"`
-	Edit   *Edit  `json:"edit,omitempty"` // of the object, that brought the rule as it is
+	Object string    `json:"object"` // "HTTPRoute shop/web"
+	Rule   string    `json:"rule"`
+	Match  string    `json:"match"`
+	Where  string    `json:"where,omitempty"`
+	Live   LiveState `json:"live"`
+	Edit   *Edit     `json:"edit,omitempty"` // of the object, that brought the rule as it is
 	// LastEdit is the last one of the object, if it is not known which edit brought the rule.
 	LastEdit *Edit `json:"lastEdit,omitempty"`
 	// Findings are about the rule.
@@ -94,8 +94,8 @@ type Connections struct {
 	Failed int `json:"failed"`
 }
 
-// Near is a rule that did not take the request.
-type Near struct {
+// NearMiss is a rule that did not take the request.
+type NearMiss struct {
 	Object string `json:"object"`
 	Rule   string `json:"rule"`
 	Match  string `json:"match"`

@@ -17,11 +17,11 @@ import (
 	"cardea.dev/cardea/internal/translate/policy"
 )
 
-// mostWays is how many Gateways that could take a request are asked whether they do.
-const mostWays = 8
+// maxCandidates is how many Gateways that could take a request are asked whether they do.
+const maxCandidates = 8
 
-// way is a request at one Gateway that has its port.
-type way struct {
+// gatewayCandidate is a request at one Gateway that has its port.
+type gatewayCandidate struct {
 	port      model.Port
 	listeners []resource.Key     // of the port
 	tables    [][]*resource.Part // of these
@@ -32,8 +32,8 @@ type way struct {
 	gates     request.Gates     // of the features that it holds
 
 	result request.Result
-	tried  []request.Tried // what the routes of the request's host miss
-	hosts  []string        // hosts that have routes, if that of the request has none
+	tried  []request.RouteComparison // what the routes of the request's host miss
+	hosts  []string                  // hosts that have routes, if that of the request has none
 }
 
 // The ranks of ways.
@@ -44,18 +44,18 @@ const (
 	hasNeither
 )
 
-// ways are the Gateways that have the request's port, as it is bound or else as they state it: the likeliest first. The
-// ways that are to be asked have what decides, by reference.
-func (q *asked) ways(c call, gateway string) []*way {
-	var bound, stated []*way
+// findCandidates are the Gateways that have the request's port, as it is bound or else as they state it: the likeliest
+// first. The ways that are to be asked have what decides, by reference.
+func (q *inquiry) findCandidates(c parsedRequest, gateway string) []*gatewayCandidate {
+	var bound, stated []*gatewayCandidate
 	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
 		if gateway != "" && port.Key.Gateway.NamespacedName() != gateway {
 			continue
 		}
 		if port.BindPort == c.port {
-			bound = append(bound, q.way(port))
+			bound = append(bound, q.newCandidate(port))
 		} else if port.Key.Number == c.port {
-			stated = append(stated, q.way(port))
+			stated = append(stated, q.newCandidate(port))
 		}
 	}
 	list := bound
@@ -65,22 +65,22 @@ func (q *asked) ways(c call, gateway string) []*way {
 	if len(list) == 0 {
 		return nil
 	}
-	of := map[model.ObjectRef]*way{} // a Gateway has a port once
+	of := map[model.ObjectRef]*gatewayCandidate{} // a Gateway has a port once
 	for _, w := range list {
 		of[w.port.Key.Gateway] = w
 	}
-	for key, r := range flow.All(q.view, q.world.Outputs.Of(resource.Listener)) {
-		if w := of[key.Gateway]; w != nil && binds(r, w.port) {
+	for key, r := range q.world.Resources(q.view, func(r resource.Role) bool { return r == resource.Listening }) {
+		if w := of[key.Gateway]; w != nil && bindsPort(r, w.port) {
 			w.listeners = append(w.listeners, key)
 		}
 	}
-	takers := resource.Takers(c.host())
+	takers := resource.DomainPartIDs(c.normalizedHost())
 	for _, w := range list {
-		q.tables(w)
+		q.addTables(w)
 		_, listens := listenerOf(w.port, c)
 		serves := false
 		for _, parts := range w.tables {
-			among := resource.Among(parts, takers)
+			among := resource.SelectParts(parts, takers)
 			serves = serves || slices.ContainsFunc(among, func(p *resource.Part) bool { return p.ID != "" })
 		}
 		switch {
@@ -94,36 +94,36 @@ func (q *asked) ways(c call, gateway string) []*way {
 			w.rank = hasNeither
 		}
 	}
-	slices.SortFunc(list, func(a, b *way) int {
+	slices.SortFunc(list, func(a, b *gatewayCandidate) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), a.port.Key.Gateway.Compare(b.port.Key.Gateway))
 	})
 	for i, w := range list {
-		if i == 0 || i < mostWays && w.rank <= hasHost {
-			q.take(w, takers)
+		if i == 0 || i < maxCandidates && w.rank <= hasHost {
+			q.takeExcerpt(w, takers)
 		}
 	}
 	return list
 }
 
-func (q *asked) way(port model.Port) *way {
-	return &way{port: port, dialect: q.world.Dialect(port.DataPlane), catalog: q.world.Sources.Catalog}
+func (q *inquiry) newCandidate(port model.Port) *gatewayCandidate {
+	return &gatewayCandidate{port: port, dialect: q.world.Dialect(port.DataPlane), catalog: q.world.Sources.Catalog}
 }
 
-// binds says whether a listener's resource is one of a port.
-func binds(r resource.Resource, port model.Port) bool {
+// bindsPort says whether a listener's resource is one of a port.
+func bindsPort(r resource.Resource, port model.Port) bool {
 	return slices.ContainsFunc(r.Binds, func(address string) bool {
 		return strings.HasSuffix(address, ":"+strconv.Itoa(int(port.BindPort)))
 	})
 }
 
-// tables finds the route tables of a way.
-func (q *asked) tables(w *way) {
+// addTables finds the route tables of a way.
+func (q *inquiry) addTables(w *gatewayCandidate) {
 	for _, key := range w.listeners {
-		l, _ := q.resource(key)
+		l, _ := q.findOffered(key)
 		for _, p := range l.Parts {
 			for _, n := range p.Needs {
-				if n.Type == resource.Routes {
-					table, _ := q.resource(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
+				if w.dialect.Protocol.Types.Has(n.Type, resource.Routing) {
+					table, _ := q.findOffered(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
 					w.tables = append(w.tables, table.Parts)
 				}
 			}
@@ -131,24 +131,26 @@ func (q *asked) tables(w *way) {
 	}
 }
 
-// take takes what decides about a way.
-func (q *asked) take(w *way, takers []string) {
-	w.parts = resource.NewExcerpt()
+// takeExcerpt takes what decides about a way.
+func (q *inquiry) takeExcerpt(w *gatewayCandidate, takers []string) {
+	w.parts = resource.NewExcerpt(w.dialect.Protocol.Types)
 	for _, key := range w.listeners {
-		w.parts.Take(resource.Name{Type: key.Type, Name: key.Name}, takers, func(n resource.Name) (resource.Resource, bool) {
+		w.parts.AddResource(resource.Name{Type: key.Type, Name: key.Name}, takers, func(n resource.Name) (resource.Resource,
+			bool) {
 			needed := resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name}
-			if r, offered := q.resource(needed); offered {
+			if r, offered := q.findOffered(needed); offered {
 				return r, true
 			}
-			r, _ := q.rendered(needed)
+			r, _ := q.findRendered(needed)
 			return r, false
 		})
 	}
-	w.gates = q.world.Policies.Gates(policy.Sight{View: q.view}, w.port.Key.Gateway, w.parts)
+	w.gates = q.world.Policies.RequestGates(policy.Snapshot{View: q.view}, w.port.Key.Gateway, w.parts)
 }
 
-// choose asks the ways, one after the other, until one takes the request. It is that one, or the first if none does.
-func choose(ways []*way, r request.Request) (chosen *way, err error) {
+// chooseCandidate asks the ways, one after the other, until one takes the request. It is that one, or the first if none
+// does.
+func chooseCandidate(ways []*gatewayCandidate, r request.Request) (chosen *gatewayCandidate, err error) {
 	var config, first request.Simulation
 	for _, w := range ways {
 		if w.parts == nil {
@@ -158,7 +160,7 @@ func choose(ways []*way, r request.Request) (chosen *way, err error) {
 			return nil, err
 		}
 		r.Port = uint32(w.port.BindPort)
-		if w.result = config.Do(r); w.takes() {
+		if w.result = config.SimulateRequest(r); w.takesRequest() {
 			chosen = w
 			break
 		}
@@ -170,27 +172,27 @@ func choose(ways []*way, r request.Request) (chosen *way, err error) {
 		chosen, config = ways[0], first
 	}
 	r.Port = uint32(chosen.port.BindPort)
-	chosen.tried = config.Try(r)
+	chosen.tried = config.CompareRoutes(r)
 	if r := chosen.result; r.Domain == "" && r.Closed == "" && r.Refused == "" && !r.Undecided {
-		chosen.hosts = hosts(chosen.tables, chosen.catalog)
+		chosen.hosts = listHosts(chosen.tables, chosen.catalog)
 	}
 	return chosen, nil
 }
 
-// takes says whether a route takes the request.
-func (w *way) takes() bool {
+// takesRequest says whether a route takes the request.
+func (w *gatewayCandidate) takesRequest() bool {
 	return slices.ContainsFunc(w.result.Outcomes, func(o request.Outcome) bool { return o.Rule != (model.RuleKey{}) })
 }
 
-// sameWays tells whether two lists of ways are answered alike.
-func sameWays(a, b []*way) bool {
-	return slices.EqualFunc(a, b, func(a, b *way) bool {
+// equalCandidates tells whether two lists of ways are answered alike.
+func equalCandidates(a, b []*gatewayCandidate) bool {
+	return slices.EqualFunc(a, b, func(a, b *gatewayCandidate) bool {
 		return a.rank == b.rank && reflect.DeepEqual(a.port, b.port) && a.parts.Equal(b.parts)
 	})
 }
 
-// host is the name that a request asks for, as domains are compared with it.
-func (c call) host() string {
+// normalizedHost is the name that a request asks for, as domains are compared with it.
+func (c parsedRequest) normalizedHost() string {
 	host := c.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -198,9 +200,9 @@ func (c call) host() string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// taker is the listener that takes the connection: it may be one that was kept, and has another hostname by now. It is
-// false if no connection came about, or it is not a single listener's.
-func (w *way) taker() (found model.PortListener, ok bool) {
+// takingListener is the listener that takes the connection: it may be one that was kept, and has another hostname by
+// now. It is false if no connection came about, or it is not a single listener's.
+func (w *gatewayCandidate) takingListener() (found model.PortListener, ok bool) {
 	i := slices.IndexFunc(w.port.Listeners, func(l model.PortListener) bool { return l.Key == w.result.Listener })
 	if i < 0 {
 		return found, false

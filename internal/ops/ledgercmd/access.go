@@ -21,17 +21,18 @@ func (o *options) tokenCommand() *cobra.Command {
 	}
 	list := listCommand(o, "List the tokens; the tokens themselves are not kept",
 		"NAME, SUBJECT, GROUPS, CLUSTER, MADE, EXPIRES",
-		func(ctx context.Context, l *opened) ([]ledger.Token, error) { return l.Tokens(ctx) },
+		func(ctx context.Context, l *ledgerHandle) ([]ledger.Token, error) { return l.Tokens(ctx) },
 		func(k ledger.Token) []string {
-			return []string{k.Name, k.Subject, strings.Join(k.Groups, ","), k.Cluster, at(k.Made), atOr(k.Expires, "never")}
+			return []string{k.Name, k.Subject, strings.Join(k.Groups, ","), k.Cluster, formatTime(k.Made),
+				formatTimeOr(k.Expires, "never")}
 		})
 	remove := &cobra.Command{Use: "delete NAME", Short: "Delete a token: it ends at once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				return l.DeleteToken(ctx, args[0], o.authorName())
 			})
 		}}
-	cmd.AddCommand(making(o.createTokenCommand()), list, remove)
+	cmd.AddCommand(markMakesLedger(o.createTokenCommand()), list, remove)
 	return cmd
 }
 
@@ -58,8 +59,8 @@ func (o *options) createTokenCommand() *cobra.Command {
 				k.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
 			}
 			var token string
-			token, k.Hash = auth.Mint()
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			token, k.Hash = auth.MintToken()
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				known, err := l.Tokens(ctx)
 				if err == nil && slices.ContainsFunc(known, func(t ledger.Token) bool { return t.Name == k.Name }) {
 					err = fmt.Errorf("there is a token %s already: delete it first, or choose another name", k.Name)
@@ -90,22 +91,22 @@ func (o *options) grantCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	list := listCommand(o, "List the grants", "NAME, SUBJECTS, PERMISSIONS, KINDS, NAMESPACES, TARGETS",
-		func(ctx context.Context, l *opened) ([]ledger.Grant, error) { return l.Grants(ctx) },
+		func(ctx context.Context, l *ledgerHandle) ([]ledger.Grant, error) { return l.Grants(ctx) },
 		func(g ledger.Grant) []string {
 			var permissions []string
 			for _, p := range g.Permissions {
 				permissions = append(permissions, string(p))
 			}
-			return []string{g.Name, strings.Join(g.Subjects, ","), strings.Join(permissions, ","), all(g.Kinds),
-				all(g.Namespaces), all(g.Targets)}
+			return []string{g.Name, strings.Join(g.Subjects, ","), strings.Join(permissions, ","), joinOrStar(g.Kinds),
+				joinOrStar(g.Namespaces), joinOrStar(g.Targets)}
 		})
 	remove := &cobra.Command{Use: "delete NAME", Short: "Delete a grant", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				return l.DeleteGrant(ctx, args[0], o.authorName())
 			})
 		}}
-	cmd.AddCommand(making(o.setGrantCommand()), list, remove)
+	cmd.AddCommand(markMakesLedger(o.setGrantCommand()), list, remove)
 	return cmd
 }
 
@@ -136,7 +137,7 @@ func (o *options) setGrantCommand() *cobra.Command {
 			if err := auth.CheckGrant(g, auth.GroupsOf(o.Catalog)); err != nil {
 				return err
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				return l.SetGrant(ctx, g, o.authorName())
 			})
 		},
@@ -153,8 +154,8 @@ func (o *options) setGrantCommand() *cobra.Command {
 	return cmd
 }
 
-// all is a list as tables show it.
-func all(list []string) string {
+// joinOrStar is a list as tables show it.
+func joinOrStar(list []string) string {
 	if len(list) == 0 {
 		return "*"
 	}

@@ -13,21 +13,21 @@ import (
 	"cardea.dev/cardea/internal/source/files"
 )
 
-// applying are the flags of the commands that make changes.
-type applying struct {
+// changeFlags are the flags of the commands that make changes.
+type changeFlags struct {
 	ledger.Draft
-	prune   bool
-	preview bool
-	bound   string
-	wait    waiting
-	hold    string
-	takes   bool // it back if it is refused
-	propose bool
-	freely  bool // without approvals
+	prune           bool
+	preview         bool
+	ifPreview       string
+	wait            waitFlags
+	hold            string
+	undoIfRefused   bool // it back if it is refused
+	propose         bool
+	withoutApproval bool // without approvals
 }
 
 func (o *options) applyCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{Verb: ledger.Apply}}
+	a := changeFlags{Draft: ledger.Draft{Verb: ledger.Apply}}
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
 		Short: "Make the objects of a folder what the ledger wants, as one change",
@@ -45,7 +45,7 @@ With --wait, the command ends when the proxies have acknowledged the change (exi
   cardea ledger apply deploy/gateways --prune --request "$CI_COMMIT_SHA"`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.WithFolder(cmd, args[0], func(dir string) error { return o.apply(cmd, &a, dir) })
+			return o.WithFolder(cmd, args[0], func(dir string) error { return o.applyFolder(cmd, &a, dir) })
 		},
 	}
 	o.bindApplying(cmd, &a)
@@ -55,19 +55,20 @@ With --wait, the command ends when the proxies have acknowledged the change (exi
 }
 
 // bindApplying adds the flags of commands that make changes.
-func (o *options) bindApplying(cmd *cobra.Command, a *applying) {
+func (o *options) bindApplying(cmd *cobra.Command, a *changeFlags) {
 	o.bindAuthor(cmd, &a.Draft)
 	o.bindServer(cmd)
 	o.bindOutput(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&a.preview, "preview", false,
 		"show what the change does in the proxies, and make it only if it still does that")
-	f.StringVar(&a.bound, "if-preview", "", "make the change only if it does what the preview of this digest said")
+	f.StringVar(&a.ifPreview, "if-preview", "", "make the change only if it does what the preview of this digest said")
 	f.StringVar(&a.hold, "hold", "",
-		"hold the objects, for this reason: who changes them afterwards has to state --release")
+		"hold the objects, for this reason: later changes of them need --release")
 	a.bindPropose(cmd)
-	f.BoolVar(&a.takes, "undo-if-refused", false, "wait, and undo the change if a cluster or the proxies refuse it")
-	a.wait.bind(cmd)
+	f.BoolVar(&a.undoIfRefused, "undo-if-refused", false,
+		"wait, and undo the change if a cluster or the proxies refuse it")
+	a.wait.bindWait(cmd)
 }
 
 func oneFolder(cmd *cobra.Command, args []string) error {
@@ -77,59 +78,59 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (o *options) apply(cmd *cobra.Command, a *applying, dir string) error {
-	return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-		if err := o.read(ctx, l, a, dir); err != nil {
+func (o *options) applyFolder(cmd *cobra.Command, a *changeFlags, dir string) error {
+	return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
+		if err := o.readFolder(ctx, l, a, dir); err != nil {
 			return err
 		}
-		return o.commit(cmd, l, a)
+		return o.commitDraft(cmd, l, a)
 	})
 }
 
-// read makes edits of the objects of a folder.
-func (o *options) read(ctx context.Context, l *opened, a *applying, dir string) error {
-	list, err := files.ReadStated(dir)
+// readFolder makes edits of the objects of a folder.
+func (o *options) readFolder(ctx context.Context, l *ledgerHandle, a *changeFlags, dir string) error {
+	list, err := files.ReadRawObjects(dir)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
 		return errors.New("the folder states no object")
 	}
-	places := map[ledger.Key]files.Place{}
+	places := map[ledger.Key]files.Position{}
 	for _, s := range list {
 		key, content, err := ledger.ContentOf(o.target, s.Object)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.Place, err)
+			return fmt.Errorf("%s: %w", s.Position, err)
 		}
-		admission.Complete(o.Catalog, &key)
+		admission.CompleteKey(o.Catalog, &key)
 		edit := ledger.Draft{Edits: []ledger.Edit{{Key: key, Content: content}}, Verb: a.Verb}
 		if edit, err = l.Admit(ctx, edit); err != nil {
-			return fmt.Errorf("%s: %w", s.Place, err)
+			return fmt.Errorf("%s: %w", s.Position, err)
 		}
 		if first, twice := places[edit.Edits[0].Key]; twice {
-			return fmt.Errorf("%s: %s is stated in %s, too", s.Place, edit.Edits[0].Key, first)
+			return fmt.Errorf("%s: %s is stated in %s, too", s.Position, edit.Edits[0].Key, first)
 		}
-		places[edit.Edits[0].Key] = s.Place
+		places[edit.Edits[0].Key] = s.Position
 		a.Edits = append(a.Edits, edit.Edits...)
 	}
 	if !a.prune {
 		return nil
 	}
 	return eachObject(ctx, l, ledger.ObjectsQuery{Target: o.target}, func(obj ledger.Object) error {
-		if _, stated := places[obj.Key]; !stated && !spared(obj.Key) {
+		if _, stated := places[obj.Key]; !stated && !survivesPrune(obj.Key) {
 			a.Edits = append(a.Edits, ledger.Edit{Key: obj.Key, Delete: true, Expect: &obj.Generation})
 		}
 		return nil
 	})
 }
 
-// spared are objects that --prune leaves: exports leave Secrets out, and others rely on Namespaces and classes.
-func spared(k ledger.Key) bool {
+// survivesPrune are objects that --prune leaves: exports leave Secrets out, and others rely on Namespaces and classes.
+func survivesPrune(k ledger.Key) bool {
 	return k.IsSecret() || k.Kind == "Namespace" || k.Kind == "GatewayClass"
 }
 
-// commit makes a draft a change, and says what became of it.
-func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
+// commitDraft makes a draft a change, and says what became of it.
+func (o *options) commitDraft(cmd *cobra.Command, l *ledgerHandle, a *changeFlags) error {
 	ctx := cmd.Context()
 	a.Author, a.Via = o.authorName(), cmd.CommandPath()
 	if a.hold != "" {
@@ -143,27 +144,27 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 		return o.printMade(cmd, ledger.Change{}, a.DryRun)
 	}
 	if a.propose {
-		return o.suggest(cmd, l, a)
+		return o.proposeDraft(cmd, l, a)
 	}
-	a.Direct = !a.freely
-	if a.preview && a.bound == "" {
+	a.Direct = !a.withoutApproval
+	if a.preview && a.ifPreview == "" {
 		made, err := l.Preview(ctx, a.Draft)
 		if err != nil {
 			return err
 		}
 		printPreview(cmd.ErrOrStderr(), made)
-		a.bound = made.Digest
+		a.ifPreview = made.Digest
 	}
 	var change ledger.Change
-	if a.bound != "" && !a.DryRun {
-		change, err = l.CommitIf(ctx, a.Draft, a.bound)
+	if a.ifPreview != "" && !a.DryRun {
+		change, err = l.CommitIf(ctx, a.Draft, a.ifPreview)
 	} else {
 		change, err = l.Ledger.Commit(ctx, a.Draft)
 	}
 	if err != nil {
 		return err
 	}
-	wait := a.wait.on || a.takes
+	wait := a.wait.on || a.undoIfRefused
 	if o.output != "json" || !wait {
 		if err := o.printMade(cmd, change, a.DryRun); err != nil {
 			return err
@@ -173,18 +174,21 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 		return nil
 	}
 	stage, err := o.waitFor(cmd, l, change, a.wait.timeout)
-	switch decided := (ledger.Progress{Stage: stage}).Decided(); {
-	case stage == ledger.IsRefused && a.takes:
+	switch decided := (ledger.Progress{Stage: stage}).IsFinal(); {
+	case stage == ledger.IsRefused && a.undoIfRefused:
 		return o.takeBack(cmd, l, a, change, err)
-	case a.takes && err != nil && !decided:
-		return fmt.Errorf("%w; it stays, as nobody has refused it so far: `cardea ledger undo %d` takes it back", err,
+	case a.undoIfRefused && err != nil && !decided:
+		return fmt.Errorf("%w; the change is kept, because nothing has refused it so far: `cardea ledger undo %d` undoes "+
+			"it", err,
 			change.Number)
 	}
 	return err
 }
 
 // takeBack undoes a change that was refused, and waits for that. The error is the refusal's.
-func (o *options) takeBack(cmd *cobra.Command, l *opened, a *applying, refused ledger.Change, why error) error {
+func (o *options) takeBack(
+	cmd *cobra.Command, l *ledgerHandle, a *changeFlags, refused ledger.Change, why error,
+) error {
 	draft := ledger.Draft{Verb: ledger.Undo, Of: refused.Number, Back: &ledger.Back{}, Author: a.Author, Via: a.Via,
 		Message: fmt.Sprintf("undo change %d, which was refused", refused.Number), Release: true}
 	for _, e := range refused.Edited {
@@ -210,7 +214,7 @@ func (o *options) takeBack(cmd *cobra.Command, l *opened, a *applying, refused l
 }
 
 func (o *options) deleteCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{Verb: ledger.Delete}}
+	a := changeFlags{Draft: ledger.Draft{Verb: ledger.Delete}}
 	cmd := &cobra.Command{
 		Use:   "delete KIND NAMESPACE/NAME...",
 		Short: "Delete objects, as one change",
@@ -232,7 +236,7 @@ More than 20 deletions at once have to be confirmed with --deletions.`,
 				}
 				a.Edits = append(a.Edits, ledger.Edit{Key: key, Delete: true})
 			}
-			return o.withLedger(cmd, func(_ context.Context, l *opened) error { return o.commit(cmd, l, &a) })
+			return o.withLedger(cmd, func(_ context.Context, l *ledgerHandle) error { return o.commitDraft(cmd, l, &a) })
 		},
 	}
 	o.bindApplying(cmd, &a)
@@ -240,7 +244,7 @@ More than 20 deletions at once have to be confirmed with --deletions.`,
 }
 
 func (o *options) diffCommand() *cobra.Command {
-	var a applying
+	var a changeFlags
 	cmd := &cobra.Command{
 		Use:   "diff DIR",
 		Short: "Show what applying a folder would change in the proxies",
@@ -256,8 +260,8 @@ not be asked.`,
 		Args:    oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.WithFolder(cmd, args[0], func(dir string) error {
-				return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-					if err := o.read(ctx, l, &a, dir); err != nil {
+				return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
+					if err := o.readFolder(ctx, l, &a, dir); err != nil {
 						return o.Exit(err, 2)
 					}
 					return o.showPreview(cmd, l, a.Draft)
@@ -272,7 +276,7 @@ not be asked.`,
 }
 
 // showPreview shows what a draft would change, with the exit codes of a diff.
-func (o *options) showPreview(cmd *cobra.Command, l *opened, d ledger.Draft) error {
+func (o *options) showPreview(cmd *cobra.Command, l *ledgerHandle, d ledger.Draft) error {
 	ctx := cmd.Context()
 	d.DryRun, d.Author = true, o.authorName()
 	would, err := l.Ledger.Commit(ctx, withCount(d))

@@ -29,7 +29,7 @@ func oneChange(cmd *cobra.Command, args []string) error {
 }
 
 func (o *options) undoCommand() *cobra.Command {
-	var a applying
+	var a changeFlags
 	cmd := &cobra.Command{
 		Use:   "undo N",
 		Short: "Take back what a change did, as a new change",
@@ -44,7 +44,7 @@ before. If later changes edited one of them, they are named, and nothing is done
 				return err
 			}
 			a.Verb, a.Of, a.Back = ledger.Undo, number, &ledger.Back{}
-			return o.withLedger(cmd, func(_ context.Context, l *opened) error { return o.commit(cmd, l, &a) })
+			return o.withLedger(cmd, func(_ context.Context, l *ledgerHandle) error { return o.commitDraft(cmd, l, &a) })
 		},
 	}
 	o.bindApplying(cmd, &a)
@@ -53,7 +53,7 @@ before. If later changes edited one of them, they are named, and nothing is done
 
 func (o *options) rollbackCommand() *cobra.Command {
 	back := &ledger.Back{}
-	a := applying{Draft: ledger.Draft{Verb: ledger.Rollback, Back: back}}
+	a := changeFlags{Draft: ledger.Draft{Verb: ledger.Rollback, Back: back}}
 	cmd := &cobra.Command{
 		Use:   "rollback gateway NAMESPACE/NAME --to N | rollback KIND NAMESPACE/NAME... --to N",
 		Short: "Make objects what they were after a change, as a new change",
@@ -85,7 +85,7 @@ took away.`,
 				}
 				back.Objects = append(back.Objects, key)
 			}
-			return o.withLedger(cmd, func(_ context.Context, l *opened) error { return o.commit(cmd, l, &a) })
+			return o.withLedger(cmd, func(_ context.Context, l *ledgerHandle) error { return o.commitDraft(cmd, l, &a) })
 		},
 	}
 	o.bindApplying(cmd, &a)
@@ -99,11 +99,11 @@ took away.`,
 }
 
 func (o *options) holdCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{Verb: ledger.VerbHold}}
+	a := changeFlags{Draft: ledger.Draft{Verb: ledger.VerbHold}}
 	var span time.Duration
 	cmd := &cobra.Command{
 		Use:     "hold KIND NAMESPACE/NAME... --why REASON",
-		Short:   "Hold objects as they are: who changes them has to state --release",
+		Short:   "Hold objects as they are: changes of them need --release",
 		Example: `  cardea ledger hold httproute shop/web --why "incident 7" --for 2h`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -115,19 +115,19 @@ func (o *options) holdCommand() *cobra.Command {
 				a.Draft.Hold.Until = time.Now().Add(span).UTC().Truncate(time.Second)
 			}
 			a.Message, a.hold = cmp.Or(a.Message, a.hold), ""
-			return o.same(cmd, &a, args)
+			return o.commitHolds(cmd, &a, args)
 		},
 	}
 	o.bindAuthor(cmd, &a.Draft)
 	o.bindOutput(cmd)
 	a.bindPropose(cmd)
-	cmd.Flags().StringVar(&a.hold, "why", "", "the reason, which whoever is refused is told")
+	cmd.Flags().StringVar(&a.hold, "why", "", "the reason, shown to callers whose changes are refused")
 	cmd.Flags().DurationVar(&span, "for", 0, "how long (default: until it is released)")
 	return cmd
 }
 
 func (o *options) releaseCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{Verb: ledger.VerbRelease}}
+	a := changeFlags{Draft: ledger.Draft{Verb: ledger.VerbRelease}}
 	cmd := &cobra.Command{
 		Use:     "release KIND NAMESPACE/NAME...",
 		Short:   "End holds of objects",
@@ -135,7 +135,7 @@ func (o *options) releaseCommand() *cobra.Command {
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.Release = true
-			return o.same(cmd, &a, args)
+			return o.commitHolds(cmd, &a, args)
 		},
 	}
 	o.bindAuthor(cmd, &a.Draft)
@@ -144,8 +144,8 @@ func (o *options) releaseCommand() *cobra.Command {
 	return cmd
 }
 
-// same drafts that objects keep their content: only holds change.
-func (o *options) same(cmd *cobra.Command, a *applying, args []string) error {
+// commitHolds drafts that objects keep their content: only holds change.
+func (o *options) commitHolds(cmd *cobra.Command, a *changeFlags, args []string) error {
 	var keys []ledger.Key
 	for _, name := range args[1:] {
 		key, err := o.keyOf(args[0], name)
@@ -154,7 +154,7 @@ func (o *options) same(cmd *cobra.Command, a *applying, args []string) error {
 		}
 		keys = append(keys, key)
 	}
-	return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+	return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 		for _, k := range keys {
 			now, err := l.Object(ctx, k, 0)
 			if err != nil {
@@ -165,7 +165,7 @@ func (o *options) same(cmd *cobra.Command, a *applying, args []string) error {
 				a.Message = cmp.Or(a.Message, "was "+heldBy(*now.Hold))
 			}
 		}
-		return o.commit(cmd, l, a)
+		return o.commitDraft(cmd, l, a)
 	})
 }
 
@@ -184,7 +184,7 @@ func (o *options) retryCommand() *cobra.Command {
 				}
 				keys = append(keys, key)
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				n, err := l.Retry(ctx, cluster, keys)
 				if err == nil && o.output == "json" {
 					return printJSON(cmd.OutOrStdout(), map[string]int{"due": n})

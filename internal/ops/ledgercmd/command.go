@@ -25,8 +25,8 @@ type Program struct {
 	Exit func(err error, code int) error
 }
 
-// variable is the environment variable that names the ledger, if no flag does.
-const variable = "CARDEA_LEDGER"
+// ledgerVariable is the environment variable that names the ledger, if no flag does.
+const ledgerVariable = "CARDEA_LEDGER"
 
 // tokenVariable is the environment variable with the token for a server, if no flag names a file.
 const tokenVariable = "CARDEA_LEDGER_TOKEN"
@@ -43,8 +43,8 @@ type options struct {
 	output string
 }
 
-// Command is `cardea ledger`.
-func Command(p Program) *cobra.Command {
+// NewCommand is `cardea ledger`.
+func NewCommand(p Program) *cobra.Command {
 	o := &options{Program: p}
 	cmd := &cobra.Command{
 		Use:   "ledger",
@@ -76,30 +76,31 @@ open the file or the database may do everything; who asks the server may do what
 	}
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.url, "ledger", "",
-		"the ledger: a file, postgres://USER@HOST/DATABASE, or https://HOST:PORT (default: $"+variable+")")
+		"the ledger: a file, postgres://USER@HOST/DATABASE, or https://HOST:PORT (default: $"+ledgerVariable+")")
 	f.StringVar(&o.tokenFile, "ledger-token-file", "",
 		"file with the token for a server (default: $"+tokenVariable+" is it)")
 	f.StringVar(&o.caFile, "ledger-ca", "", "file with the authorities of a server's certificate (default: the machine's)")
 	f.StringVar(&o.keyFile, "ledger-key", "",
 		"file with the key that Secrets are sealed with (default: the ledger's file with .key)")
 	f.StringVar(&o.target, "target", ledger.DefaultTarget, "target of the objects")
-	cmd.AddCommand(making(o.applyCommand()), o.deleteCommand(), o.diffCommand(), making(o.importCommand()),
+	cmd.AddCommand(markMakesLedger(o.applyCommand()), o.deleteCommand(), o.diffCommand(),
+		markMakesLedger(o.importCommand()),
 		o.exportCommand(), o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
-		making(o.proposeCommand()), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
+		markMakesLedger(o.proposeCommand()), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
 		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
 		o.registryLogCommand(), o.verifyCommand(), o.migrateCommand(), o.backupCommand(), o.restoredCommand(),
 		o.serveCommand())
-	strict(cmd)
-	o.completeFlag(cmd, "target", o.targets)
+	refuseUnknownWords(cmd)
+	o.completeFlag(cmd, "target", o.listTargets)
 	o.completeArgs(cmd)
 	return cmd
 }
 
-// strict has a command, and all below it, refuse words that are no subcommands of theirs.
-func strict(cmd *cobra.Command) {
+// refuseUnknownWords has a command, and all below it, refuse words that are no subcommands of theirs.
+func refuseUnknownWords(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
-		strict(c)
+		refuseUnknownWords(c)
 	}
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args = cobra.ArbitraryArgs
@@ -112,14 +113,16 @@ func strict(cmd *cobra.Command) {
 	}
 }
 
-// reads tells whether Cardea reads objects of a kind.
-func (o *options) reads(k ledger.Key) bool { return o.Catalog.Of(model.KindOf(k.Group, k.Kind)) != nil }
+// isRead tells whether Cardea reads objects of a kind.
+func (o *options) isRead(k ledger.Key) bool {
+	return o.Catalog.FindKind(model.KindOf(k.Group, k.Kind)) != nil
+}
 
 // bindServer adds the flag that says which Cardea is asked for previews.
 func (o *options) bindServer(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.server, "server", "", "address of the admin API of the Cardea that is asked what "+
 		"would change, if the target has no registered ones\n(default: $CARDEA_SERVER, or "+admin.DefaultAddr+")")
-	complete(cmd, "server", admin.DefaultAddr)
+	completeWords(cmd, "server", admin.DefaultAddr)
 }
 
 // bindAuthor adds the flags that say who makes a change, and why.
@@ -138,7 +141,7 @@ func (o *options) bindAuthor(cmd *cobra.Command, d *ledger.Draft) {
 // bindOutput adds the flag for the form of what is printed.
 func (o *options) bindOutput(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
-	complete(cmd, "output", "text", "json")
+	completeWords(cmd, "output", "text", "json")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if o.output != "text" && o.output != "json" {
 			return fmt.Errorf("-o %q: want text or json", o.output)
@@ -147,8 +150,8 @@ func (o *options) bindOutput(cmd *cobra.Command) {
 	}
 }
 
-// complete offers words for a flag, and no files.
-func complete(cmd *cobra.Command, flag string, words ...string) {
+// completeWords offers words for a flag, and no files.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	list := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -157,7 +160,7 @@ func complete(cmd *cobra.Command, flag string, words ...string) {
 	}
 }
 
-// author is who makes changes.
+// authorName is who makes changes.
 func (o *options) authorName() string {
 	if o.author != "" {
 		return o.author
@@ -173,7 +176,7 @@ func (o *options) authorName() string {
 func (o *options) keyOf(kindWord, name string) (ledger.Key, error) {
 	k := ledger.Key{Target: o.target}
 	word, group, grouped := strings.Cut(kindWord, ".")
-	declared, known := o.Catalog.Named(kindWord)
+	declared, known := o.Catalog.FindByName(kindWord)
 	switch {
 	case known:
 		k.Group, k.Kind = declared.Group(), declared.Kind.String()

@@ -11,16 +11,16 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// source lists what a shell may complete a word to.
-type source func(ctx context.Context, l *opened) ([]string, error)
+// wordSource lists what a shell may complete a word to.
+type wordSource func(ctx context.Context, l *ledgerHandle) ([]string, error)
 
 // fromLedger completes words with what the ledger has. If it can't be asked, there is nothing to complete.
-func (o *options) fromLedger(cmd *cobra.Command, list source) ([]string, cobra.ShellCompDirective) {
+func (o *options) fromLedger(cmd *cobra.Command, list wordSource) ([]string, cobra.ShellCompDirective) {
 	var found []string
 	if cmd.Context() == nil {
 		cmd.SetContext(context.Background())
 	}
-	err := o.withLedger(cmd, func(ctx context.Context, l *opened) (err error) {
+	err := o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) (err error) {
 		found, err = list(ctx, l)
 		return err
 	})
@@ -31,7 +31,7 @@ func (o *options) fromLedger(cmd *cobra.Command, list source) ([]string, cobra.S
 }
 
 // completeFlag completes a flag with what the ledger has.
-func (o *options) completeFlag(cmd *cobra.Command, flag string, list source) {
+func (o *options) completeFlag(cmd *cobra.Command, flag string, list wordSource) {
 	err := cmd.RegisterFlagCompletionFunc(flag,
 		func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return o.fromLedger(cmd, list)
@@ -46,31 +46,31 @@ func (o *options) completeArgs(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		o.completeArgs(c)
 		if c.Flags().Lookup("cluster") != nil {
-			o.completeFlag(c, "cluster", o.clusters)
+			o.completeFlag(c, "cluster", o.listClusters)
 		}
 		_, use, _ := strings.Cut(c.Use, " ")
-		var list func(args []string) source
+		var list func(args []string) wordSource
 		switch {
 		case c.Name() == "show":
-			list = func(args []string) source {
+			list = func(args []string) wordSource {
 				if len(args) == 0 {
-					return both(o.changes, o.kinds)
+					return concatSources(o.listChanges, o.listKinds)
 				}
 				return o.namesOf(args[0])
 			}
 		case strings.Contains(use, "KIND NAMESPACE/NAME"):
-			list = func(args []string) source {
+			list = func(args []string) wordSource {
 				if len(args) == 0 {
-					return o.kinds
+					return o.listKinds
 				}
 				return o.namesOf(args[0])
 			}
 		case c.Name() == "undo" || c.Name() == "wait":
-			list = func([]string) source { return o.changes }
+			list = func([]string) wordSource { return o.listChanges }
 		case c.HasParent() && c.Parent().Name() == "target" && use == "NAME":
-			list = func([]string) source { return o.targets }
+			list = func([]string) wordSource { return o.listTargets }
 		case c.HasParent() && c.Parent().Name() == "cluster" && use == "NAME":
-			list = func([]string) source { return o.clusters }
+			list = func([]string) wordSource { return o.listClusters }
 		default:
 			continue
 		}
@@ -80,8 +80,8 @@ func (o *options) completeArgs(cmd *cobra.Command) {
 	}
 }
 
-func both(first, second source) source {
-	return func(ctx context.Context, l *opened) ([]string, error) {
+func concatSources(first, second wordSource) wordSource {
+	return func(ctx context.Context, l *ledgerHandle) ([]string, error) {
 		a, err := first(ctx, l)
 		if err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func both(first, second source) source {
 	}
 }
 
-func (o *options) targets(ctx context.Context, l *opened) (list []string, err error) {
+func (o *options) listTargets(ctx context.Context, l *ledgerHandle) (list []string, err error) {
 	targets, err := l.Targets(ctx)
 	for _, t := range targets {
 		list = append(list, t.Name)
@@ -99,7 +99,7 @@ func (o *options) targets(ctx context.Context, l *opened) (list []string, err er
 	return list, err
 }
 
-func (o *options) clusters(ctx context.Context, l *opened) (list []string, err error) {
+func (o *options) listClusters(ctx context.Context, l *ledgerHandle) (list []string, err error) {
 	clusters, err := l.Clusters(ctx)
 	for _, c := range clusters {
 		list = append(list, c.Name)
@@ -107,17 +107,17 @@ func (o *options) clusters(ctx context.Context, l *opened) (list []string, err e
 	return list, err
 }
 
-// changes are the numbers of the last changes, with their messages.
-func (o *options) changes(ctx context.Context, l *opened) (list []string, err error) {
+// listChanges are the numbers of the last changes, with their messages.
+func (o *options) listChanges(ctx context.Context, l *ledgerHandle) (list []string, err error) {
 	page, err := l.Changes(ctx, ledger.ChangesQuery{Page: ledger.Page{Limit: 20}})
 	for _, c := range page.Changes {
-		list = append(list, fmt.Sprintf("%d\t%s", c.Number, model.Plain(c.Message)))
+		list = append(list, fmt.Sprintf("%d\t%s", c.Number, model.EscapeUnprintable(c.Message)))
 	}
 	return list, err
 }
 
-// kinds are the kinds of the target's objects.
-func (o *options) kinds(ctx context.Context, l *opened) (list []string, err error) {
+// listKinds are the kinds of the target's objects.
+func (o *options) listKinds(ctx context.Context, l *ledgerHandle) (list []string, err error) {
 	seen := map[string]bool{}
 	err = eachObject(ctx, l.Ledger, ledger.ObjectsQuery{Target: o.target}, func(object ledger.Object) error {
 		if word := o.wordOf(object.Key); !seen[word] {
@@ -131,15 +131,15 @@ func (o *options) kinds(ctx context.Context, l *opened) (list []string, err erro
 
 // wordOf is a kind as keyOf takes it.
 func (o *options) wordOf(k ledger.Key) string {
-	if word := strings.ToLower(k.Kind); k.Group == "" || o.reads(k) {
+	if word := strings.ToLower(k.Kind); k.Group == "" || o.isRead(k) {
 		return word
 	}
 	return k.Kind + "." + k.Group
 }
 
 // namesOf are the objects of a kind.
-func (o *options) namesOf(word string) source {
-	return func(ctx context.Context, l *opened) (list []string, err error) {
+func (o *options) namesOf(word string) wordSource {
+	return func(ctx context.Context, l *ledgerHandle) (list []string, err error) {
 		of, err := o.keyOf(word, "x/x")
 		if err != nil {
 			return nil, err

@@ -16,9 +16,9 @@ import (
 func (o *options) withStore(
 	cmd *cobra.Command, pending bool, do func(ctx context.Context, s *store.Store) error,
 ) error {
-	url := cmp.Or(o.url, os.Getenv(variable))
+	url := cmp.Or(o.url, os.Getenv(ledgerVariable))
 	if url == "" {
-		return fmt.Errorf("name the ledger with --ledger or $%s", variable)
+		return fmt.Errorf("name the ledger with --ledger or $%s", ledgerVariable)
 	}
 	if isHTTP(url) {
 		return fmt.Errorf("%s needs the database itself: a file, or postgres://USER@HOST/DATABASE", cmd.CommandPath())
@@ -42,7 +42,7 @@ With --check nothing is done. Exit codes then: 0 if there is nothing to do, 1 if
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withStore(cmd, true, func(ctx context.Context, s *store.Store) error {
-				n, err := s.Pending(ctx)
+				n, err := s.PendingMigrations(ctx)
 				if err != nil {
 					return err
 				}
@@ -105,7 +105,7 @@ does not know stay in clusters; delete those by hand.`,
 				}
 				head, err := s.Head(ctx)
 				if err == nil {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "the ledger counts as it is at change %d\n", head.Change)
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "the ledger now counts as it is, at change %d\n", head.Change)
 				}
 				return err
 			})

@@ -19,15 +19,15 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// exporting are the flags of `export`.
-type exporting struct {
+// exportFlags are the flags of `export`.
+type exportFlags struct {
 	dir     string
 	at      int64
 	secrets bool
 }
 
 func (o *options) exportCommand() *cobra.Command {
-	var e exporting
+	var e exportFlags
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print the objects of a target as YAML, as they are or were",
@@ -40,14 +40,14 @@ are gone are removed, and named. Other files of the folder stay as they are.`,
   cardea ledger export --at 41 --dir before`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if e.secrets && isHTTP(cmp.Or(o.url, os.Getenv(variable))) {
+			if e.secrets && isHTTP(cmp.Or(o.url, os.Getenv(ledgerVariable))) {
 				return errors.New("--secrets: a server shows nobody the values of Secrets; open the database itself")
 			}
 			if e.dir != "" && o.output == "json" {
 				return errors.New("-o json prints all objects as one List: leave out --dir")
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-				return o.export(ctx, cmd.OutOrStdout(), l, e)
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
+				return o.exportObjects(ctx, cmd.OutOrStdout(), l, e)
 			})
 		},
 	}
@@ -60,14 +60,14 @@ are gone are removed, and named. Other files of the folder stay as they are.`,
 	return cmd
 }
 
-// export prints or writes the objects.
-func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exporting) error {
+// exportObjects prints or writes the objects.
+func (o *options) exportObjects(ctx context.Context, w io.Writer, l *ledgerHandle, e exportFlags) error {
 	list := struct {
 		APIVersion string           `json:"apiVersion"`
 		Kind       string           `json:"kind"`
 		Items      []ledger.Content `json:"items"`
 	}{APIVersion: "v1", Kind: "List"}
-	dir := folder{first: fmt.Sprintf("# Written by `cardea ledger export` of target %s.", o.target),
+	dir := exportFolder{header: fmt.Sprintf("# Written by `cardea ledger export` of target %s.", o.target),
 		written: map[string]bool{}}
 	if e.dir != "" {
 		root, err := openFolder(e.dir)
@@ -82,11 +82,11 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 	q := ledger.ObjectsQuery{Target: o.target, At: e.at, Contents: true}
 	err := eachObject(ctx, l.Ledger, q, func(object ledger.Object) error {
 		if object.IsSecret() && !e.secrets || object.Forgotten {
-			dir.keep(object.Key)
+			dir.keepFile(object.Key)
 			return nil
 		}
 		if object.Unopened != "" {
-			dir.keep(object.Key)
+			dir.keepFile(object.Key)
 			why := object.Unopened
 			if why == said {
 				why = "for the same reason"
@@ -104,7 +104,7 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 			return err
 		}
 		if e.dir != "" {
-			return dir.write(object.Key, text)
+			return dir.writeObject(object.Key, text)
 		}
 		_, err = fmt.Fprintf(w, "---\n%s", text)
 		return err
@@ -115,15 +115,15 @@ func (o *options) export(ctx context.Context, w io.Writer, l *opened, e exportin
 	case o.output == "json":
 		err = printJSON(w, list)
 	case e.dir != "":
-		err = dir.tidy(w)
+		err = dir.removeStale(w)
 	}
 	return errors.Join(err, errors.Join(unopened...))
 }
 
-// folder is where an export writes files. Links in it lead nowhere else.
-type folder struct {
+// exportFolder is where an export writes files. Links in it lead nowhere else.
+type exportFolder struct {
 	*os.Root
-	first   string          // line of each file
+	header  string          // line of each file
 	written map[string]bool // paths below the folder that stay
 }
 
@@ -142,20 +142,20 @@ func fileOf(k ledger.Key) (string, error) {
 	}
 	name := filepath.Join(k.Namespace, kind+"-"+k.Name+".yaml")
 	if strings.ContainsAny(k.Namespace+kind+k.Name, `/\`) || !filepath.IsLocal(name) {
-		return "", fmt.Errorf("%s can't be a file of its name", k)
+		return "", fmt.Errorf("%s can't be written to a file of its name", k)
 	}
 	return name, nil
 }
 
-// keep leaves the file of an object that is there and is not written.
-func (d folder) keep(k ledger.Key) {
+// keepFile leaves the file of an object that is there and is not written.
+func (d exportFolder) keepFile(k ledger.Key) {
 	if name, err := fileOf(k); err == nil {
 		d.written[name] = true
 	}
 }
 
-// write writes an object.
-func (d folder) write(k ledger.Key, text []byte) error {
+// writeObject writes an object.
+func (d exportFolder) writeObject(k ledger.Key, text []byte) error {
 	name, err := fileOf(k)
 	if err != nil {
 		return err
@@ -170,12 +170,12 @@ func (d folder) write(k ledger.Key, text []byte) error {
 		mode = 0o600
 	}
 	d.written[name] = true
-	return d.replace(name, append([]byte(d.first+"\n"), text...), mode)
+	return d.replaceFile(name, append([]byte(d.header+"\n"), text...), mode)
 }
 
-// replace puts a file in the place of whatever has its name, also of a link. Nobody else can read it before it has its
-// mode.
-func (d folder) replace(name string, text []byte, mode os.FileMode) error {
+// replaceFile puts a file in the place of whatever has its name, also of a link. Nobody else can read it before it has
+// its mode.
+func (d exportFolder) replaceFile(name string, text []byte, mode os.FileMode) error {
 	made := filepath.Join(filepath.Dir(name), ".export-"+rand.Text())
 	file, err := d.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -191,8 +191,8 @@ func (d folder) replace(name string, text []byte, mode os.FileMode) error {
 	return nil
 }
 
-// tidy removes the files that an earlier export wrote, and this one did not.
-func (d folder) tidy(w io.Writer) error {
+// removeStale removes the files that an earlier export wrote, and this one did not.
+func (d exportFolder) removeStale(w io.Writer) error {
 	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
 		list, err := fs.Glob(d.FS(), pattern)
 		if err != nil {
@@ -200,7 +200,7 @@ func (d folder) tidy(w io.Writer) error {
 		}
 		for _, name := range list {
 			name = filepath.FromSlash(name)
-			if d.written[name] || d.firstLine(name) != d.first {
+			if d.written[name] || d.firstLine(name) != d.header {
 				continue
 			}
 			if err := d.Remove(name); err != nil {
@@ -213,7 +213,7 @@ func (d folder) tidy(w io.Writer) error {
 }
 
 // firstLine is the first line of a file; "" if it is none that can be read.
-func (d folder) firstLine(name string) string {
+func (d exportFolder) firstLine(name string) string {
 	if is, err := d.Lstat(name); err != nil || !is.Mode().IsRegular() {
 		return ""
 	}

@@ -37,11 +37,11 @@ func TestReadersOfOneKindSeeThatThereAreOthers(t *testing.T) {
 // serve has the commands that follow ask a server for a ledger, as the one whom a grant is of.
 func (r *rig) serve(db *store.Store, g ledger.Grant) {
 	r.Helper()
-	token, hash := auth.Mint()
-	groups := auth.GroupsOf(world.Catalog())
+	token, hash := auth.MintToken()
+	groups := auth.GroupsOf(world.NewCatalog())
 	h, err := rest.New(rest.Config{Ledger: db, Callers: auth.New(auth.Config{Access: db, Groups: groups}),
-		Groups: groups, Proposer: &ledgerpreview.Previewer{Ledger: db, Of: ledgerpreview.Of(db, ""),
-			Reads: func(ledger.Key) bool { return true }}})
+		Groups: groups, Proposer: &ledgerpreview.Previewer{Ledger: db, CardeasOf: ledgerpreview.FindCardeas(db, ""),
+			IsRead: func(ledger.Key) bool { return true }}})
 	for _, err := range []error{err,
 		db.SetToken(r.Context(), ledger.Token{Name: g.Name, Subject: g.Subjects[0], Hash: hash}, "test"),
 		db.SetGrant(r.Context(), g, "test")} {

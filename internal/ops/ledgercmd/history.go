@@ -31,7 +31,7 @@ func (o *options) historyCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				if len(args) == 2 {
 					key, err := o.keyOf(args[0], args[1])
 					if err != nil {
@@ -109,15 +109,16 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 			undone[c.Of] = c.Number
 		}
 		reached, progress := ledger.ProgressOf(c, statuses)
-		stage, what := ledger.Became(reached, progress, undone[c.Number]), objectsOf(c)
+		stage, what := ledger.DescribeOutcome(reached, progress, undone[c.Number]), objectsOf(c)
 		if of != nil {
 			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
-			stage = progress[i].Became(undone[c.Number])
+			stage = progress[i].DescribeOutcome(undone[c.Number])
 			e := c.Edited[i]
-			what = fmt.Sprintf("%s, generation %d, revision %d", did(c, e), e.Generation, e.Revision)
+			what = fmt.Sprintf("%s, generation %d, revision %d", describeEdit(c, e), e.Generation, e.Revision)
 		}
-		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), model.Plain(c.Author), verbOf(c),
-			what, stage, model.Plain(c.Message)}, "\t"))
+		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), formatTime(c.At), model.EscapeUnprintable(c.Author),
+			verbOf(c),
+			what, stage, model.EscapeUnprintable(c.Message)}, "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -129,22 +130,22 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 	return nil
 }
 
-// did says what a change did to an object.
-func did(c ledger.Change, e ledger.Edited) string {
+// describeEdit says what a change did to an object.
+func describeEdit(c ledger.Change, e ledger.Edited) string {
 	switch c.Verb {
 	case ledger.VerbHold:
 		return "held"
 	case ledger.VerbRelease:
 		return "released"
 	}
-	return e.Did()
+	return e.ActionWord()
 }
 
 // heldBy says who holds an object, why, and how long.
 func heldBy(h ledger.Hold) string {
 	text := "held by " + h.By
 	if !h.Until.IsZero() {
-		text += " until " + at(h.Until)
+		text += " until " + formatTime(h.Until)
 	}
 	if h.Why != "" {
 		text += ": " + h.Why
@@ -171,12 +172,12 @@ func objectsOf(c ledger.Change) string {
 	return text
 }
 
-func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// atOr is a time, or words where there is none.
-func atOr(t time.Time, none string) string {
+// formatTimeOr is a time, or words where there is none.
+func formatTimeOr(t time.Time, none string) string {
 	if t.IsZero() {
 		return none
 	}
-	return at(t)
+	return formatTime(t)
 }

@@ -16,16 +16,16 @@ import (
 	"cardea.dev/cardea/internal/ledger/apply"
 )
 
-// cluster says which objects of a cluster are imported.
-type cluster struct {
+// importFlags says which objects of a cluster are imported.
+type importFlags struct {
 	on                  bool
 	kubeconfig, context string
 	kinds, namespaces   []string
 }
 
 func (o *options) importCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{Verb: ledger.Import}}
-	var from cluster
+	a := changeFlags{Draft: ledger.Draft{Verb: ledger.Import}}
+	var from importFlags
 	cmd := &cobra.Command{
 		Use:   "import DIR | import --kube",
 		Short: "Put the objects of a folder or a cluster into the ledger for the first time",
@@ -46,7 +46,7 @@ target has to adopt what is there: "cardea ledger target set NAME --existing Ado
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from.on {
-				return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 					if err := o.readCluster(ctx, &a, from); err != nil {
 						return err
 					}
@@ -54,8 +54,8 @@ target has to adopt what is there: "cardea ledger target set NAME --existing Ado
 				})
 			}
 			return o.WithFolder(cmd, args[0], func(dir string) error {
-				return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
-					if err := o.read(ctx, l, &a, dir); err != nil {
+				return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
+					if err := o.readFolder(ctx, l, &a, dir); err != nil {
 						return err
 					}
 					return o.importAll(cmd, l, a)
@@ -74,12 +74,12 @@ target has to adopt what is there: "cardea ledger target set NAME --existing Ado
 }
 
 // readCluster makes edits of the objects of a cluster.
-func (o *options) readCluster(ctx context.Context, a *applying, from cluster) error {
-	kinds, err := o.imported(from.kinds)
+func (o *options) readCluster(ctx context.Context, a *changeFlags, from importFlags) error {
+	kinds, err := o.kindsToImport(from.kinds)
 	if err != nil {
 		return err
 	}
-	config, _, err := kubeclient.Kubeconfig(from.kubeconfig, from.context)
+	config, _, err := kubeclient.LoadKubeconfig(from.kubeconfig, from.context)
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
@@ -89,10 +89,10 @@ func (o *options) readCluster(ctx context.Context, a *applying, from cluster) er
 	}
 	for _, k := range kinds {
 		for _, namespace := range namespaces {
-			err := apply.List(ctx, kubeclient.Once(config), k, namespace, func(object map[string]any) error {
+			err := apply.ListObjects(ctx, kubeclient.NoRetryConfig(config), k, namespace, func(object map[string]any) error {
 				key, content, err := ledger.ContentOf(o.target, object)
 				if err == nil {
-					admission.Complete(o.Catalog, &key)
+					admission.CompleteKey(o.Catalog, &key)
 					a.Edits = append(a.Edits, ledger.Edit{Key: key, Content: content})
 				}
 				return err
@@ -108,8 +108,9 @@ func (o *options) readCluster(ctx context.Context, a *applying, from cluster) er
 	return nil
 }
 
-// imported are the kinds that are imported: those that a definition defines and people write, unless some are named.
-func (o *options) imported(words []string) (list []schema.GroupKind, err error) {
+// kindsToImport are the kinds that are imported: those that a definition defines and people write, unless some are
+// named.
+func (o *options) kindsToImport(words []string) (list []schema.GroupKind, err error) {
 	for _, word := range words {
 		k, err := o.keyOf(word, "x/x")
 		if err != nil {
@@ -129,7 +130,7 @@ func (o *options) imported(words []string) (list []schema.GroupKind, err error) 
 }
 
 // importAll makes as few changes of the edits as can be.
-func (o *options) importAll(cmd *cobra.Command, l *opened, a applying) error {
+func (o *options) importAll(cmd *cobra.Command, l *ledgerHandle, a changeFlags) error {
 	none, all := int64(0), a.Edits
 	for i := range all {
 		all[i].Expect = &none
@@ -137,7 +138,7 @@ func (o *options) importAll(cmd *cobra.Command, l *opened, a applying) error {
 	done := 0
 	for part := range slices.Chunk(all, ledger.MaxEdits) {
 		a.Edits = part
-		if err := o.commit(cmd, l, &a); err != nil {
+		if err := o.commitDraft(cmd, l, &a); err != nil {
 			return fmt.Errorf("%w (%d of %d objects were imported)", err, done, len(all))
 		}
 		if done += len(part); done < len(all) {

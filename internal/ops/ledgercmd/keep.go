@@ -41,7 +41,7 @@ Contents of Secrets are checked with the key file; without it, the command says 
 Exit codes: 0 if everything fits, 2 if not, or if something could not be checked.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				v, err := l.Verify(ctx)
 				if err != nil {
 					return err

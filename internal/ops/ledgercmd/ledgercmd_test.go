@@ -165,13 +165,13 @@ func TestWaitingForNobody(t *testing.T) {
 	r.run("target", "set", "prod", "--server", "Clusters")
 	r.has(r.refused("apply", file, "--target", "prod", "--wait", "--timeout", "20ms"), "no cluster serves target prod")
 	r.run("cluster", "set", "east")
-	r.has(r.refused("wait", "2", "--timeout", "20ms"), "cluster east: nobody has applied it", "cardea ledger serve")
+	r.has(r.refused("wait", "2", "--timeout", "20ms"), "cluster east: it is not applied yet", "cardea ledger serve")
 }
 
 // TestUndoIfRefusedStays: a wait that ends early undoes nothing, and says so.
 func TestUndoIfRefusedStays(t *testing.T) {
 	r := newRig(t)
-	r.has(r.refused("apply", r.write("n.yaml", namespace), "--undo-if-refused", "--timeout", "20ms"), "it stays",
+	r.has(r.refused("apply", r.write("n.yaml", namespace), "--undo-if-refused", "--timeout", "20ms"), "the change is kept",
 		"cardea ledger undo 1")
 
 	db, file := r.open(), r.write("b.yaml", backend("blue"))
@@ -194,7 +194,7 @@ func TestUndoIfRefusedStays(t *testing.T) {
 	}
 	cancel()
 	got := <-ended
-	r.has(got.text+got.err.Error(), "interrupted: change 2 is made", "it stays", "cardea ledger undo 2")
+	r.has(got.text+got.err.Error(), "interrupted: change 2 is made", "the change is kept", "cardea ledger undo 2")
 }
 
 // TestHoldsInHistory: who holds what, and why, and who released it.
@@ -264,7 +264,7 @@ func TestPruneKeepsWhatCannotBeRead(t *testing.T) {
 			continue
 		}
 		for _, command := range [][]string{{"apply", folder, "--prune"}, {"import", folder}, {"diff", folder}} {
-			r.has(r.refused(command...), link+" can't be read: a link to what does not exist")
+			r.has(r.refused(command...), link+" can't be read: a link to a path that does not exist")
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
@@ -280,8 +280,9 @@ func TestRefusedAndUndone(t *testing.T) {
 	both := strings.Replace(backend("blue"), "localhost", "other.example", 1) + "---\n" + backend("green")
 	r.run("apply", r.write("a.yaml", both))
 	k := ledger.Key{Group: "gateway.networking.x-k8s.io", Kind: "XBackend", Namespace: "shop", Name: "blue"}
-	if err := r.open().Report(t.Context(), []ledger.Live{{Key: k, Cluster: "here", Gateway: "shop/web", Generation: 2,
-		Proxies: 1, Refused: "no such host"}}); err != nil {
+	if err := r.open().ReportAnswers(t.Context(), []ledger.Live{{Key: k, Cluster: "here", Gateway: "shop/web",
+		Generation: 2,
+		Proxies:    1, Refused: "no such host"}}); err != nil {
 		t.Fatal(err)
 	}
 	r.run("undo", "2")

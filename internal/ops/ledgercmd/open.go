@@ -24,14 +24,14 @@ import (
 // name that is mistyped.
 const makesLedger = "makes-ledger"
 
-// making marks a command that makes the ledger's file.
-func making(cmd *cobra.Command) *cobra.Command {
+// markMakesLedger marks a command that makes the ledger's file.
+func markMakesLedger(cmd *cobra.Command) *cobra.Command {
 	cmd.Annotations = map[string]string{makesLedger: "yes"}
 	return cmd
 }
 
-// opened is a ledger that was opened.
-type opened struct {
+// ledgerHandle is a ledger that was opened.
+type ledgerHandle struct {
 	ledger.Ledger
 	changer
 	close func() error
@@ -57,18 +57,18 @@ func isHTTP(url string) bool {
 }
 
 // withLedger calls do with the ledger, and closes it.
-func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l *opened) error) error {
-	url := cmp.Or(o.url, os.Getenv(variable))
-	var l *opened
+func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l *ledgerHandle) error) error {
+	url := cmp.Or(o.url, os.Getenv(ledgerVariable))
+	var l *ledgerHandle
 	var err error
 	switch {
 	case url == "":
 		return fmt.Errorf("name the ledger with --ledger or $%s: a file, postgres://USER@HOST/DATABASE, or https://HOST:PORT",
-			variable)
+			ledgerVariable)
 	case isHTTP(url):
-		l, err = o.ask(cmd, url)
+		l, err = o.openServer(cmd, url)
 	default:
-		l, err = o.open(cmd, url)
+		l, err = o.openDatabase(cmd, url)
 	}
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l 
 }
 
 // checkTarget refuses a target that is stated and is not there. A caller who may not list targets is told so later.
-func (o *options) checkTarget(cmd *cobra.Command, l *opened) error {
+func (o *options) checkTarget(cmd *cobra.Command, l *ledgerHandle) error {
 	if !cmd.Flags().Changed("target") {
 		return nil
 	}
@@ -103,8 +103,8 @@ func (o *options) checkTarget(cmd *cobra.Command, l *opened) error {
 		Fix:     "name one of them, or make it: `cardea ledger target set`"}
 }
 
-// open opens a database.
-func (o *options) open(cmd *cobra.Command, url string) (*opened, error) {
+// openDatabase opens a database.
+func (o *options) openDatabase(cmd *cobra.Command, url string) (*ledgerHandle, error) {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	db, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Log: log,
 		Existing: cmd.Annotations[makesLedger] == ""})
@@ -112,21 +112,21 @@ func (o *options) open(cmd *cobra.Command, url string) (*opened, error) {
 		return nil, err
 	}
 	here := cmp.Or(o.server, os.Getenv("CARDEA_SERVER"), admin.DefaultAddr)
-	return &opened{db, &direct{
+	return &ledgerHandle{db, &databaseChanger{
 		Admission: admission.New(admission.Config{Ledger: db, Catalog: o.Catalog}),
-		Previewer: &ledgerpreview.Previewer{Ledger: db, Of: ledgerpreview.Of(db, here), Reads: o.reads},
+		Previewer: &ledgerpreview.Previewer{Ledger: db, CardeasOf: ledgerpreview.FindCardeas(db, here), IsRead: o.isRead},
 	}, db.Close}, nil
 }
 
-// direct is the changer of a database.
-type direct struct {
+// databaseChanger is the changer of a database.
+type databaseChanger struct {
 	*admission.Admission
 	*ledgerpreview.Previewer
 }
 
 // Admit implements changer: what goes back is drafted, and objects are checked.
-func (d *direct) Admit(ctx context.Context, draft ledger.Draft) (ledger.Draft, error) {
-	draft, err := scope.Draft(ctx, d.Previewer.Ledger, draft)
+func (d *databaseChanger) Admit(ctx context.Context, draft ledger.Draft) (ledger.Draft, error) {
+	draft, err := scope.ExpandDraft(ctx, d.Previewer.Ledger, draft)
 	if err != nil {
 		return draft, err
 	}
@@ -134,18 +134,18 @@ func (d *direct) Admit(ctx context.Context, draft ledger.Draft) (ledger.Draft, e
 }
 
 // CommitIf implements changer.
-func (d *direct) CommitIf(ctx context.Context, draft ledger.Draft, digest string) (ledger.Change, error) {
-	change, _, err := d.Commit(ctx, draft, digest)
+func (d *databaseChanger) CommitIf(ctx context.Context, draft ledger.Draft, digest string) (ledger.Change, error) {
+	change, _, err := d.CommitPreviewed(ctx, draft, digest)
 	return change, err
 }
 
 // ProposeDraft implements changer.
-func (d *direct) ProposeDraft(ctx context.Context, draft ledger.Draft) (ledger.Proposal, error) {
+func (d *databaseChanger) ProposeDraft(ctx context.Context, draft ledger.Draft) (ledger.Proposal, error) {
 	return d.Propose(ctx, draft)
 }
 
-// ask asks a server. It checks objects itself.
-func (o *options) ask(cmd *cobra.Command, url string) (*opened, error) {
+// openServer asks a server. It checks objects itself.
+func (o *options) openServer(cmd *cobra.Command, url string) (*ledgerHandle, error) {
 	if o.author != "" {
 		return nil, fmt.Errorf("--author %s: a server takes the author from the token: leave --author out, or use "+
 			"%[1]s's token", o.author)
@@ -157,21 +157,21 @@ func (o *options) ask(cmd *cobra.Command, url string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{c, remote{c}, func() error { c.Close(); return nil }}, nil
+	return &ledgerHandle{c, serverChanger{c}, func() error { c.Close(); return nil }}, nil
 }
 
-// remote is the changer of a server.
-type remote struct{ *client.Client }
+// serverChanger is the changer of a server.
+type serverChanger struct{ *client.Client }
 
 // ProposeDraft implements changer.
-func (r remote) ProposeDraft(ctx context.Context, d ledger.Draft) (ledger.Proposal, error) {
+func (r serverChanger) ProposeDraft(ctx context.Context, d ledger.Draft) (ledger.Proposal, error) {
 	return r.Propose(ctx, d, ledger.Preview{})
 }
 
 // CommitProposal implements changer.
-func (r remote) CommitProposal(ctx context.Context, number int64, _, bound string) (ledger.Change, error) {
+func (r serverChanger) CommitProposal(ctx context.Context, number int64, _, bound string) (ledger.Change, error) {
 	return r.Client.CommitProposal(ctx, number, bound)
 }
 
 // Admit implements changer: the server does it.
-func (r remote) Admit(_ context.Context, d ledger.Draft) (ledger.Draft, error) { return d, nil }
+func (r serverChanger) Admit(_ context.Context, d ledger.Draft) (ledger.Draft, error) { return d, nil }

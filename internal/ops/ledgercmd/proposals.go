@@ -22,7 +22,7 @@ func (o *options) proposalsCommand() *cobra.Command {
   cardea ledger proposals 3`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				if len(args) == 1 {
 					number, err := proposalOf(args[0])
 					if err != nil {
@@ -34,7 +34,7 @@ func (o *options) proposalsCommand() *cobra.Command {
 					}
 					return o.showProposal(cmd, p)
 				}
-				q.State = ledger.Verdict(state)
+				q.State = ledger.ProposalState(state)
 				page, err := l.Proposals(ctx, q)
 				if err != nil {
 					return err
@@ -48,12 +48,12 @@ func (o *options) proposalsCommand() *cobra.Command {
 	}
 	o.bindOutput(cmd)
 	f := cmd.Flags()
-	words := make([]string, len(ledger.Verdicts))
-	for i, v := range ledger.Verdicts {
+	words := make([]string, len(ledger.ProposalStates))
+	for i, v := range ledger.ProposalStates {
 		words[i] = string(v)
 	}
 	f.StringVar(&state, "state", "", "only those that are "+strings.Join(words, ", "))
-	complete(cmd, "state", words...)
+	completeWords(cmd, "state", words...)
 	f.Int64Var(&q.Change, "change", 0, "only the one that was committed as this change")
 	f.IntVar(&q.Limit, "limit", 20, "how many, 1,000 at most")
 	f.Int64Var(&q.After, "before", 0, "only proposals before this one")
@@ -72,7 +72,8 @@ func printProposals(w io.Writer, page ledger.ProposalsPage) error {
 		if len(p.Draft.Edits) == 1 {
 			what = p.Draft.Edits[0].Key.String()
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d of %d\t%s\t%s\n", p.Number, at(p.At), p.By, state, p.Approvals(), p.Needed, what,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d of %d\t%s\t%s\n", p.Number, formatTime(p.At), p.By, state, p.CountApprovals(),
+			p.Needed, what,
 			p.Message)
 	}
 	if err := t.Flush(); err != nil || !page.More || len(page.Proposals) == 0 {
@@ -88,25 +89,25 @@ func (o *options) showProposal(cmd *cobra.Command, p ledger.Proposal) error {
 	if o.output == "json" {
 		edits := make([]ledger.Edit, len(p.Draft.Edits))
 		for i, e := range p.Draft.Edits {
-			e.Content = hidden(ledger.Object{Key: e.Key, Content: e.Content})
+			e.Content = maskSecret(ledger.Object{Key: e.Key, Content: e.Content})
 			edits[i] = e
 		}
 		p.Draft.Edits = edits
 		return printJSON(w, p)
 	}
-	fmt.Fprintf(w, "proposal %d by %s at %s: %s\n", p.Number, p.By, at(p.At), standing(p))
+	fmt.Fprintf(w, "proposal %d by %s at %s: %s\n", p.Number, p.By, formatTime(p.At), describeProposal(p))
 	if p.Message != "" {
 		fmt.Fprintf(w, "  %s\n", p.Message)
 	}
 	const few = 20
 	for _, e := range p.Draft.Edits[:min(few, len(p.Draft.Edits))] {
-		fmt.Fprintf(w, "  %s\n", wish(e))
+		fmt.Fprintf(w, "  %s\n", describeWish(e))
 	}
 	if more := len(p.Draft.Edits) - few; more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)
 	}
 	for _, a := range p.Answers {
-		fmt.Fprintf(w, "  %s\n", said(p, a))
+		fmt.Fprintf(w, "  %s\n", describeAnswer(p, a))
 	}
 	if p.Ended != nil && p.Ended.State == ledger.Withdrawn && p.Ended.Words != "" {
 		fmt.Fprintf(w, "  withdrawn: %s\n", p.Ended.Words)
@@ -115,8 +116,8 @@ func (o *options) showProposal(cmd *cobra.Command, p ledger.Proposal) error {
 	return nil
 }
 
-// wish says what an edit wants.
-func wish(e ledger.Edit) string {
+// describeWish says what an edit wants.
+func describeWish(e ledger.Edit) string {
 	switch {
 	case e.Delete:
 		return "delete " + e.Key.String()
@@ -126,18 +127,18 @@ func wish(e ledger.Edit) string {
 	return "apply " + e.Key.String()
 }
 
-// said is an answer in a line.
-func said(p ledger.Proposal, a ledger.Answer) string {
+// describeAnswer is an answer in a line.
+func describeAnswer(p ledger.Proposal, a ledger.Answer) string {
 	verb := "approved"
 	if !a.Approve {
 		verb = "rejected"
 	}
-	text := fmt.Sprintf("%s by %s at %s", verb, a.By, at(a.At))
+	text := fmt.Sprintf("%s by %s at %s", verb, a.By, formatTime(a.At))
 	if a.Words != "" {
 		text += ": " + a.Words
 	}
 	if a.Round != p.Round {
-		text += " (an earlier preview: it does not count any more)"
+		text += " (for an earlier preview, so it no longer counts)"
 	}
 	return text
 }
@@ -149,9 +150,9 @@ func printOrigin(ctx context.Context, w io.Writer, l ledger.Ledger, c ledger.Cha
 		return err
 	}
 	for _, p := range page.Proposals {
-		fmt.Fprintf(w, "  proposal %d: %s\n", p.Number, standing(p))
+		fmt.Fprintf(w, "  proposal %d: %s\n", p.Number, describeProposal(p))
 		for _, a := range p.Answers {
-			fmt.Fprintf(w, "    %s\n", said(p, a))
+			fmt.Fprintf(w, "    %s\n", describeAnswer(p, a))
 		}
 	}
 	return nil

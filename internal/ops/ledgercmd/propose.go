@@ -10,13 +10,13 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// believed says which author the commands of proposals trust.
-const believed = `
+// trustNote says which author the commands of proposals trust.
+const trustNote = `
 With a file or a database, who proposes and who approves is whoever runs the command, or whoever --author names: who
 can open the database is trusted. A server ("cardea ledger serve") knows who asks, and lets them do what grants say.`
 
 func (o *options) proposeCommand() *cobra.Command {
-	a := applying{Draft: ledger.Draft{Verb: ledger.Apply}, propose: true}
+	a := changeFlags{Draft: ledger.Draft{Verb: ledger.Apply}, propose: true}
 	cmd := &cobra.Command{
 		Use:   "propose DIR",
 		Short: "Propose a folder's objects as a change that others are to approve",
@@ -28,7 +28,7 @@ When it is committed and would do something else by then than what was approved,
 what it would do now, and needs approvals anew. If a Cardea can't be asked what it does, it is not committed.
 
 "delete", "undo" and "rollback" propose what they do with --propose.
-` + believed,
+` + trustNote,
 		Example: `  cardea ledger propose my-gateways -m "the canary gets a tenth"
   cardea ledger undo 12 --propose
 
@@ -38,7 +38,7 @@ what it would do now, and needs approvals anew. If a Cardea can't be asked what 
   cardea ledger commit 3 --wait`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.WithFolder(cmd, args[0], func(dir string) error { return o.apply(cmd, &a, dir) })
+			return o.WithFolder(cmd, args[0], func(dir string) error { return o.applyFolder(cmd, &a, dir) })
 		},
 	}
 	o.bindServer(cmd)
@@ -52,22 +52,22 @@ what it would do now, and needs approvals anew. If a Cardea can't be asked what 
 	f.StringVar(&a.Request, "request", "",
 		"a name of your own for this proposal: however often it is sent, it is proposed once")
 	f.StringVar(&a.hold, "hold", "",
-		"hold the objects, for this reason: who changes them afterwards has to state --release")
+		"hold the objects, for this reason: later changes of them need --release")
 	f.BoolVar(&a.prune, "prune", false, "delete the target's objects that DIR does not state")
 	return cmd
 }
 
 // bindPropose adds the flags that say how a change of a target is made that needs approvals.
-func (a *applying) bindPropose(cmd *cobra.Command) {
+func (a *changeFlags) bindPropose(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&a.propose, "propose", false, `propose the change, and make none (see "cardea ledger propose")`)
-	f.BoolVar(&a.freely, "without-approval", false,
+	f.BoolVar(&a.withoutApproval, "without-approval", false,
 		"make the change of a target that needs approvals, without them; only with a file or a database")
 }
 
-// suggest keeps a draft as a proposal, and shows it.
-func (o *options) suggest(cmd *cobra.Command, l *opened, a *applying) error {
-	if a.DryRun || a.bound != "" || a.preview || a.wait.on || a.takes {
+// proposeDraft keeps a draft as a proposal, and shows it.
+func (o *options) proposeDraft(cmd *cobra.Command, l *ledgerHandle, a *changeFlags) error {
+	if a.DryRun || a.ifPreview != "" || a.preview || a.wait.on || a.undoIfRefused {
 		return fmt.Errorf("a proposal changes nothing yet, and is kept with its preview: " +
 			"leave out --dry-run, --preview, --if-preview, --wait and --undo-if-refused")
 	}
@@ -78,35 +78,35 @@ func (o *options) suggest(cmd *cobra.Command, l *opened, a *applying) error {
 	return o.showProposal(cmd, p)
 }
 
-// answering are the flags of the commands that answer a proposal.
-type answering struct {
-	words   string
+// answerFlags are the flags of the commands that answer a proposal.
+type answerFlags struct {
+	message string
 	preview string
 }
 
-func (o *options) bindAnswer(cmd *cobra.Command, a *answering, who string) {
+func (o *options) bindAnswer(cmd *cobra.Command, a *answerFlags, who string) {
 	o.bindOutput(cmd)
 	cmd.Flags().StringVar(&o.author, "author", "", who+" (default: the user who runs the command)")
-	cmd.Flags().StringVarP(&a.words, "message", "m", "", "why")
+	cmd.Flags().StringVarP(&a.message, "message", "m", "", "why")
 }
 
-func (a *answering) bindPreview(cmd *cobra.Command) {
+func (a *answerFlags) bindPreview(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.preview, "if-preview", "", "only if the proposal still has the preview of this digest")
 }
 
 func (o *options) approveCommand() *cobra.Command {
-	var a answering
+	var a answerFlags
 	cmd := &cobra.Command{
 		Use:   "approve N",
 		Short: "Approve a proposal of somebody else",
 		Long: `Approve a proposal of somebody else. What it does in the proxies is shown, and the approval is of that: if the
 proposal does something else by then, nothing is approved. With --if-preview, the approval is of what was looked at
 before ("cardea ledger proposals N"). Of each person's answers, the last one counts.
-` + believed,
+` + trustNote,
 		Example: `  cardea ledger approve 3 -m "as agreed"`,
 		Args:    oneProposal,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.move(cmd, args[0], func(ctx context.Context, l *opened, n int64) (ledger.Proposal, error) {
+			return o.moveProposal(cmd, args[0], func(ctx context.Context, l *ledgerHandle, n int64) (ledger.Proposal, error) {
 				if a.preview == "" {
 					p, err := l.Proposal(ctx, n)
 					if err != nil {
@@ -115,7 +115,7 @@ before ("cardea ledger proposals N"). Of each person's answers, the last one cou
 					printPreview(cmd.ErrOrStderr(), p.Preview)
 					a.preview = p.Preview.Digest
 				}
-				return l.Answer(ctx, n, ledger.Answer{By: o.authorName(), Approve: true, Words: a.words, Preview: a.preview})
+				return l.Answer(ctx, n, ledger.Answer{By: o.authorName(), Approve: true, Words: a.message, Preview: a.preview})
 			})
 		},
 	}
@@ -125,15 +125,15 @@ before ("cardea ledger proposals N"). Of each person's answers, the last one cou
 }
 
 func (o *options) rejectCommand() *cobra.Command {
-	var a answering
+	var a answerFlags
 	cmd := &cobra.Command{
 		Use:     "reject N -m REASON",
 		Short:   "Reject a proposal of somebody else, which ends it",
 		Example: `  cardea ledger reject 3 -m "not on a Friday"`,
 		Args:    oneProposal,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.move(cmd, args[0], func(ctx context.Context, l *opened, n int64) (ledger.Proposal, error) {
-				return l.Answer(ctx, n, ledger.Answer{By: o.authorName(), Words: a.words, Preview: a.preview})
+			return o.moveProposal(cmd, args[0], func(ctx context.Context, l *ledgerHandle, n int64) (ledger.Proposal, error) {
+				return l.Answer(ctx, n, ledger.Answer{By: o.authorName(), Words: a.message, Preview: a.preview})
 			})
 		},
 	}
@@ -143,15 +143,15 @@ func (o *options) rejectCommand() *cobra.Command {
 }
 
 func (o *options) withdrawCommand() *cobra.Command {
-	var a answering
+	var a answerFlags
 	cmd := &cobra.Command{
 		Use:     "withdraw N",
 		Short:   "Take back a proposal of your own",
 		Example: `  cardea ledger withdraw 3`,
 		Args:    oneProposal,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.move(cmd, args[0], func(ctx context.Context, l *opened, n int64) (ledger.Proposal, error) {
-				return l.Withdraw(ctx, n, o.authorName(), a.words)
+			return o.moveProposal(cmd, args[0], func(ctx context.Context, l *ledgerHandle, n int64) (ledger.Proposal, error) {
+				return l.Withdraw(ctx, n, o.authorName(), a.message)
 			})
 		},
 	}
@@ -159,14 +159,14 @@ func (o *options) withdrawCommand() *cobra.Command {
 	return cmd
 }
 
-// move changes a proposal, and says how it stands.
-func (o *options) move(cmd *cobra.Command, name string,
-	do func(ctx context.Context, l *opened, n int64) (ledger.Proposal, error)) error {
+// moveProposal changes a proposal, and says how it stands.
+func (o *options) moveProposal(cmd *cobra.Command, name string,
+	do func(ctx context.Context, l *ledgerHandle, n int64) (ledger.Proposal, error)) error {
 	number, err := proposalOf(name)
 	if err != nil {
 		return err
 	}
-	return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+	return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 		p, err := do(ctx, l, number)
 		if err != nil {
 			return err
@@ -174,14 +174,14 @@ func (o *options) move(cmd *cobra.Command, name string,
 		if o.output == "json" {
 			return printJSON(cmd.OutOrStdout(), p)
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "proposal %d: %s\n", p.Number, standing(p))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "proposal %d: %s\n", p.Number, describeProposal(p))
 		return err
 	})
 }
 
 func (o *options) commitCommand() *cobra.Command {
-	var a answering
-	var wait waiting
+	var a answerFlags
+	var wait waitFlags
 	cmd := &cobra.Command{
 		Use:   "commit N",
 		Short: "Make a proposal that is approved a change",
@@ -194,7 +194,7 @@ However often that is asked, it is made once.`,
 			if err != nil {
 				return err
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				change, err := l.CommitProposal(ctx, number, o.authorName(), a.preview)
 				if err != nil {
 					return err
@@ -216,7 +216,7 @@ However often that is asked, it is made once.`,
 	o.bindOutput(cmd)
 	cmd.Flags().StringVar(&o.author, "author", "", "who commits it (default: the user who runs the command)")
 	a.bindPreview(cmd)
-	wait.bind(cmd)
+	wait.bindWait(cmd)
 	return cmd
 }
 
@@ -235,15 +235,15 @@ func proposalOf(text string) (int64, error) {
 	return n, nil
 }
 
-// standing says how a proposal stands, in a line.
-func standing(p ledger.Proposal) string {
-	approvals := fmt.Sprintf("%d of %d approvals", p.Approvals(), p.Needed)
+// describeProposal says how a proposal stands, in a line.
+func describeProposal(p ledger.Proposal) string {
+	approvals := fmt.Sprintf("%d of %d approvals", p.CountApprovals(), p.Needed)
 	switch end := p.Ended; {
 	case end == nil:
 		return fmt.Sprintf("%s, %s", p.State, approvals)
 	case end.State == ledger.Done:
-		return fmt.Sprintf("committed as change %d by %s at %s, %s", p.Change, end.By, at(end.At), approvals)
+		return fmt.Sprintf("committed as change %d by %s at %s, %s", p.Change, end.By, formatTime(end.At), approvals)
 	default:
-		return fmt.Sprintf("%s by %s at %s", strings.ToLower(string(end.State)), end.By, at(end.At))
+		return fmt.Sprintf("%s by %s at %s", strings.ToLower(string(end.State)), end.By, formatTime(end.At))
 	}
 }

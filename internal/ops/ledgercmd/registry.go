@@ -21,12 +21,12 @@ target "default" is from the start), or its objects are applied to Kubernetes cl
 		Args: cobra.NoArgs,
 	}
 	list := listCommand(o, "List the targets", "TARGET, SERVER, CLUSTERS, DRIFT, EXISTING, APPROVALS, PAUSED UNTIL",
-		func(ctx context.Context, l *opened) ([]ledger.Target, error) { return l.Targets(ctx) },
+		func(ctx context.Context, l *ledgerHandle) ([]ledger.Target, error) { return l.Targets(ctx) },
 		func(t ledger.Target) []string {
-			return []string{t.Name, string(t.Server), words(t.Clusters), string(t.Drift), string(t.Existing),
-				fmt.Sprint(t.Approvals), atOr(t.PausedUntil, "")}
+			return []string{t.Name, string(t.Server), formatLabels(t.Clusters), string(t.Drift), string(t.Existing),
+				fmt.Sprint(t.Approvals), formatTimeOr(t.PausedUntil, "")}
 		})
-	cmd.AddCommand(list, making(o.setTargetCommand()))
+	cmd.AddCommand(list, markMakesLedger(o.setTargetCommand()))
 	return cmd
 }
 
@@ -47,7 +47,7 @@ func (o *options) setTargetCommand() *cobra.Command {
   cardea ledger target set prod --pause 1h`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				targets, err := l.Targets(ctx)
 				if err != nil {
 					return err
@@ -91,9 +91,9 @@ func (o *options) setTargetCommand() *cobra.Command {
 	f.IntVar(&t.Approvals, "approvals", 0, "how many people have to approve a change, never who proposed it; "+
 		"0: changes need not be proposed")
 	f.DurationVar(&pause, "pause", 0, "apply and correct nothing for this time; 0: go on")
-	complete(cmd, "server", string(ledger.Proxies), string(ledger.Clusters))
-	complete(cmd, "drift", string(ledger.DriftCorrect), string(ledger.DriftReport), string(ledger.DriftAdopt))
-	complete(cmd, "existing", string(ledger.ExistingRefuse), string(ledger.ExistingAdopt),
+	completeWords(cmd, "server", string(ledger.Proxies), string(ledger.Clusters))
+	completeWords(cmd, "drift", string(ledger.DriftCorrect), string(ledger.DriftReport), string(ledger.DriftAdopt))
+	completeWords(cmd, "existing", string(ledger.ExistingRefuse), string(ledger.ExistingAdopt),
 		string(ledger.ExistingOverwrite))
 	return cmd
 }
@@ -105,17 +105,17 @@ func (o *options) clusterCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	list := listCommand(o, "List the clusters", "CLUSTER, LABELS, KUBECONFIG, ADMIN, SEEN",
-		func(ctx context.Context, l *opened) ([]ledger.Cluster, error) { return l.Clusters(ctx) },
+		func(ctx context.Context, l *ledgerHandle) ([]ledger.Cluster, error) { return l.Clusters(ctx) },
 		func(c ledger.Cluster) []string {
-			return []string{c.Name, words(c.Labels), c.Kubeconfig, c.Admin, atOr(c.Seen, "never")}
+			return []string{c.Name, formatLabels(c.Labels), c.Kubeconfig, c.Admin, formatTimeOr(c.Seen, "never")}
 		})
 	remove := &cobra.Command{Use: "delete NAME", Short: "Forget a cluster; what is in it stays", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				return l.DeleteCluster(ctx, args[0], o.authorName())
 			})
 		}}
-	cmd.AddCommand(list, making(o.setClusterCommand()), remove)
+	cmd.AddCommand(list, markMakesLedger(o.setClusterCommand()), remove)
 	return cmd
 }
 
@@ -131,7 +131,7 @@ func (o *options) setClusterCommand() *cobra.Command {
   cardea ledger cluster set edge-1 --admin http://127.0.0.1:9900`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				clusters, err := l.Clusters(ctx)
 				if err != nil {
 					return err
@@ -161,8 +161,8 @@ func (o *options) setClusterCommand() *cobra.Command {
 	return cmd
 }
 
-// words are labels as flags take them.
-func words(labels map[string]string) string {
+// formatLabels are labels as flags take them.
+func formatLabels(labels map[string]string) string {
 	list := make([]string, 0, len(labels))
 	for name, value := range labels {
 		list = append(list, name+"="+value)

@@ -18,7 +18,7 @@ func (o *options) registryLogCommand() *cobra.Command {
 		Short: "List who set or deleted targets, clusters, tokens and grants, the newest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				list, err := l.RegistryLog(ctx, page)
 				if err != nil {
 					return err
@@ -33,8 +33,9 @@ func (o *options) registryLogCommand() *cobra.Command {
 					if e.Value != nil {
 						did = "set "
 					}
-					fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", e.Number, at(e.At), model.Plain(e.By), did+model.Plain(e.Object),
-						model.Plain(string(e.Value)))
+					fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", e.Number, formatTime(e.At), model.EscapeUnprintable(e.By),
+						did+model.EscapeUnprintable(e.Object),
+						model.EscapeUnprintable(string(e.Value)))
 				}
 				return t.Flush()
 			})

@@ -25,7 +25,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	dir := t.TempDir()
-	t.Setenv(variable, "")
+	t.Setenv(ledgerVariable, "")
 	t.Setenv("CARDEA_SERVER", "127.0.0.1:1") // nobody answers there
 	return &rig{t, dir, filepath.Join(dir, "ledger.db")}
 }
@@ -50,7 +50,7 @@ func (r *rig) try(ctx context.Context, args ...string) (string, error) {
 // completes asks for completions, as a shell does.
 func (r *rig) completes(args ...string) string {
 	r.Helper()
-	r.Setenv(variable, r.file)
+	r.Setenv(ledgerVariable, r.file)
 	var out bytes.Buffer
 	cmd := r.command()
 	cmd.SetArgs(append([]string{"__complete"}, args...))
@@ -64,8 +64,8 @@ func (r *rig) completes(args ...string) string {
 }
 
 func (r *rig) command() *cobra.Command {
-	cmd := Command(Program{
-		Catalog:    world.Catalog(),
+	cmd := NewCommand(Program{
+		Catalog:    world.NewCatalog(),
 		WithFolder: func(_ *cobra.Command, arg string, do func(string) error) error { return do(arg) },
 		Exit:       func(err error, n int) error { return errors.Join(err, code(n)) },
 	})

@@ -50,10 +50,10 @@ front of it has TLS.`,
 			if s.Bodies = bodies << 20; bodies < 1 {
 				return fmt.Errorf("--body-memory %d: want a number of MiB", bodies)
 			}
-			s.URL, s.KeyFile = cmp.Or(o.url, os.Getenv(variable)), o.keyFile
+			s.URL, s.KeyFile = cmp.Or(o.url, os.Getenv(ledgerVariable)), o.keyFile
 			switch {
 			case s.URL == "":
-				return fmt.Errorf("name the database with --ledger or $%s", variable)
+				return fmt.Errorf("name the database with --ledger or $%s", ledgerVariable)
 			case isHTTP(s.URL):
 				return errors.New("--ledger: serve needs the database: a file, or postgres://USER@HOST/DATABASE")
 			case oidc.Issuer != "" && oidc.Audience == "":
@@ -117,7 +117,7 @@ front of it has TLS.`,
 		"name of this process among those that apply to clusters (default: host and pid)")
 	f.BoolVar(&noWorkers, "no-workers", false, "apply nothing to clusters; only answer")
 	f.StringVar(&format, "log-format", "text", "text or json")
-	complete(cmd, "listen", ledgerserver.DefaultAddr)
-	complete(cmd, "log-format", "text", "json")
+	completeWords(cmd, "listen", ledgerserver.DefaultAddr)
+	completeWords(cmd, "log-format", "text", "json")
 	return cmd
 }

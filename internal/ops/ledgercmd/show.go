@@ -25,7 +25,7 @@ object as the ledger wants it, or with --at as it was after a change. Values of 
   cardea ledger show httproute shop/web --at 11`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				if len(args) == 1 {
 					return o.showChange(ctx, cmd.OutOrStdout(), l, args[0])
 				}
@@ -52,29 +52,29 @@ func (o *options) showObject(w io.Writer, object ledger.Object) error {
 	case err != nil:
 		return err
 	case o.output == "json":
-		object.Content = hidden(object)
+		object.Content = maskSecret(object)
 		return printJSON(w, object)
 	case object.Unopened != "":
-		_, err = object.Opened()
+		_, err = object.DecodeContent()
 	case object.IsDeleted():
-		_, err = fmt.Fprintf(w, "%s is deleted since change %d\n", object.Key, object.Change)
+		_, err = fmt.Fprintf(w, "%s was deleted by change %d\n", object.Key, object.Change)
 	case object.Forgotten:
 		_, err = fmt.Fprintf(w, "the content of %s in change %d is not kept any more\n", object.Key, object.Change)
 	default:
 		notes := ""
 		if !object.LiveSince.IsZero() {
-			notes += "# first live at " + at(object.LiveSince) + "\n"
+			notes += "# first live at " + formatTime(object.LiveSince) + "\n"
 		}
 		if object.Hold != nil {
-			notes += "# " + model.Plain(heldBy(*object.Hold)) + "\n"
+			notes += "# " + model.EscapeUnprintable(heldBy(*object.Hold)) + "\n"
 		}
 		_, err = fmt.Fprintf(w, "# %s: generation %d, revision %d, of change %d by %s\n%s%s", object.Key, object.Generation,
-			object.Revision, object.Change, model.Plain(object.Author), notes, text)
+			object.Revision, object.Change, model.EscapeUnprintable(object.Author), notes, text)
 	}
 	return err
 }
 
-func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name string) error {
+func (o *options) showChange(ctx context.Context, w io.Writer, l *ledgerHandle, name string) error {
 	number, err := numberOf(name)
 	if err != nil {
 		return err
@@ -102,24 +102,25 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), model.Plain(c.Author), at(c.At),
-		ledger.Became(stage, progress, undoneBy))
+	fmt.Fprintf(w, "change %d, %s by %s at %s: %s\n", c.Number, verbOf(c), model.EscapeUnprintable(c.Author),
+		formatTime(c.At),
+		ledger.DescribeOutcome(stage, progress, undoneBy))
 	if c.Message != "" {
-		fmt.Fprintf(w, "  %s\n", model.Plain(c.Message))
+		fmt.Fprintf(w, "  %s\n", model.EscapeUnprintable(c.Message))
 	}
 	if err := printOrigin(ctx, w, l.Ledger, c); err != nil {
 		return err
 	}
 	for i, e := range c.Edited {
-		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", did(c, e), e.Key, e.Generation, e.Revision,
-			progress[i].Became(undoneBy))
+		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", describeEdit(c, e), e.Key, e.Generation, e.Revision,
+			progress[i].DescribeOutcome(undoneBy))
 		if hold := holds[e.Key]; hold != nil {
-			fmt.Fprintf(w, "  it is %s\n", model.Plain(heldBy(*hold)))
+			fmt.Fprintf(w, "  it is %s\n", model.EscapeUnprintable(heldBy(*hold)))
 		}
 		for _, words := range progress[i].Words {
-			fmt.Fprintf(w, "  %s\n", model.Plain(words))
+			fmt.Fprintf(w, "  %s\n", model.EscapeUnprintable(words))
 		}
-		text, err := difference(ctx, l.Ledger, e, c.Number)
+		text, err := diffYAML(ctx, l.Ledger, e, c.Number)
 		if err != nil {
 			return err
 		}
@@ -128,13 +129,13 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 		}
 	}
 	if c.Hidden > 0 {
-		_, err = fmt.Fprintf(w, "\nand %d that you may not read, about which nothing is said here\n", c.Hidden)
+		_, err = fmt.Fprintf(w, "\nand %d that you may not read, which are not shown\n", c.Hidden)
 	}
 	return err
 }
 
-// difference is what a change did to an object, as a diff of YAML.
-func difference(ctx context.Context, l ledger.Ledger, e ledger.Edited, number int64) ([]byte, error) {
+// diffYAML is what a change did to an object, as a diff of YAML.
+func diffYAML(ctx context.Context, l ledger.Ledger, e ledger.Edited, number int64) ([]byte, error) {
 	var texts [2]string
 	for i, n := range []int64{number - 1, number} {
 		if i == 0 && e.BeforeRev == 0 || i == 1 && e.Revision == 0 {
@@ -162,7 +163,7 @@ func difference(ctx context.Context, l ledger.Ledger, e ledger.Edited, number in
 
 // yamlOf is an object's content as YAML; a Secret's is without values.
 func yamlOf(object ledger.Object) (string, error) {
-	content := hidden(object)
+	content := maskSecret(object)
 	if len(content) == 0 {
 		return "", nil
 	}
@@ -170,9 +171,9 @@ func yamlOf(object ledger.Object) (string, error) {
 	return string(text), err
 }
 
-// hidden is an object's content; a Secret's values are replaced by words.
-func hidden(object ledger.Object) ledger.Content {
-	return object.Masked(func(string, string, any) string { return "(not shown)" }).Content
+// maskSecret is an object's content; a Secret's values are replaced by words.
+func maskSecret(object ledger.Object) ledger.Content {
+	return object.MaskSecret(func(string, string, any) string { return "(not shown)" }).Content
 }
 
 // printMade says which change was made.
@@ -183,7 +184,7 @@ func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err 
 	}
 	switch {
 	case len(c.Edited) == 0 && !c.Repeated:
-		_, err = fmt.Fprintln(w, "nothing changes: the ledger has it so already")
+		_, err = fmt.Fprintln(w, "nothing changes: the ledger already has all of it")
 		return err
 	case dry:
 		_, err = fmt.Fprintln(w, "would change (nothing was done):")
@@ -194,7 +195,7 @@ func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err 
 	}
 	const few = 20
 	for _, e := range c.Edited[:min(few, len(c.Edited))] {
-		fmt.Fprintf(w, "  %s %s\n", did(c, e), e.Key)
+		fmt.Fprintf(w, "  %s %s\n", describeEdit(c, e), e.Key)
 	}
 	if more := len(c.Edited) - few; more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)

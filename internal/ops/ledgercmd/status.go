@@ -15,13 +15,13 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// waiting are the flags of commands that wait for what proxies say.
-type waiting struct {
+// waitFlags are the flags of commands that wait for what proxies say.
+type waitFlags struct {
 	on      bool
 	timeout time.Duration
 }
 
-func (w *waiting) bind(cmd *cobra.Command) {
+func (w *waitFlags) bindWait(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.on, "wait", false, "wait until the proxies have acknowledged or refused the change")
 	cmd.Flags().DurationVar(&w.timeout, "timeout", time.Minute, "how long --wait waits")
 }
@@ -43,7 +43,7 @@ over.`,
 			if err != nil {
 				return err
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				change, err := l.Change(ctx, number)
 				if err != nil {
 					return err
@@ -60,19 +60,19 @@ over.`,
 
 // The time between looks at a change that is waited for.
 const (
-	firstLook = 10 * time.Millisecond
-	lastLook  = 500 * time.Millisecond
-	hintAfter = 3 * time.Second // until a hint says that nobody runs who could answer
+	minPollPause = 10 * time.Millisecond
+	maxPollPause = 500 * time.Millisecond
+	hintAfter    = 3 * time.Second // until a hint says that nobody runs who could answer
 )
 
 // waitFor waits until a change is live or refused, and says so.
-func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeout time.Duration,
+func (o *options) waitFor(cmd *cobra.Command, l *ledgerHandle, c ledger.Change, timeout time.Duration,
 ) (ledger.Stage, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	stage, progress := ledger.Committed, []ledger.Progress(nil)
 	began, said := time.Now(), false
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := minPollPause; ; pause = min(2*pause, maxPollPause) {
 		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
 		if err != nil && ctx.Err() == nil {
 			return stage, err
@@ -80,12 +80,12 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 		if err == nil {
 			stage, progress = ledger.ProgressOf(c, statuses)
 		}
-		if (ledger.Progress{Stage: stage}).Decided() || ctx.Err() != nil {
+		if (ledger.Progress{Stage: stage}).IsFinal() || ctx.Err() != nil {
 			break
 		}
 		if !said && time.Since(began) > hintAfter {
 			said = true
-			for _, line := range unserved(statuses) {
+			for _, line := range listUnserved(statuses) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "waiting: %s\n", line)
 			}
 		}
@@ -94,8 +94,8 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 		case <-time.After(pause):
 		}
 	}
-	err := o.tell(cmd, c, stage, progress)
-	if err == nil && !(ledger.Progress{Stage: stage}).Decided() {
+	err := o.reportOutcome(cmd, c, stage, progress)
+	if err == nil && !(ledger.Progress{Stage: stage}).IsFinal() {
 		err = fmt.Errorf("change %d is not live after %v", c.Number, timeout)
 		if cmd.Context().Err() != nil {
 			err = fmt.Errorf("interrupted: change %d is made, and is not live yet", c.Number)
@@ -104,18 +104,18 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 	return stage, err
 }
 
-// unserved says which targets nobody serves, each once.
-func unserved(list []ledger.Status) (words []string) {
+// listUnserved says which targets nobody serves, each once.
+func listUnserved(list []ledger.Status) (words []string) {
 	for _, s := range list {
-		if why := s.Unserved(); why != "" && !slices.Contains(words, why) {
+		if why := s.DescribeUnserved(); why != "" && !slices.Contains(words, why) {
 			words = append(words, why)
 		}
 	}
 	return words
 }
 
-// tell says how far a change got, with the exit code of a refusal.
-func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, list []ledger.Progress) error {
+// reportOutcome says how far a change got, with the exit code of a refusal.
+func (o *options) reportOutcome(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, list []ledger.Progress) error {
 	w := cmd.OutOrStdout()
 	if o.output == "json" {
 		if err := printJSON(w, struct {
@@ -133,12 +133,12 @@ func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, 
 		fmt.Fprintf(w, "change %d is %s%s\n", c.Number, stage, of)
 		for _, p := range list {
 			for _, words := range p.Words {
-				fmt.Fprintf(w, "  %s: %s\n", p.Key, model.Plain(words))
+				fmt.Fprintf(w, "  %s: %s\n", p.Key, model.EscapeUnprintable(words))
 			}
-			if stage != ledger.IsRefused && !p.Decided() {
+			if stage != ledger.IsRefused && !p.IsFinal() {
 				fmt.Fprintf(w, "  %s is %s\n", p.Key, p.Stage)
 				for _, waits := range p.Waits {
-					fmt.Fprintf(w, "    %s\n", model.Plain(waits))
+					fmt.Fprintf(w, "    %s\n", model.EscapeUnprintable(waits))
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func (o *options) statusCommand() *cobra.Command {
 			if len(args) == 1 {
 				return fmt.Errorf("name objects, too: %s", cmd.UseLine())
 			}
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				list, err := l.Status(ctx, q)
 				if err != nil {
 					return err
@@ -181,8 +181,8 @@ func (o *options) statusCommand() *cobra.Command {
 				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
 				fmt.Fprintln(t, "OBJECT\tGENERATION\tREVISION\tCHANGE\tSTAGE\tWHERE")
 				for _, s := range list {
-					p := s.Progress(s.Generation)
-					fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\n", s.Key, s.Generation, s.Revision, s.Change, p.Stage, where(s, p))
+					p := s.ProgressAt(s.Generation)
+					fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\n", s.Key, s.Generation, s.Revision, s.Change, p.Stage, describeWhere(s, p))
 				}
 				if err := t.Flush(); err != nil {
 					return err
@@ -208,8 +208,8 @@ func printGone(w io.Writer, list []ledger.Status) error {
 				continue
 			}
 			told[r] = true
-			if _, err := fmt.Fprintf(w, "%s, which reads target %s, was not seen since %s, and is not waited for\n",
-				model.Plain(r.Name), r.Target, at(r.Seen)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s, which reads target %s, has not been seen since %s, so it is not waited for\n",
+				model.EscapeUnprintable(r.Name), r.Target, formatTime(r.Seen)); err != nil {
 				return err
 			}
 		}
@@ -217,14 +217,14 @@ func printGone(w io.Writer, list []ledger.Status) error {
 	return nil
 }
 
-// where says in one line how far an object is in its clusters and Gateways.
-func where(s ledger.Status, p ledger.Progress) string {
+// describeWhere says in one line how far an object is in its clusters and Gateways.
+func describeWhere(s ledger.Status, p ledger.Progress) string {
 	if len(p.Words) > 0 {
-		return model.Plain(strings.Join(p.Words, "; "))
+		return model.EscapeUnprintable(strings.Join(p.Words, "; "))
 	}
 	var parts []string
 	for _, waits := range p.Waits {
-		parts = append(parts, model.Plain(waits))
+		parts = append(parts, model.EscapeUnprintable(waits))
 	}
 	for _, c := range s.Clusters {
 		switch {
@@ -250,7 +250,7 @@ func where(s ledger.Status, p ledger.Progress) string {
 		}
 	}
 	if s.Hold != nil {
-		parts = append(parts, model.Plain(heldBy(*s.Hold)))
+		parts = append(parts, model.EscapeUnprintable(heldBy(*s.Hold)))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -17,11 +17,11 @@ import (
 )
 
 // listCommand is a command that lists something of the ledger as a table: a header, and a row for each.
-func listCommand[T any](o *options, short, header string, list func(context.Context, *opened) ([]T, error),
+func listCommand[T any](o *options, short, header string, list func(context.Context, *ledgerHandle) ([]T, error),
 	row func(T) []string) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *ledgerHandle) error {
 				all, err := list(ctx, l)
 				if err != nil {
 					return err
@@ -34,7 +34,7 @@ func listCommand[T any](o *options, short, header string, list func(context.Cont
 				for _, one := range all {
 					cells := row(one)
 					for i := range cells {
-						cells[i] = model.Plain(cells[i])
+						cells[i] = model.EscapeUnprintable(cells[i])
 					}
 					fmt.Fprintln(t, strings.Join(cells, "\t"))
 				}

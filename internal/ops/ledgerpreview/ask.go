@@ -20,14 +20,14 @@ import (
 	"cardea.dev/cardea/internal/ops/diff"
 )
 
-// answers is how long one Cardea may take for a preview.
-const answers = 2 * time.Minute
+// previewTimeout is how long one Cardea may take for a preview.
+const previewTimeout = 2 * time.Minute
 
-// Of finds whom a Previewer asks by what a ledger has registered: the clusters that serve a target, through their admin
-// APIs. If nobody is registered for a target, here is asked: the address of an admin API; "": nobody. They are shown
-// what the environment names (admin.Credentials).
-func Of(l ledger.Registry, here string) func(ctx context.Context, target string) ([]Asked, error) {
-	return func(ctx context.Context, name string) (list []Asked, err error) {
+// FindCardeas finds whom a Previewer asks by what a ledger has registered: the clusters that serve a target, through
+// their admin APIs. If nobody is registered for a target, here is asked: the address of an admin API; "": nobody. They
+// are shown what the environment names (admin.Credentials).
+func FindCardeas(l ledger.Registry, here string) func(ctx context.Context, target string) ([]CardeaAdmin, error) {
+	return func(ctx context.Context, name string) (list []CardeaAdmin, err error) {
 		targets, err := l.Targets(ctx)
 		if err != nil {
 			return nil, err
@@ -39,17 +39,17 @@ func Of(l ledger.Registry, here string) func(ctx context.Context, target string)
 		for _, t := range targets {
 			for _, c := range clusters {
 				if t.Name == name && answersFor(t, c) {
-					list = append(list, asked(c.Name, c.Admin))
+					list = append(list, newCardeaAdmin(c.Name, c.Admin))
 				}
 			}
 		}
 		switch {
 		case len(list) > 0:
 		case here != "":
-			list = append(list, asked("standalone", here))
+			list = append(list, newCardeaAdmin("standalone", here))
 		default:
-			list = append(list, Asked{Cluster: "target " + name,
-				Why: "nobody is registered that could be asked: `cardea ledger cluster set NAME --admin URL` does"})
+			list = append(list, CardeaAdmin{Cluster: "target " + name,
+				Why: "no Cardea is registered for previews; register one with `cardea ledger cluster set NAME --admin URL`"})
 		}
 		return list, nil
 	}
@@ -65,27 +65,27 @@ func answersFor(t ledger.Target, c ledger.Cluster) bool {
 	return c.Admin != "" && c.Kubeconfig == "" && t.ServedBy(c)
 }
 
-func asked(cluster, address string) Asked {
+func newCardeaAdmin(cluster, address string) CardeaAdmin {
 	if address == "" {
-		return Asked{Cluster: cluster, Why: "the address of its Cardea's admin API is not registered"}
+		return CardeaAdmin{Cluster: cluster, Why: "the address of its Cardea's admin API is not registered"}
 	}
-	return Asked{Cluster: cluster, Diff: func(ctx context.Context, e diff.Edit) (diff.Report, error) {
-		return post(ctx, address, e)
+	return CardeaAdmin{Cluster: cluster, Diff: func(ctx context.Context, e diff.Edit) (diff.Report, error) {
+		return postDiff(ctx, address, e)
 	}}
 }
 
-// unanswered says why a Cardea was not asked. Its words go to everybody who sees a preview; where it is, and what went
-// wrong there, is for the log.
-type unanswered struct {
+// notAskedError says why a Cardea was not asked. Its words go to everybody who sees a preview; where it is, and what
+// went wrong there, is for the log.
+type notAskedError struct {
 	words  string
 	detail error
 }
 
-func (u unanswered) Error() string { return u.words }
-func (u unanswered) Unwrap() error { return u.detail }
+func (u notAskedError) Error() string { return u.words }
+func (u notAskedError) Unwrap() error { return u.detail }
 
-// post asks an admin API what an edit would change.
-func post(ctx context.Context, address string, e diff.Edit) (report diff.Report, err error) {
+// postDiff asks an admin API what an edit would change.
+func postDiff(ctx context.Context, address string, e diff.Edit) (report diff.Report, err error) {
 	if e.Objects == nil {
 		e.Objects = []map[string]any{}
 	}
@@ -98,40 +98,40 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 	}
 	isSecret := func(o map[string]any) bool { return o["kind"] == "Secret" }
 	if !isPrivate(address) && slices.ContainsFunc(e.Objects, isSecret) {
-		return report, unanswered{"the draft has a Secret, which is not sent without TLS", fmt.Errorf("to %s", address)}
+		return report, notAskedError{"the draft has a Secret, which is not sent without TLS", fmt.Errorf("to %s", address)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, answers)
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(address, "/")+"/diff",
 		bytes.NewReader(body))
 	if err != nil {
-		return report, unanswered{"its admin API's address is no URL", err}
+		return report, notAskedError{"its admin API's address is not a URL", err}
 	}
 	request.Header.Set("Content-Type", "application/json")
-	asks, err := admin.Credentials{}.OrEnvironment().Client(0)
+	asks, err := admin.Credentials{}.OrEnvironment().NewClient(0)
 	if err != nil {
-		return report, unanswered{"what its admin API is shown can't be read", err}
+		return report, notAskedError{"the credentials for its admin API can't be read", err}
 	}
 	response, err := asks.Do(request)
 	_, connecting := errors.AsType[*net.OpError](err)
 	_, unsent := errors.AsType[admin.CredentialsError](err)
 	switch {
 	case unsent:
-		return report, unanswered{"the token for its admin API can't be sent", err}
+		return report, notAskedError{"the token for its admin API can't be sent", err}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return report, unanswered{"no Cardea runs at its admin API's address", err}
+		return report, notAskedError{"no Cardea runs at its admin API's address", err}
 	case connecting:
-		return report, unanswered{"its admin API can't be reached", err}
+		return report, notAskedError{"its admin API can't be reached", err}
 	case err != nil:
-		return report, unanswered{"its admin API does not answer", err}
+		return report, notAskedError{"its admin API does not answer", err}
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil:
-		return report, unanswered{"its admin API's answer broke off", err}
+		return report, notAskedError{"its admin API's answer broke off", err}
 	case response.Header.Get(admin.Header) == "":
-		return report, unanswered{"what answers is not Cardea's admin API", fmt.Errorf("at %s", address)}
+		return report, notAskedError{"a program other than Cardea's admin API answers", fmt.Errorf("at %s", address)}
 	case response.StatusCode != http.StatusOK:
 		var status admin.Status
 		if json.Unmarshal(text, &status) != nil {
@@ -140,9 +140,9 @@ func post(ctx context.Context, address string, e diff.Edit) (report diff.Report,
 		why := errors.New(status.Message)
 		switch response.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return report, unanswered{"its admin API does not let this program ask", why}
+			return report, notAskedError{"its admin API does not accept this program's credentials", why}
 		case http.StatusInternalServerError:
-			return report, unanswered{"its admin API failed", why}
+			return report, notAskedError{"its admin API failed", why}
 		}
 		return report, why
 	}

@@ -31,7 +31,7 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 	asked := func(target, here string) string {
 		t.Helper()
-		list, err := Of(s, here)(t.Context(), target)
+		list, err := FindCardeas(s, here)(t.Context(), target)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,9 +79,9 @@ func TestAddressesStayHere(t *testing.T) {
 	}))
 	t.Cleanup(refuses.Close)
 	for address, want := range map[string]string{
-		refuses.URL:          "does not let this program ask",
+		refuses.URL:          "does not accept this program's credentials",
 		"http://127.0.0.1:1": "no Cardea runs", "http://127.0.0.1:99999": "can't be reached",
-		other.URL: "not Cardea's admin API", cut.URL: "does not answer", "http://a b": "no URL",
+		other.URL: "other than Cardea's admin API", cut.URL: "does not answer", "http://a b": "not a URL",
 		"http://cardea.invalid:9901": "without TLS",
 	} {
 		e := diff.Edit{}
@@ -90,7 +90,7 @@ func TestAddressesStayHere(t *testing.T) {
 		}
 		var log bytes.Buffer
 		p := Previewer{Log: slog.New(slog.NewTextHandler(&log, nil))}
-		c := p.ask(t.Context(), asked("east", address), "default", e)
+		c := p.previewCluster(t.Context(), newCardeaAdmin("east", address), "default", e)
 		u, err := url.Parse(address)
 		host := "a b"
 		if err == nil {

@@ -3,8 +3,8 @@
 //
 //	Draft --edits of each target--> diff.Edit --each Cardea of the target--> diff.Report --digest--> ledger.Preview
 //
-// It owns what a draft is to a diff, and what a commit is bound to. It must never know how a Cardea is reached (Asked
-// says it), nor databases. A Previewer may be used by many goroutines. Start reading at Previewer.Preview.
+// It owns what a draft is to a diff, and what a commit is bound to. It must never know how a Cardea is reached
+// (CardeaAdmin says it), nor databases. A Previewer may be used by many goroutines. Start reading at Previewer.Preview.
 package ledgerpreview
 
 import (
@@ -24,22 +24,29 @@ import (
 	"cardea.dev/cardea/internal/ops/diff"
 )
 
-// Asked is a Cardea that can be asked, or one that can't.
-type Asked struct {
+// CardeaAdmin is a Cardea that can be asked, or one that can't.
+type CardeaAdmin struct {
 	Cluster string
 	// Diff tells what an edit would change; nil: it can't be asked, and Why says why not.
 	Diff func(ctx context.Context, e diff.Edit) (diff.Report, error)
 	Why  string
 }
 
+// Ledger is what a Previewer needs of one.
+type Ledger interface {
+	ledger.Reader
+	ledger.Writer
+	ledger.Proposals
+}
+
 // Previewer makes previews.
 type Previewer struct {
-	Ledger ledger.Ledger
-	// Reads tells whether Cardea reads objects of a kind; others change nothing in proxies.
-	Reads func(ledger.Key) bool
+	Ledger Ledger
+	// IsRead tells whether Cardea reads objects of a kind; others change nothing in proxies.
+	IsRead func(ledger.Key) bool
 	// CardeasOf lists the Cardeas that serve a target.
-	Of  func(ctx context.Context, target string) ([]Asked, error)
-	Log *slog.Logger // of what went wrong with a Cardea that was asked; nil: none
+	CardeasOf func(ctx context.Context, target string) ([]CardeaAdmin, error)
+	Log       *slog.Logger // of what went wrong with a Cardea that was asked; nil: none
 }
 
 // Preview tells what a draft would change. A Cardea that does not answer is in the preview, with why.
@@ -49,30 +56,30 @@ func (p *Previewer) Preview(ctx context.Context, d ledger.Draft) (ledger.Preview
 		return ledger.Preview{}, err
 	}
 	made := ledger.Preview{Head: head.Change, Clusters: []ledger.ClusterPreview{}}
-	edits, base, err := p.edits(ctx, d)
+	edits, base, err := p.diffEdits(ctx, d)
 	if err != nil {
 		return ledger.Preview{}, err
 	}
-	for _, target := range slices.Sorted(keys(edits)) {
-		asked, err := p.Of(ctx, target)
+	for _, target := range slices.Sorted(eachTarget(edits)) {
+		asked, err := p.CardeasOf(ctx, target)
 		if err != nil {
 			return ledger.Preview{}, err
 		}
 		for _, a := range asked {
-			made.Clusters = append(made.Clusters, p.ask(ctx, a, target, edits[target]))
+			made.Clusters = append(made.Clusters, p.previewCluster(ctx, a, target, edits[target]))
 		}
 	}
-	made.Digest = digest(d, base, made.Clusters)
-	made.State, made.NotPreviewed = p.state(d, made.Clusters)
+	made.Digest = digestPreview(d, base, made.Clusters)
+	made.State, made.NotPreviewed = p.previewState(d, made.Clusters)
 	return made, nil
 }
 
-// state tells how much of a draft was previewed, and what was not: objects of kinds that change nothing in proxies as
-// far as Cardea knows, and clusters that could not be asked.
-func (p *Previewer) state(d ledger.Draft, clusters []ledger.ClusterPreview) (ledger.PreviewState, []string) {
+// previewState tells how much of a draft was previewed, and what was not: objects of kinds that change nothing in
+// proxies as far as Cardea knows, and clusters that could not be asked.
+func (p *Previewer) previewState(d ledger.Draft, clusters []ledger.ClusterPreview) (ledger.PreviewState, []string) {
 	unread := map[string]int{}
 	for _, e := range d.Edits {
-		if !p.Reads(e.Key) {
+		if !p.IsRead(e.Key) {
 			unread[strings.TrimSuffix(e.Kind+"."+e.Group, ".")]++
 		}
 	}
@@ -97,8 +104,8 @@ func (p *Previewer) state(d ledger.Draft, clusters []ledger.ClusterPreview) (led
 	return ledger.PartlyPreviewed, not
 }
 
-// edits are what the draft is to a diff, by target, and the generations that it is based on.
-func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.Edit, map[ledger.Key]int64, error) {
+// diffEdits are what the draft is to a diff, by target, and the generations that it is based on.
+func (p *Previewer) diffEdits(ctx context.Context, d ledger.Draft) (map[string]diff.Edit, map[ledger.Key]int64, error) {
 	all := make([]ledger.Key, 0, len(d.Edits))
 	for _, e := range d.Edits {
 		all = append(all, e.Key)
@@ -115,13 +122,13 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 	for _, e := range d.Edits {
 		of := edits[e.Target]
 		switch {
-		case !p.Reads(e.Key):
+		case !p.IsRead(e.Key):
 			continue
-		case unchanged(e, is[e.Key]):
+		case isUnchanged(e, is[e.Key]):
 		case e.Delete:
 			of.Remove = append(of.Remove, diff.Removal{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
 		default:
-			object, err := p.object(ctx, e)
+			object, err := p.wantedObject(ctx, e)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -132,8 +139,8 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 	return edits, base, nil
 }
 
-// unchanged tells whether an edit wants an object as it is. It never says so of a new content of a Secret.
-func unchanged(e ledger.Edit, is ledger.Object) bool {
+// isUnchanged tells whether an edit wants an object as it is. It never says so of a new content of a Secret.
+func isUnchanged(e ledger.Edit, is ledger.Object) bool {
 	switch {
 	case e.Delete:
 		return is.IsDeleted()
@@ -143,10 +150,10 @@ func unchanged(e ledger.Edit, is ledger.Object) bool {
 	return !e.IsSecret() && !is.IsDeleted() && e.Content.Hash() == is.Hash
 }
 
-// object is what an edit wants.
-func (p *Previewer) object(ctx context.Context, e ledger.Edit) (map[string]any, error) {
+// wantedObject is what an edit wants.
+func (p *Previewer) wantedObject(ctx context.Context, e ledger.Edit) (map[string]any, error) {
 	if e.Revision == 0 {
-		return e.Content.Object()
+		return e.Content.DecodeObject()
 	}
 	history, err := p.Ledger.History(ctx, e.Key, ledger.Page{Limit: 1000})
 	if err != nil {
@@ -161,10 +168,12 @@ func (p *Previewer) object(ctx context.Context, e ledger.Edit) (map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	return was.Opened()
+	return was.DecodeContent()
 }
 
-func (p *Previewer) ask(ctx context.Context, a Asked, target string, e diff.Edit) ledger.ClusterPreview {
+func (p *Previewer) previewCluster(
+	ctx context.Context, a CardeaAdmin, target string, e diff.Edit,
+) ledger.ClusterPreview {
 	c := ledger.ClusterPreview{Cluster: a.Cluster, Target: target}
 	if a.Diff == nil {
 		c.NotPreviewed = a.Why
@@ -188,7 +197,7 @@ func (p *Previewer) ask(ctx context.Context, a Asked, target string, e diff.Edit
 	return c
 }
 
-func keys(edits map[string]diff.Edit) func(func(string) bool) {
+func eachTarget(edits map[string]diff.Edit) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for target := range edits {
 			if !yield(target) {
@@ -198,8 +207,8 @@ func keys(edits map[string]diff.Edit) func(func(string) bool) {
 	}
 }
 
-// digest names a draft's edits, what they are based on, and what comes of it.
-func digest(d ledger.Draft, base map[ledger.Key]int64, clusters []ledger.ClusterPreview) string {
+// digestPreview names a draft's edits, what they are based on, and what comes of it.
+func digestPreview(d ledger.Draft, base map[ledger.Key]int64, clusters []ledger.ClusterPreview) string {
 	h := sha256.New()
 	edits := slices.Clone(d.Edits)
 	slices.SortFunc(edits, func(a, b ledger.Edit) int { return a.Compare(b.Key) })
@@ -213,20 +222,22 @@ func digest(d ledger.Draft, base map[ledger.Key]int64, clusters []ledger.Cluster
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// tries is how often a bound commit is tried while others commit.
-const tries = 3
+// maxTries is how often a bound commit is tried while others commit.
+const maxTries = 3
 
-// Commit commits a draft if it does what a preview said: its digest is computed again, and the change is made only
-// while the ledger is as it was then. The error is Conflict if the outcome is another one by now, with the preview as
-// it is now, and NotAsked if a cluster could not be asked.
-func (p *Previewer) Commit(ctx context.Context, d ledger.Draft, bound string) (ledger.Change, ledger.Preview, error) {
+// CommitPreviewed commits a draft if it does what a preview said: its digest is computed again, and the change is made
+// only while the ledger is as it was then. The error is Conflict if the outcome is another one by now, with the preview
+// as it is now, and NotAsked if a cluster could not be asked.
+func (p *Previewer) CommitPreviewed(
+	ctx context.Context, d ledger.Draft, bound string,
+) (ledger.Change, ledger.Preview, error) {
 	wanted := d.Head
 	for try := 1; ; try++ {
 		now, err := p.Preview(ctx, d)
 		if err != nil {
 			return ledger.Change{}, now, err
 		}
-		missing := missing(now)
+		missing := listUnpreviewed(now)
 		switch {
 		case len(missing) > 0:
 			return ledger.Change{}, now, &ledger.Error{Code: ledger.NotAsked,
@@ -234,14 +245,14 @@ func (p *Previewer) Commit(ctx context.Context, d ledger.Draft, bound string) (l
 				Fix:     "try again when they can be asked, or commit without a preview"}
 		case now.Digest != bound:
 			return ledger.Change{}, now, &ledger.Error{Code: ledger.Conflict,
-				Message: "the change would do something else by now than its preview said",
-				Fix:     "look at the preview as it is now, and commit that"}
+				Message: "the change would no longer do what its preview showed",
+				Fix:     "look at the new preview, and commit that"}
 		}
 		if wanted == 0 {
 			d.Head = now.Head
 		}
 		change, err := p.Ledger.Commit(ctx, d)
-		if ledger.CodeOf(err) != ledger.Conflict || wanted != 0 || try == tries || now.Head == 0 {
+		if ledger.CodeOf(err) != ledger.Conflict || wanted != 0 || try == maxTries || now.Head == 0 {
 			return change, now, err
 		}
 	}

@@ -28,48 +28,48 @@ func (p *Previewer) CommitProposal(ctx context.Context, number int64, by, bound 
 		return ledger.Change{}, err
 	}
 	if is.State == ledger.Done {
-		return p.again(ctx, is)
+		return p.readCommitted(ctx, is)
 	}
 	of := ledger.Proposed{Number: number, Preview: cmp.Or(bound, is.Preview.Digest), By: by}
-	if _, err := is.CommittedAs(0, of, is.At); err != nil {
+	if _, err := is.WithCommit(0, of, is.At); err != nil {
 		return ledger.Change{}, err
 	}
 	d := is.Draft
 	d.Author, d.Proposal = is.By, &of
-	change, now, err := p.Commit(ctx, d, is.Preview.Digest)
+	change, now, err := p.CommitPreviewed(ctx, d, is.Preview.Digest)
 	switch code := ledger.CodeOf(err); {
 	case code == ledger.NotAsked:
 		if e, ok := errors.AsType[*ledger.Error](err); ok {
 			e.Fix = "try again when they can be asked"
 		}
 	case code == ledger.Conflict && now.Digest != is.Preview.Digest:
-		return ledger.Change{}, p.outdated(ctx, is, now)
+		return ledger.Change{}, p.markOutdated(ctx, is, now)
 	case code == ledger.Conflict:
 		// Somebody else may have committed it meanwhile.
 		if is, failed := p.Ledger.Proposal(ctx, number); failed == nil && is.State == ledger.Done {
-			return p.again(ctx, is)
+			return p.readCommitted(ctx, is)
 		}
 	}
 	return change, err
 }
 
-// again answers the change of a proposal that was committed before.
-func (p *Previewer) again(ctx context.Context, is ledger.Proposal) (ledger.Change, error) {
+// readCommitted answers the change of a proposal that was committed before.
+func (p *Previewer) readCommitted(ctx context.Context, is ledger.Proposal) (ledger.Change, error) {
 	change, err := p.Ledger.Change(ctx, is.Change)
 	change.Repeated = err == nil
 	return change, err
 }
 
-// outdated keeps the preview of a proposal that does something else by now, and is the error that says so.
-func (p *Previewer) outdated(ctx context.Context, is ledger.Proposal, now ledger.Preview) error {
+// markOutdated keeps the preview of a proposal that does something else by now, and is the error that says so.
+func (p *Previewer) markOutdated(ctx context.Context, is ledger.Proposal, now ledger.Preview) error {
 	after, err := p.Ledger.Repreview(ctx, is.Number, now)
 	if err != nil {
 		return err
 	}
-	e := is.Refuse(ledger.Conflict, "would do something else by now than what was approved",
-		"look at its preview as it is now, and have that approved")
+	e := is.NewError(ledger.Conflict, "would no longer do what was approved",
+		"look at its new preview, and have that approved")
 	if after.State == ledger.Approved {
-		e.Message, e.Fix = "would do something else by now than its preview said", "look at it as it is now, and commit that"
+		e.Message, e.Fix = "would no longer do what its preview showed", "look at its new preview, and commit that"
 	}
 	return e
 }
@@ -81,22 +81,22 @@ func (p *Previewer) Repreview(ctx context.Context, number int64) (ledger.Proposa
 	if err != nil {
 		return is, err
 	}
-	if _, err := is.Repreviewed(is.Preview); err != nil {
+	if _, err := is.WithPreview(is.Preview); err != nil {
 		return is, err
 	}
 	now, err := p.Preview(ctx, is.Draft)
 	if err != nil {
 		return is, err
 	}
-	if list := missing(now); len(list) > 0 {
-		return is, is.Refuse(ledger.NotAsked, "could not be previewed for "+strings.Join(list, ", "),
+	if list := listUnpreviewed(now); len(list) > 0 {
+		return is, is.NewError(ledger.NotAsked, "could not be previewed for "+strings.Join(list, ", "),
 			"try again when they can be asked")
 	}
 	return p.Ledger.Repreview(ctx, number, now)
 }
 
-// missing are the clusters that could not be asked, with why.
-func missing(p ledger.Preview) (list []string) {
+// listUnpreviewed are the clusters that could not be asked, with why.
+func listUnpreviewed(p ledger.Preview) (list []string) {
 	for _, c := range p.Clusters {
 		if c.NotPreviewed != "" {
 			list = append(list, c.Cluster+" ("+c.NotPreviewed+")")

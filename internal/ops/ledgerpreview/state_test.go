@@ -9,7 +9,7 @@ import (
 
 // TestState: a preview says whether all of a draft was previewed, and what was not.
 func TestState(t *testing.T) {
-	p := &Previewer{Reads: func(k ledger.Key) bool { return k.Kind == "HTTPRoute" }}
+	p := &Previewer{IsRead: func(k ledger.Key) bool { return k.Kind == "HTTPRoute" }}
 	route, deployment := ledger.Edit{Key: ledger.Key{Kind: "HTTPRoute", Name: "web"}},
 		ledger.Edit{Key: ledger.Key{Group: "apps", Kind: "Deployment", Name: "web"}}
 	asked := ledger.ClusterPreview{Cluster: "east"}
@@ -30,7 +30,7 @@ func TestState(t *testing.T) {
 		"only kinds of others": {[]ledger.Edit{deployment, deployment}, nil, ledger.NotPreviewed, []string{unread}},
 		"nothing":              {nil, nil, ledger.Previewed, nil},
 	} {
-		state, not := p.state(ledger.Draft{Edits: c.edits}, c.clusters)
+		state, not := p.previewState(ledger.Draft{Edits: c.edits}, c.clusters)
 		if state != c.state || !slices.Equal(not, c.not) {
 			t.Errorf("%s: %s %q", name, state, not)
 		}

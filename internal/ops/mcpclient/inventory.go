@@ -30,11 +30,11 @@ type Tool struct {
 	Description string `json:"description,omitempty"`
 }
 
-// most is how many tools are read.
-const most = 10_000
+// maxTools is how many tools are read.
+const maxTools = 10_000
 
-// Tools asks a server for all of its tools, in the order in which it lists them.
-func Tools(ctx context.Context, s Server, version string) (list []Tool, err error) {
+// ListTools asks a server for all of its tools, in the order in which it lists them.
+func ListTools(ctx context.Context, s Server, version string) (list []Tool, err error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, s.Address)
 	}}
@@ -50,7 +50,7 @@ func Tools(ctx context.Context, s Server, version string) (list []Tool, err erro
 			}
 		}
 	}
-	client := &http.Client{Transport: withHeader{transport, s.Header}}
+	client := &http.Client{Transport: headerTransport{transport, s.Header}}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "cardea", Version: version}, nil).Connect(ctx,
 		&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: client, DisableStandaloneSSE: true}, nil)
 	if err != nil {
@@ -61,21 +61,21 @@ func Tools(ctx context.Context, s Server, version string) (list []Tool, err erro
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: tools/list: %w", url, err)
-		case len(list) == most:
-			return nil, fmt.Errorf("%s has more than %d tools", url, most)
+		case len(list) == maxTools:
+			return nil, fmt.Errorf("%s has more than %d tools", url, maxTools)
 		}
 		list = append(list, Tool{tool.Name, tool.Description})
 	}
 	return list, nil
 }
 
-// withHeader adds a header to requests.
-type withHeader struct {
+// headerTransport adds a header to requests.
+type headerTransport struct {
 	http.RoundTripper
 	header http.Header
 }
 
-func (w withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, values := range w.header {
 		r.Header[name] = values

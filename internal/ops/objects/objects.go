@@ -25,7 +25,7 @@ import (
 type Objects struct {
 	world  *world.World
 	older  func() map[model.ObjectRef]string
-	stamps *stamps
+	stamps *transitionTimes
 }
 
 // New makes Objects; Run keeps statuses up to date. older, if not nil, returns the objects that serve in an older
@@ -34,26 +34,27 @@ func New(w *world.World, older func() map[model.ObjectRef]string) *Objects {
 	if older == nil {
 		older = func() map[model.ObjectRef]string { return nil }
 	}
-	return &Objects{world: w, older: older, stamps: newStamps(w.Sources.Catalog, time.Now)}
+	return &Objects{world: w, older: older, stamps: newTransitionTimes(w.Sources.Catalog, time.Now)}
 }
 
 // Run stamps what every turn changes, until ctx is done.
-func (o *Objects) Run(ctx context.Context) error { return o.stamps.follow(ctx, o.world) }
+func (o *Objects) Run(ctx context.Context) error { return o.stamps.followReports(ctx, o.world) }
 
-// endpoints are the endpoint counts of all objects of a kind; nil if objects of the kind have none.
-func (o *Objects) endpoints(v flow.View, kind model.Kind) map[model.ObjectRef]string {
-	if k := o.world.Sources.Catalog.Of(kind); k == nil || k.Sliced == nil {
+// countEndpoints are the endpoint counts of all objects of a kind; nil if objects of the kind have none.
+func (o *Objects) countEndpoints(v flow.View, kind model.Kind) map[model.ObjectRef]string {
+	if k := o.world.Sources.Catalog.FindKind(kind); k == nil || k.OwnsEndpointSlices == nil {
 		return nil
 	}
-	return o.world.Endpoints(v)
+	return o.world.EndpointCounts(v)
 }
 
-// told is what annotations say of objects: which endpoints they have, and why an older version of them serves.
-type told struct{ endpoints, older map[model.ObjectRef]string }
+// annotationSources is what annotations say of objects: which endpoints they have, and why an older version of them
+// serves.
+type annotationSources struct{ endpoints, older map[model.ObjectRef]string }
 
-// show is an object as Kubernetes has it; false if there is none.
-func (o *Objects) show(v flow.View, ref model.ObjectRef, told told) (any, bool) {
-	k, source := o.world.Sources.Catalog.Of(ref.Kind()), o.world.Sources.Of(ref.Kind())
+// showObject is an object as Kubernetes has it; false if there is none.
+func (o *Objects) showObject(v flow.View, ref model.ObjectRef, told annotationSources) (any, bool) {
+	k, source := o.world.Sources.Catalog.FindKind(ref.Kind()), o.world.Sources.KindSource(ref.Kind())
 	if k == nil {
 		return nil, false
 	}
@@ -62,13 +63,13 @@ func (o *Objects) show(v flow.View, ref model.ObjectRef, told told) (any, bool) 
 		return nil, false
 	}
 	var status any
-	if reports := o.world.Reports.Of(ref.Kind()); reports != nil && k.Status != nil {
+	if reports := o.world.Reports.ForKind(ref.Kind()); reports != nil && k.Status != nil {
 		report, _ := reports.Get(v, ref)
-		status = o.stamps.stamped(k, ref, report.Status)
+		status = o.stamps.withTimes(k, ref, report.Status)
 	}
 	t := metav1.TypeMeta{APIVersion: k.APIVersion(), Kind: k.String()}
 	meta := objectMeta(ref, found.Meta, told.older[ref])
-	labels, stated := k.Apart(meta.Labels)
+	labels, stated := k.SplitAnnotations(meta.Labels)
 	meta.Labels = labels
 	maps.Copy(meta.Annotations, stated)
 	if text, known := told.endpoints[ref]; known {
@@ -82,7 +83,7 @@ func (o *Objects) show(v flow.View, ref model.ObjectRef, told told) (any, bool) 
 
 // Count is how many objects of a kind there are.
 func (o *Objects) Count(kind model.Kind) (n int, err error) {
-	source := o.world.Sources.Of(kind)
+	source := o.world.Sources.KindSource(kind)
 	if source == nil {
 		return 0, notKept(kind)
 	}
@@ -92,21 +93,21 @@ func (o *Objects) Count(kind model.Kind) (n int, err error) {
 
 // List shows the objects of a kind, in a namespace or ("") in all, by namespace and name.
 func (o *Objects) List(kind model.Kind, namespace string) (list []json.RawMessage, err error) {
-	source := o.world.Sources.Of(kind)
+	source := o.world.Sources.KindSource(kind)
 	if source == nil {
 		return nil, notKept(kind)
 	}
 	var shown []any
 	older := o.older()
 	o.world.Graph.View(func(v flow.View) {
-		refs := source.Refs(v)
+		refs := source.ListRefs(v)
 		if namespace != "" {
 			refs = slices.DeleteFunc(refs, func(ref model.ObjectRef) bool { return ref.Namespace() != namespace })
 		}
 		slices.SortFunc(refs, model.ObjectRef.Compare)
-		endpoints := o.endpoints(v, kind)
+		endpoints := o.countEndpoints(v, kind)
 		for _, ref := range refs {
-			object, _ := o.show(v, ref, told{endpoints, older})
+			object, _ := o.showObject(v, ref, annotationSources{endpoints, older})
 			shown = append(shown, object)
 		}
 	})
@@ -125,7 +126,9 @@ func (o *Objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	var object any
 	var found bool
 	older := o.older()
-	o.world.Graph.View(func(v flow.View) { object, found = o.show(v, ref, told{o.endpoints(v, ref.Kind()), older}) })
+	o.world.Graph.View(func(v flow.View) {
+		object, found = o.showObject(v, ref, annotationSources{o.countEndpoints(v, ref.Kind()), older})
+	})
 	if !found {
 		return nil, false, nil
 	}
@@ -140,19 +143,19 @@ func notKept(kind model.Kind) error { return fmt.Errorf("objects of kind %s are 
 
 func objectMeta(ref model.ObjectRef, m model.Meta, older string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Annotations: annotations(m, older),
+		Annotations: buildAnnotations(m, older),
 		Name:        ref.Name(), Namespace: ref.Namespace(), UID: types.UID(cmp.Or(m.UID, derivedUID(ref))),
 		Generation:        m.Generation,
-		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels.Map(),
+		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels.ToMap(),
 	}
 }
 
-// annotations tell what Cardea knows of an object and Kubernetes has no field for: when the file that it stands in was
-// edited last, and why an older version of it serves.
-func annotations(m model.Meta, older string) map[string]string {
+// buildAnnotations tell what Cardea knows of an object and Kubernetes has no field for: when the file that it stands in
+// was edited last, and why an older version of it serves.
+func buildAnnotations(m model.Meta, older string) map[string]string {
 	notes := map[string]string{}
-	if m.Edit != nil && m.Edit.Where != "" {
-		notes[kind.EditedAnnotation] = m.Edit.At.UTC().Format(time.RFC3339)
+	if m.LastEdit != nil && m.LastEdit.Where != "" {
+		notes[kind.EditedAnnotation] = m.LastEdit.At.UTC().Format(time.RFC3339)
 	}
 	if older != "" {
 		notes[kind.StaleAnnotation] = older

@@ -16,32 +16,33 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// stamps remembers when conditions changed. The pure part knows no clock.
-type stamps struct {
+// transitionTimes remembers when conditions changed. The pure part knows no clock.
+type transitionTimes struct {
 	catalog *kind.Catalog
 	now     func() time.Time
 	seed    maphash.Seed
 
 	mu    sync.Mutex
-	times map[model.ObjectRef][]moment
+	times map[model.ObjectRef][]transition
 }
 
-// moment is since when a condition has its status, in seconds since 1970. The condition is a hash of where it stands,
-// its type and its status.
-type moment struct {
+// transition is since when a condition has its status, in seconds since 1970. The condition is a hash of where it
+// stands, its type and its status.
+type transition struct {
 	condition uint64
 	since     int64
 }
 
-func newStamps(catalog *kind.Catalog, now func() time.Time) *stamps {
-	return &stamps{catalog: catalog, now: now, seed: maphash.MakeSeed(), times: map[model.ObjectRef][]moment{}}
+func newTransitionTimes(catalog *kind.Catalog, now func() time.Time) *transitionTimes {
+	return &transitionTimes{catalog: catalog, now: now, seed: maphash.MakeSeed(),
+		times: map[model.ObjectRef][]transition{}}
 }
 
-// follow takes note of what every turn changed, until ctx is done.
-func (s *stamps) follow(ctx context.Context, w *world.World) error {
+// followReports takes note of what every turn changed, until ctx is done.
+func (s *transitionTimes) followReports(ctx context.Context, w *world.World) error {
 	followers := map[*kind.Kind]plan.ReportFollower{}
-	for _, reports := range w.Reports.Kinds {
-		if k := s.catalog.Of(reports.Kind()); k != nil && k.Status != nil {
+	for _, reports := range w.Reports.Reporters {
+		if k := s.catalog.FindKind(reports.Kind()); k != nil && k.Status != nil {
 			followers[k] = reports.Follow()
 			defer followers[k].Stop()
 		}
@@ -52,7 +53,7 @@ func (s *stamps) follow(ctx context.Context, w *world.World) error {
 			defer s.mu.Unlock()
 			for k, f := range followers {
 				for ref, report := range f.Changes(v) {
-					s.note(k, ref, report)
+					s.noteReport(k, ref, report)
 				}
 			}
 		})
@@ -60,27 +61,27 @@ func (s *stamps) follow(ctx context.Context, w *world.World) error {
 	return nil
 }
 
-// note takes note of a changed report. mu is held.
-func (s *stamps) note(k *kind.Kind, ref model.ObjectRef, report plan.ChangedReport) {
+// noteReport takes note of a changed report. mu is held.
+func (s *transitionTimes) noteReport(k *kind.Kind, ref model.ObjectRef, report plan.ChangedReport) {
 	if report.Deleted {
 		delete(s.times, ref)
 		return
 	}
 	now, before := s.now().Unix(), s.times[ref]
-	var times []moment
+	var times []transition
 	k.Status.Stamp(report.Status, func(where string, conditions []metav1.Condition) []metav1.Condition {
 		times = slices.Grow(times, len(conditions))
 		for _, c := range conditions {
-			id := s.id(where, c)
-			times = append(times, moment{id, since(before, id, now)})
+			id := s.conditionID(where, c)
+			times = append(times, transition{id, findSince(before, id, now)})
 		}
 		return nil
 	})
 	s.times[ref] = slices.Clip(times)
 }
 
-// stamped is an object's status as reported, with times.
-func (s *stamps) stamped(k *kind.Kind, ref model.ObjectRef, status any) any {
+// withTimes is an object's status as reported, with times.
+func (s *transitionTimes) withTimes(k *kind.Kind, ref model.ObjectRef, status any) any {
 	s.mu.Lock()
 	times := s.times[ref]
 	s.mu.Unlock()
@@ -88,14 +89,14 @@ func (s *stamps) stamped(k *kind.Kind, ref model.ObjectRef, status any) any {
 	return k.Status.Stamp(status, func(where string, conditions []metav1.Condition) []metav1.Condition {
 		conditions = slices.Clone(conditions)
 		for i, c := range conditions {
-			conditions[i].LastTransitionTime = metav1.Unix(since(times, s.id(where, c), now), 0)
+			conditions[i].LastTransitionTime = metav1.Unix(findSince(times, s.conditionID(where, c), now), 0)
 		}
 		return conditions
 	})
 }
 
-// since is the time that is remembered of a condition, or else now.
-func since(times []moment, condition uint64, now int64) int64 {
+// findSince is the time that is remembered of a condition, or else now.
+func findSince(times []transition, condition uint64, now int64) int64 {
 	for _, m := range times {
 		if m.condition == condition {
 			return m.since
@@ -104,6 +105,6 @@ func since(times []moment, condition uint64, now int64) int64 {
 	return now
 }
 
-func (s *stamps) id(where string, c metav1.Condition) uint64 {
+func (s *transitionTimes) conditionID(where string, c metav1.Condition) uint64 {
 	return maphash.Comparable(s.seed, [...]string{where, c.Type, string(c.Status)})
 }

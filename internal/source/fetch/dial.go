@@ -22,38 +22,38 @@ import (
 // dialTimeout bounds the time to connect.
 const dialTimeout = 5 * time.Second
 
-// refusal is why this program does not do what a document, or a server, asks for.
-type refusal string
+// refusalError is why this program does not do what a document, or a server, asks for.
+type refusalError string
 
-func (r refusal) Error() string { return string(r) }
+func (r refusalError) Error() string { return string(r) }
 
-// unasked is why no request was made. It says nothing of what answers, so everybody may read it.
-type unasked struct{ refusal }
+// notRequestedError is why no request was made. It says nothing of what answers, so everybody may read it.
+type notRequestedError struct{ refusalError }
 
-// client makes a client for a document. There is one for each request: they are rare, and no connection is kept.
-func (f *Fetcher) client(key model.FetchKey, want model.Fetch) (*http.Client, error) {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: f.cfg.Reach.control, Resolver: f.resolver}
+// newClient makes a client for a document. There is one for each request: they are rare, and no connection is kept.
+func (f *Fetcher) newClient(key model.FetchKey, want model.FetchSpec) (*http.Client, error) {
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: f.cfg.Reach.checkAddress, Resolver: f.resolver}
 	transport := &http.Transport{
-		DialContext: f.cfg.Reach.dial(dialer), TLSClientConfig: &tls.Config{RootCAs: f.cfg.Roots},
+		DialContext: f.cfg.Reach.dialFunc(dialer), TLSClientConfig: &tls.Config{RootCAs: f.cfg.Roots},
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 	}
 	if want.Backend != nil {
-		if err := through(transport, dialer, *want.Backend); err != nil {
+		if err := dialThroughBackend(transport, dialer, *want.Backend); err != nil {
 			return nil, err
 		}
 	}
-	return &http.Client{Transport: transport, CheckRedirect: redirect(key)}, nil
+	return &http.Client{Transport: transport, CheckRedirect: redirectPolicy(key)}, nil
 }
 
-// through lets a client connect to a backend, whatever host it asks for.
-func through(t *http.Transport, dialer *net.Dialer, b model.Backend) error {
+// dialThroughBackend lets a client connect to a backend, whatever host it asks for.
+func dialThroughBackend(t *http.Transport, dialer *net.Dialer, b model.Backend) error {
 	addresses := addressesOf(b)
 	switch {
 	case b.TLS != nil && b.TLS.Closed != "":
-		return unasked{refusal("no request can be sent to the backend: " + b.TLS.Closed)}
+		return notRequestedError{refusalError("no request can be sent to the backend: " + b.TLS.Closed)}
 	case len(addresses) == 0:
-		return unasked{refusal("the backend has no endpoints")}
+		return notRequestedError{refusalError("the backend has no endpoints")}
 	}
 	dial := func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
 		for _, address := range addresses {
@@ -90,7 +90,7 @@ func addressesOf(b model.Backend) (list []string) {
 	if b.Hostname != "" {
 		host := b.Hostname
 		if b.WholeName {
-			host = whole(host)
+			host = absoluteName(host)
 		}
 		return []string{net.JoinHostPort(host, strconv.Itoa(int(b.HostPort)))}
 	}
@@ -121,25 +121,25 @@ func backendTLS(b model.BackendTLS) *tls.Config {
 		if _, err := leaf.Verify(options); err != nil {
 			return &tls.CertificateVerificationError{Err: err}
 		}
-		if !slices.ContainsFunc(b.Names, func(n model.SubjectAltName) bool { return holds(leaf, n) }) {
-			return refusal("the backend's certificate has none of the names that its policy states")
+		if !slices.ContainsFunc(b.Names, func(n model.SubjectAltName) bool { return certificateHasName(leaf, n) }) {
+			return refusalError("the backend's certificate has none of the names that its policy states")
 		}
 		return nil
 	}
 	return c
 }
 
-func holds(leaf *x509.Certificate, n model.SubjectAltName) bool {
+func certificateHasName(leaf *x509.Certificate, n model.SubjectAltName) bool {
 	if !n.URI {
 		return leaf.VerifyHostname(n.Value) == nil
 	}
 	return slices.ContainsFunc(leaf.URIs, func(u *url.URL) bool { return u.String() == n.Value })
 }
 
-// words says why a request failed, without what differs from one time to the next.
-func words(err error) error {
+// describeFailure says why a request failed, without what differs from one time to the next.
+func describeFailure(err error) error {
 	var (
-		own         refusal
+		own         refusalError
 		dns         *net.DNSError
 		certificate *tls.CertificateVerificationError
 	)
@@ -147,7 +147,7 @@ func words(err error) error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &dns):
-		return fmt.Errorf("DNS knows no address of %s", dns.Name)
+		return fmt.Errorf("DNS has no address of %s", dns.Name)
 	case errors.As(err, &certificate):
 		return fmt.Errorf("its certificate is not accepted: %w", certificate.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// firstRetry is the wait after the first failure; each further one doubles it, up to lastRetry or the refresh time.
-	firstRetry = time.Second
-	lastRetry  = time.Minute
-	// atOnce is how many requests are under way at once, and ofNamespace how many of those are one namespace's. Sources
-	// that took slowAfter in their last request have slowAtOnce and slowOfNamespace of their own.
-	atOnce, ofNamespace         = 32, 4
-	slowAtOnce, slowOfNamespace = 8, 2
-	slowAfter                   = 2 * time.Second
+	// minRetryDelay is the wait after the first failure; each further one doubles it, up to maxRetryDelay or the refresh
+	// time.
+	minRetryDelay = time.Second
+	maxRetryDelay = time.Minute
+	// maxConcurrent is how many requests are under way at once, and maxPerNamespace how many of those are one namespace's.
+	// Sources that took slowThreshold in their last request have maxSlowConcurrent and maxSlowPerNamespace of their own.
+	maxConcurrent, maxPerNamespace         = 32, 4
+	maxSlowConcurrent, maxSlowPerNamespace = 8, 2
+	slowThreshold                          = 2 * time.Second
 	// firstTriesTimeout is how long Tried waits.
-	patience = 5 * time.Second
+	firstTriesTimeout = 5 * time.Second
 )
 
 // Config is what a Fetcher needs.
 type Config struct {
 	Graph   *flow.Graph
-	Wanted  *flow.Collection[model.FetchKey, model.Fetch] // nil: nothing ever is
-	Fetched *flow.Source[model.FetchKey, model.Fetched]
+	Wanted  *flow.Collection[model.FetchKey, model.FetchSpec] // nil: nothing ever is
+	Fetched *flow.Source[model.FetchKey, model.FetchState]
 	Reach   Reach
 	// Roots are who signs certificates where no backend says so; nil: those that the machine trusts.
 	Roots   *x509.CertPool
@@ -42,12 +43,12 @@ type Config struct {
 
 // Fetcher fetches documents.
 type Fetcher struct {
-	cfg         Config
-	outcomes    *prometheus.CounterVec
-	quick, slow *lane
-	tried       chan struct{}
-	ask         func(context.Context, model.FetchKey, model.Fetch, string) (answer, error) // get, or a test's
-	resolver    *net.Resolver                                                              // nil: the machine's
+	cfg            Config
+	outcomes       *prometheus.CounterVec
+	quick, slow    *lane
+	firstTriesDone chan struct{}
+	request        func(context.Context, model.FetchKey, model.FetchSpec, string) (answer, error) // get, or a test's
+	resolver       *net.Resolver                                                                  // nil: the machine's
 
 	// sources is used by Run only.
 	sources map[model.FetchKey]*source
@@ -56,28 +57,28 @@ type Fetcher struct {
 // New makes a Fetcher. It does nothing before Run.
 func New(cfg Config) (*Fetcher, error) {
 	f := &Fetcher{
-		cfg: cfg, tried: make(chan struct{}), sources: map[model.FetchKey]*source{},
-		quick: newLane(atOnce, ofNamespace), slow: newLane(slowAtOnce, slowOfNamespace),
+		cfg: cfg, firstTriesDone: make(chan struct{}), sources: map[model.FetchKey]*source{},
+		quick: newLane(maxConcurrent, maxPerNamespace), slow: newLane(maxSlowConcurrent, maxSlowPerNamespace),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_fetches_total",
 			Help: "Requests for documents that policies name, by outcome: changed, unchanged, not-modified (304) or failed.",
 		}, []string{"outcome"}),
 	}
-	f.ask = f.get
+	f.request = f.requestDocument
 	if err := cfg.Metrics.Register(f.outcomes); err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
 	}
 	return f, nil
 }
 
-// Tried is closed when every document that was wanted at first was asked for once, or after 5 s. A caller that waits
-// for it before it publishes does not tell proxies for a moment that nothing is known.
-func (f *Fetcher) Tried() <-chan struct{} { return f.tried }
+// FirstTriesDone is closed when every document that was wanted at first was asked for once, or after 5 s. A caller that
+// waits for it before it publishes does not tell proxies for a moment that nothing is known.
+func (f *Fetcher) FirstTriesDone() <-chan struct{} { return f.firstTriesDone }
 
 // Run fetches until ctx is done. It can be called once.
 func (f *Fetcher) Run(ctx context.Context) error {
 	if f.cfg.Wanted == nil {
-		close(f.tried)
+		close(f.firstTriesDone)
 		return nil
 	}
 	var running sync.WaitGroup
@@ -98,14 +99,14 @@ func (f *Fetcher) Run(ctx context.Context) error {
 					gone = append(gone, s)
 				case change.Deleted:
 				case has:
-					s.change(change.Value)
+					s.setWant(change.Value)
 				default:
-					s = f.start(ctx, &running, change.Key, change.Value)
+					s = f.startSource(ctx, &running, change.Key, change.Value)
 					f.sources[change.Key] = s
 				}
 			}
 		})
-		f.forget(gone)
+		f.forgetSources(gone)
 		if first {
 			first = false
 			running.Go(f.waitForFirst(ctx))
@@ -114,16 +115,18 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// start begins to fetch a document.
-func (f *Fetcher) start(ctx context.Context, running *sync.WaitGroup, key model.FetchKey, want model.Fetch) *source {
+// startSource begins to fetch a document.
+func (f *Fetcher) startSource(
+	ctx context.Context, running *sync.WaitGroup, key model.FetchKey, want model.FetchSpec,
+) *source {
 	s := newSource(f, key, want)
 	ctx, s.stop = context.WithCancel(ctx)
 	running.Go(func() { s.run(ctx) })
 	return s
 }
 
-// forget ends what is not wanted any more.
-func (f *Fetcher) forget(gone []*source) {
+// forgetSources ends what is not wanted any more.
+func (f *Fetcher) forgetSources(gone []*source) {
 	for _, s := range gone {
 		s.stop()
 		<-s.done
@@ -138,8 +141,8 @@ func (f *Fetcher) waitForFirst(ctx context.Context) func() {
 		asked = append(asked, s.asked)
 	}
 	return func() {
-		defer close(f.tried)
-		late := time.NewTimer(patience)
+		defer close(f.firstTriesDone)
+		late := time.NewTimer(firstTriesTimeout)
 		defer late.Stop()
 		for _, one := range asked {
 			select {

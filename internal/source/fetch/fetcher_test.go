@@ -21,27 +21,27 @@ import (
 const keys = `{"keys": [{"kty": "EC"}]}`
 
 // wanted is how a document of some namespaces is wanted; none: of "shop".
-func wanted(refresh time.Duration, namespaces ...string) model.Fetch {
+func wanted(refresh time.Duration, namespaces ...string) model.FetchSpec {
 	if len(namespaces) == 0 {
 		namespaces = []string{"shop"}
 	}
-	return model.Fetch{Refresh: refresh, Namespaces: namespaces}
+	return model.FetchSpec{Refresh: refresh, Namespaces: namespaces}
 }
 
 // tester runs a Fetcher.
 type tester struct {
 	*testing.T
 	graph   *flow.Graph
-	wanted  *flow.Source[model.FetchKey, model.Fetch]
-	fetched *flow.Source[model.FetchKey, model.Fetched]
+	wanted  *flow.Source[model.FetchKey, model.FetchSpec]
+	fetched *flow.Source[model.FetchKey, model.FetchState]
 	fetcher *Fetcher
 }
 
 func newFetcher(t *testing.T) *tester {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	w := &tester{
-		T: t, graph: g, wanted: flow.NewSource[model.FetchKey, model.Fetch](g, "wanted"),
-		fetched: flow.NewSource[model.FetchKey, model.Fetched](g, "fetched"),
+		T: t, graph: g, wanted: flow.NewSource[model.FetchKey, model.FetchSpec](g, "wanted"),
+		fetched: flow.NewSource[model.FetchKey, model.FetchState](g, "fetched"),
 	}
 	var err error
 	if w.fetcher, err = New(Config{
@@ -51,8 +51,8 @@ func newFetcher(t *testing.T) *tester {
 		t.Fatal(err)
 	}
 	w.edit(func(b *flow.Batch) {
-		w.wanted.Synced(b)
-		w.fetched.Synced(b)
+		w.wanted.MarkSynced(b)
+		w.fetched.MarkSynced(b)
 	})
 	return w
 }
@@ -71,11 +71,11 @@ func (w *tester) run() {
 }
 
 // until waits until what is known of a document is as is says.
-func (w *tester) until(key model.FetchKey, is func(f model.Fetched, there bool) bool) {
+func (w *tester) until(key model.FetchKey, is func(f model.FetchState, there bool) bool) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 	defer cancel()
-	var f model.Fetched
+	var f model.FetchState
 	var there bool
 	for range w.graph.Watch(ctx) {
 		w.graph.View(func(v flow.View) { f, there = flow.Get(v, w.fetched.Collection(), key) })
@@ -86,8 +86,8 @@ func (w *tester) until(key model.FetchKey, is func(f model.Fetched, there bool) 
 	w.Fatalf("%v is %+v (%t)", key, f, there)
 }
 
-func knows(content string) func(model.Fetched, bool) bool {
-	return func(f model.Fetched, _ bool) bool { return f == model.Fetched{Known: true, Content: content} }
+func knows(content string) func(model.FetchState, bool) bool {
+	return func(f model.FetchState, _ bool) bool { return f == model.FetchState{Known: true, Content: content} }
 }
 
 // document is a server of one document with an ETag, which can be down.
@@ -131,17 +131,17 @@ func (d *document) set(content string, status int) {
 // there; and what is new is taken.
 func TestLastGoodIsKept(t *testing.T) {
 	w, d := newFetcher(t), serve(t)
-	key := model.FetchKey{URL: d.URL, Member: "keys"}
+	key := model.FetchKey{URL: d.URL, RequiredMember: "keys"}
 	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, wanted(5*time.Millisecond)) })
 	w.run()
 	w.until(key, knows(keys))
-	<-w.fetcher.Tried()
+	<-w.fetcher.FirstTriesDone()
 	for d.same.Load() == 0 {
 		time.Sleep(time.Millisecond) // the graph is told nothing of what is unchanged
 	}
-	kept := func(why string) func(model.Fetched, bool) bool {
-		return func(f model.Fetched, _ bool) bool {
-			return f == model.Fetched{Known: true, Content: keys, Failing: why}
+	kept := func(why string) func(model.FetchState, bool) bool {
+		return func(f model.FetchState, _ bool) bool {
+			return f == model.FetchState{Known: true, Content: keys, Failure: why}
 		}
 	}
 	for _, bad := range []struct {
@@ -163,7 +163,7 @@ func TestLastGoodIsKept(t *testing.T) {
 	d.set(other, 200)
 	w.until(key, knows(other))
 	w.edit(func(b *flow.Batch) { w.wanted.Delete(b, key) })
-	w.until(key, func(_ model.Fetched, there bool) bool { return !there })
+	w.until(key, func(_ model.FetchState, there bool) bool { return !there })
 }
 
 // TestNothingElseFetches: an edit of another document, or of how this one is fetched, does not fetch it again.
@@ -180,7 +180,7 @@ func TestNothingElseFetches(t *testing.T) {
 		})
 		w.until(beside, knows(keys))
 		w.edit(func(b *flow.Batch) { w.wanted.Delete(b, beside) })
-		w.until(beside, func(_ model.Fetched, there bool) bool { return !there })
+		w.until(beside, func(_ model.FetchState, there bool) bool { return !there })
 	}
 	if n := d.asked.Load(); n != 1 {
 		t.Errorf("it was fetched %d times, want once", n)
@@ -199,8 +199,8 @@ func TestThereLater(t *testing.T) {
 	key := model.FetchKey{URL: "http://" + address}
 	w.edit(func(b *flow.Batch) { w.wanted.Set(b, key, wanted(10*time.Millisecond)) })
 	w.run()
-	<-w.fetcher.Tried()
-	w.until(key, func(f model.Fetched, _ bool) bool { return f == model.Fetched{Failing: "connection refused"} })
+	<-w.fetcher.FirstTriesDone()
+	w.until(key, func(f model.FetchState, _ bool) bool { return f == model.FetchState{Failure: "connection refused"} })
 	d := &http.Server{Addr: address, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, keys)
 	})}

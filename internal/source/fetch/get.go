@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// timeout bounds a whole request, with its redirects.
-	timeout = 10 * time.Second
+	// requestTimeout bounds a whole request, with its redirects.
+	requestTimeout = 10 * time.Second
 	// maxSize bounds a document, in bytes.
 	maxSize = 1 << 20
 	// maxRedirects bounds how often an answer may lead elsewhere.
@@ -33,14 +33,16 @@ type answer struct {
 	notModified   bool // what was fetched with this ETag is still what there is
 }
 
-// get asks for a document once.
-func (f *Fetcher) get(ctx context.Context, key model.FetchKey, want model.Fetch, etag string) (got answer, err error) {
-	client, err := f.client(key, want)
+// requestDocument asks for a document once.
+func (f *Fetcher) requestDocument(
+	ctx context.Context, key model.FetchKey, want model.FetchSpec, etag string,
+) (got answer, err error) {
+	client, err := f.newClient(key, want)
 	if err != nil {
 		return got, err
 	}
 	defer client.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, key.URL, nil)
 	if err != nil {
@@ -53,7 +55,7 @@ func (f *Fetcher) get(ctx context.Context, key model.FetchKey, want model.Fetch,
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return got, words(err)
+		return got, describeFailure(err)
 	}
 	defer response.Body.Close()
 	switch code := response.StatusCode; {
@@ -64,29 +66,29 @@ func (f *Fetcher) get(ctx context.Context, key model.FetchKey, want model.Fetch,
 	case code != http.StatusOK:
 		return got, fmt.Errorf("the server answers %d", code)
 	}
-	return read(response, key.Member)
+	return readBody(response, key.RequiredMember)
 }
 
-// read reads a document.
-func read(response *http.Response, member string) (got answer, err error) {
+// readBody reads a document.
+func readBody(response *http.Response, member string) (got answer, err error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxSize+1))
 	switch {
 	case err != nil:
-		return got, words(err)
+		return got, describeFailure(err)
 	case len(body) > maxSize:
 		return got, fmt.Errorf("it has more than %d bytes", maxSize)
 	}
 	if member != "" {
-		if err := check(body, member); err != nil {
+		if err := checkMember(body, member); err != nil {
 			kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-			return got, fmt.Errorf("the server answers with %s that can't be used: %w", known(kind), err)
+			return got, fmt.Errorf("the server answers with %s that can't be used: %w", nameMediaType(kind), err)
 		}
 	}
 	return answer{content: string(body), etag: response.Header.Get("ETag")}, nil
 }
 
-// known is a media type, if it is one that is often met; others are not repeated.
-func known(kind string) string {
+// nameMediaType is a media type, if it is one that is often met; others are not repeated.
+func nameMediaType(kind string) string {
 	switch kind {
 	case "text/html", "text/plain", "application/json", "application/jwk-set+json":
 		return kind
@@ -94,8 +96,8 @@ func known(kind string) string {
 	return "something"
 }
 
-// check tells why a document is not a JSON object with a member that is not empty.
-func check(body []byte, member string) error {
+// checkMember tells why a document is not a JSON object with a member that is not empty.
+func checkMember(body []byte, member string) error {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(body, &object) != nil {
 		return errors.New("it is not a JSON object")
@@ -107,20 +109,20 @@ func check(body []byte, member string) error {
 	return nil
 }
 
-// redirect follows an answer elsewhere, but not from https to http and, through a backend, not to another host.
-func redirect(key model.FetchKey) func(*http.Request, []*http.Request) error {
+// redirectPolicy follows an answer elsewhere, but not from https to http and, through a backend, not to another host.
+func redirectPolicy(key model.FetchKey) func(*http.Request, []*http.Request) error {
 	through := key.Through != (model.BackendKey{})
 	return func(to *http.Request, via []*http.Request) error {
 		from := via[len(via)-1].URL
 		switch {
 		case len(via) > maxRedirects:
-			return refusal(fmt.Sprintf("it was redirected more than %d times", maxRedirects))
+			return refusalError(fmt.Sprintf("it was redirected more than %d times", maxRedirects))
 		case to.URL.Scheme != "https" && to.URL.Scheme != "http":
-			return refusal("it is redirected to what is neither http nor https")
+			return refusalError("it is redirected to a URL that is neither http nor https")
 		case from.Scheme == "https" && to.URL.Scheme != "https":
-			return refusal("it is redirected from https to http")
+			return refusalError("it is redirected from https to http")
 		case through && !sameOrigin(from, to.URL):
-			return refusal("it is redirected to another host, and is fetched through a backend")
+			return refusalError("it is redirected to another host, but it is fetched through a backend")
 		}
 		to.Header.Del("Referer")
 		return nil

@@ -45,7 +45,7 @@ func TestRefused(t *testing.T) {
 	w.fetcher.cfg.Roots = x509.NewCertPool()
 	w.fetcher.cfg.Roots.AddCert(secure.Certificate())
 	get := func(url string) error {
-		_, err := w.fetcher.get(t.Context(), model.FetchKey{URL: url}, model.Fetch{}, "")
+		_, err := w.fetcher.requestDocument(t.Context(), model.FetchKey{URL: url}, model.FetchSpec{}, "")
 		return err
 	}
 	for url, want := range map[string]string{
@@ -54,13 +54,13 @@ func TestRefused(t *testing.T) {
 		plain.URL + "/big":                             "more than 1048576 bytes",
 		plain.URL + "/gone":                            errMissing.Error(),
 		plain.URL + "/loop":                            "redirected more than 5 times",
-		plain.URL + "/metadata":                        "machines find their credentials",
+		plain.URL + "/metadata":                        "the credentials of machines",
 		secure.URL + "/down":                           "redirected from https to http",
-		"http://169.254.169.254/":                      "machines find their credentials",
-		"http://[fd00:ec2::254]/":                      "machines find their credentials",
-		"http://168.63.129.16/":                        "machines find their credentials",
-		"http://[64:ff9b::100.100.100.200]/":           "machines find their credentials",
-		"http://[::ffff:169.254.169.254]/":             "machines find their credentials",
+		"http://169.254.169.254/":                      "the credentials of machines",
+		"http://[fd00:ec2::254]/":                      "the credentials of machines",
+		"http://168.63.129.16/":                        "the credentials of machines",
+		"http://[64:ff9b::100.100.100.200]/":           "the credentials of machines",
+		"http://[::ffff:169.254.169.254]/":             "the credentials of machines",
 		strings.Replace(plain.URL, "http", "https", 1): "does not speak TLS",
 	} {
 		if err := get(url); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -84,10 +84,10 @@ func TestThroughABackend(t *testing.T) {
 	})
 	plain := httptest.NewServer(handler)
 	t.Cleanup(plain.Close)
-	ca := testcert.Authority("ca")
-	pair := ca.Server("keys.internal")
+	ca := testcert.NewAuthority("ca")
+	pair := ca.NewServer("keys.internal")
 	secure := httptest.NewUnstartedServer(handler)
-	secure.TLS = &tls.Config{Certificates: []tls.Certificate{pair.TLS()}}
+	secure.TLS = &tls.Config{Certificates: []tls.Certificate{pair.TLSCertificate()}}
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	at := func(s *httptest.Server, tls *model.BackendTLS) *model.Backend {
@@ -116,8 +116,8 @@ func TestThroughABackend(t *testing.T) {
 		{"no endpoints", url, &model.Backend{}, "no endpoints"},
 		{"away", "http://login.example/away", at(plain, nil), "redirected to another host"},
 	} {
-		key, want := model.FetchKey{URL: c.url, Through: through}, model.Fetch{Backend: c.backend}
-		got, err := w.fetcher.get(t.Context(), key, want, "")
+		key, want := model.FetchKey{URL: c.url, Through: through}, model.FetchSpec{Backend: c.backend}
+		got, err := w.fetcher.requestDocument(t.Context(), key, want, "")
 		said := fmt.Sprint(got.content, err)
 		if !strings.Contains(said, c.want) || (c.want == "login.example") != (err == nil) {
 			t.Errorf("%s: %s, want %q", c.about, said, c.want)

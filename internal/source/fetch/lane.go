@@ -10,32 +10,34 @@ import (
 // of the namespace that has the fewest under way; among those, the one that has waited longest. So a namespace waits
 // for its own requests, and for others' only while all that may be under way are.
 type lane struct {
-	each int // requests of a namespace
+	perNamespace int // requests of a namespace
 
 	mu       sync.Mutex
 	free     int // further requests of anybody
 	underway map[string]int
-	waiting  []*turn // the longest first
+	waiting  []*queuedRequest // the longest first
 }
 
-// turn is a request.
-type turn struct {
-	of    []string // one of these namespaces must have it under way
-	on    string   // the namespace for which it is under way
-	begun chan struct{}
+// queuedRequest is a request.
+type queuedRequest struct {
+	namespaces       []string // one of these namespaces must have it under way
+	chargedNamespace string   // the namespace for which it is under way
+	begun            chan struct{}
 }
 
-func newLane(all, each int) *lane { return &lane{each: each, free: all, underway: map[string]int{}} }
+func newLane(all, each int) *lane {
+	return &lane{perNamespace: each, free: all, underway: map[string]int{}}
+}
 
 // enter waits until a request that namespaces want may begin. leave must be called when it has ended.
 func (l *lane) enter(ctx context.Context, namespaces []string) (leave func(), err error) {
-	t := &turn{of: namespaces, begun: make(chan struct{})}
-	l.change(func() { l.waiting = append(l.waiting, t) })
+	t := &queuedRequest{namespaces: namespaces, begun: make(chan struct{})}
+	l.updateQueue(func() { l.waiting = append(l.waiting, t) })
 	leave = func() {
-		l.change(func() {
+		l.updateQueue(func() {
 			l.free++
-			if l.underway[t.on]--; l.underway[t.on] == 0 {
-				delete(l.underway, t.on)
+			if l.underway[t.chargedNamespace]--; l.underway[t.chargedNamespace] == 0 {
+				delete(l.underway, t.chargedNamespace)
 			}
 		})
 	}
@@ -45,7 +47,7 @@ func (l *lane) enter(ctx context.Context, namespaces []string) (leave func(), er
 	case <-ctx.Done():
 	}
 	waits := false
-	l.change(func() {
+	l.updateQueue(func() {
 		i := slices.Index(l.waiting, t)
 		if waits = i >= 0; waits {
 			l.waiting = slices.Delete(l.waiting, i, i+1)
@@ -57,17 +59,17 @@ func (l *lane) enter(ctx context.Context, namespaces []string) (leave func(), er
 	return nil, ctx.Err()
 }
 
-// change changes what waits or is under way, and begins what may begin then.
-func (l *lane) change(change func()) {
+// updateQueue changes what waits or is under way, and begins what may begin then.
+func (l *lane) updateQueue(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 	for l.free > 0 {
 		next := -1
-		least := l.each
+		least := l.perNamespace
 		for i, t := range l.waiting {
-			t.on = slices.MinFunc(t.of, func(a, b string) int { return l.underway[a] - l.underway[b] })
-			if n := l.underway[t.on]; n < least {
+			t.chargedNamespace = slices.MinFunc(t.namespaces, func(a, b string) int { return l.underway[a] - l.underway[b] })
+			if n := l.underway[t.chargedNamespace]; n < least {
 				next, least = i, n
 			}
 		}
@@ -77,7 +79,7 @@ func (l *lane) change(change func()) {
 		t := l.waiting[next]
 		l.waiting = slices.Delete(l.waiting, next, next+1)
 		l.free--
-		l.underway[t.on]++
+		l.underway[t.chargedNamespace]++
 		close(t.begun)
 	}
 }

@@ -87,7 +87,7 @@ func TestAHangingServerKeepsNobodyElse(t *testing.T) {
 		}
 	})
 	w.run()
-	for underway.Load() < ofNamespace {
+	for underway.Load() < maxPerNamespace {
 		time.Sleep(time.Millisecond) // of requests, nothing is told before they end
 	}
 	keyOf := func(d *document) model.FetchKey { return model.FetchKey{URL: d.URL} }
@@ -97,8 +97,8 @@ func TestAHangingServerKeepsNobodyElse(t *testing.T) {
 	})
 	w.until(keyOf(other), knows(keys))
 	w.until(keyOf(both), knows(keys))
-	if underway.Load() != ofNamespace || ended.Load() != 0 {
-		t.Errorf("%d requests hang and %d have ended, want %d and 0", underway.Load(), ended.Load(), ofNamespace)
+	if underway.Load() != maxPerNamespace || ended.Load() != 0 {
+		t.Errorf("%d requests hang and %d have ended, want %d and 0", underway.Load(), ended.Load(), maxPerNamespace)
 	}
 }
 
@@ -107,15 +107,15 @@ func TestSlowSourcesHaveALane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFetcher(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		w.fetcher.ask = func(ctx context.Context, key model.FetchKey, _ model.Fetch, _ string) (answer, error) {
+		w.fetcher.request = func(ctx context.Context, key model.FetchKey, _ model.FetchSpec, _ string) (answer, error) {
 			if key.URL == "quick" {
 				return answer{content: keys}, nil
 			}
 			select {
-			case <-time.After(timeout):
+			case <-time.After(requestTimeout):
 			case <-ctx.Done():
 			}
-			return answer{}, refusal("it took too long")
+			return answer{}, refusalError("it took too long")
 		}
 		w.edit(func(b *flow.Batch) {
 			for i := range 400 {
@@ -127,7 +127,7 @@ func TestSlowSourcesHaveALane(t *testing.T) {
 		time.Sleep(5 * time.Minute) // all have failed, and are asked again and again
 		w.edit(func(b *flow.Batch) { w.wanted.Set(b, model.FetchKey{URL: "quick"}, wanted(time.Hour, "shop")) })
 		synctest.Wait()
-		var got model.Fetched
+		var got model.FetchState
 		w.graph.View(func(v flow.View) { got, _ = flow.Get(v, w.fetched.Collection(), model.FetchKey{URL: "quick"}) })
 		if !got.Known {
 			t.Errorf("%+v at once, want that it is known", got)

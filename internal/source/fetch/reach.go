@@ -11,7 +11,7 @@ import (
 )
 
 // Reach says what this program connects to for others. No Reach connects to the addresses at which machines find their
-// credentials (model.Metadata).
+// credentials (model.MetadataNetworks).
 type Reach struct {
 	// ClusterDomain is the DNS domain of the cluster that this program serves. Users who state URLs there are not trusted
 	// with what it reaches: hosts can't be what model.HostProblem refuses, are whole names, which no search domain
@@ -27,22 +27,23 @@ var OwnMachine = []netip.Prefix{
 	netip.MustParsePrefix("::/128"),
 }
 
-// control is called before each connection, when the address is known.
-func (r Reach) control(_, address string, _ syscall.RawConn) error {
+// checkAddress is called before each connection, when the address is known.
+func (r Reach) checkAddress(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	switch {
 	case err != nil:
-		return refusal("its host has no address")
+		return refusalError("its host has no address")
 	case model.IsMetadata(to.Addr()):
-		return refusal("its host has an address at which machines find their credentials, " + to.Addr().String())
-	case model.Within(to.Addr(), r.Except):
-		return refusal("its host has an address that nothing is fetched from, " + to.Addr().String())
+		return refusalError("its host has an address of a metadata service, which has the credentials of machines: " +
+			to.Addr().String())
+	case model.InNetworks(to.Addr(), r.Except):
+		return refusalError("its host has an address from which Cardea fetches nothing: " + to.Addr().String())
 	}
 	return nil
 }
 
-// dial connects to the host of a URL, which may be one to which an answer led.
-func (r Reach) dial(dialer *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+// dialFunc connects to the host of a URL, which may be one to which an answer led.
+func (r Reach) dialFunc(dialer *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	if r.ClusterDomain == "" {
 		return dialer.DialContext
 	}
@@ -52,18 +53,18 @@ func (r Reach) dial(dialer *net.Dialer) func(ctx context.Context, network, addre
 			return nil, err
 		}
 		if why := model.HostProblem(host, r.ClusterDomain, "controller", "nothing is fetched from there"); why != "" {
-			return nil, refusal(why)
+			return nil, refusalError(why)
 		}
-		return dialer.DialContext(ctx, network, net.JoinHostPort(whole(host), port))
+		return dialer.DialContext(ctx, network, net.JoinHostPort(absoluteName(host), port))
 	}
 }
 
-// whole is a name that is looked up as it is.
-func whole(host string) string { return strings.TrimSuffix(host, ".") + "." }
+// absoluteName is a name that is looked up as it is.
+func absoluteName(host string) string { return strings.TrimSuffix(host, ".") + "." }
 
-// tell says why a document can't be fetched to those who name it.
-func (r Reach) tell(err error) string {
-	if _, is := err.(unasked); is || r.ClusterDomain == "" {
+// reportError says why a document can't be fetched to those who name it.
+func (r Reach) reportError(err error) string {
+	if _, is := err.(notRequestedError); is || r.ClusterDomain == "" {
 		return err.Error()
 	}
 	return "the log of Cardea's controller says why"

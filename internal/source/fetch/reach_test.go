@@ -93,12 +93,12 @@ func TestReach(t *testing.T) {
 	w.fetcher.cfg.Reach = Reach{ClusterDomain: "cluster.local", Except: []netip.Prefix{
 		netip.MustParsePrefix("127.96.0.0/16"), netip.MustParsePrefix("::1/128"),
 	}}
-	const forbidden = "an address that nothing is fetched from"
+	const forbidden = "an address from which Cardea fetches nothing"
 	for host, want := range map[string]string{
 		"login.example": "", "web.shop": "", "LOGIN.example.": "", "both.example": "",
-		"metadata.example": "machines find their credentials", "azure.example": "machines find their credentials",
-		"nat64.example": "machines find their credentials", "api.example": forbidden, "mapped.example": forbidden,
-		"translated.example": forbidden, "nothing.example": "DNS knows no address of nothing.example.", // looked up as it is
+		"metadata.example": "the credentials of machines", "azure.example": "the credentials of machines",
+		"nat64.example": "the credentials of machines", "api.example": forbidden, "mapped.example": forbidden,
+		"translated.example": forbidden, "nothing.example": "DNS has no address of nothing.example.", // looked up as it is
 		"localhost": "own machine", "LocalHost": "own machine", "kubernetes": "one label",
 		"kubernetes.default.svc": "name of the cluster", "kubernetes.default.SVC.": "name of the cluster",
 		"api.default.svc.cluster.local": "name of the cluster", "127.0.0.1": "IP address", "[::1]": "IP address",
@@ -107,12 +107,12 @@ func TestReach(t *testing.T) {
 		for _, url := range []string{
 			"http://" + host + ":" + port, "http://login.example:" + port + "/?to=http://" + host + ":" + port,
 		} {
-			_, err := w.fetcher.get(t.Context(), model.FetchKey{URL: url}, model.Fetch{}, "")
+			_, err := w.fetcher.requestDocument(t.Context(), model.FetchKey{URL: url}, model.FetchSpec{}, "")
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("%s: %v, want %q", url, err, want)
 			}
-			if err != nil && w.fetcher.cfg.Reach.tell(err) != "the log of Cardea's controller says why" {
-				t.Errorf("%s: %q is told", url, w.fetcher.cfg.Reach.tell(err))
+			if err != nil && w.fetcher.cfg.Reach.reportError(err) != "the log of Cardea's controller says why" {
+				t.Errorf("%s: %q is told", url, w.fetcher.cfg.Reach.reportError(err))
 			}
 		}
 	}
@@ -120,9 +120,9 @@ func TestReach(t *testing.T) {
 		"nothing.example." {
 		t.Errorf("DNS was asked for %v, want whole names that may be asked for", dns.asked)
 	}
-	_, err := w.fetcher.get(t.Context(), model.FetchKey{URL: "http://login.example"},
-		model.Fetch{Backend: &model.Backend{}}, "")
-	if got := w.fetcher.cfg.Reach.tell(err); got != "the backend has no endpoints" {
+	_, err := w.fetcher.requestDocument(t.Context(), model.FetchKey{URL: "http://login.example"},
+		model.FetchSpec{Backend: &model.Backend{}}, "")
+	if got := w.fetcher.cfg.Reach.reportError(err); got != "the backend has no endpoints" {
 		t.Errorf("of a backend, %q is told", got)
 	}
 }
@@ -133,7 +133,7 @@ func TestOwnMachine(t *testing.T) {
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "0.0.0.0": true, "::": true, "::ffff:127.0.0.1": true,
 		"64:ff9b::7f00:1": true, "10.0.0.1": false, "fd00::1": false, "192.168.0.1": false,
 	} {
-		if got := model.Within(netip.MustParseAddr(address), OwnMachine); got != want {
+		if got := model.InNetworks(netip.MustParseAddr(address), OwnMachine); got != want {
 			t.Errorf("%s: %t, want %t", address, got, want)
 		}
 	}

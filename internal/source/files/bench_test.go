@@ -100,7 +100,7 @@ func BenchmarkEdit(b *testing.B) {
 				r.write(file, strings.Replace(string(text), "[r-50.", fmt.Sprintf("[v%d.", i), 1))
 				b.StartTimer()
 				before := cpu()
-				r.folder.refresh(look{paths: map[string]struct{}{file: {}}})
+				r.folder.refresh(lookRequest{paths: map[string]struct{}{file: {}}})
 				used += cpu() - before
 			}
 		})

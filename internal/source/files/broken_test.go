@@ -13,7 +13,7 @@ import (
 // while its last good version serves.
 func TestBroken(t *testing.T) {
 	s := newStill(t)
-	broken := func() (b input.Broken) {
+	broken := func() (b input.BrokenObject) {
 		s.graph.View(func(v flow.View) {
 			b, _ = flow.Get(v, s.sources.Broken.Collection(), model.Ref(model.KindHTTPRoute, "shop", "web"))
 		})
@@ -25,24 +25,24 @@ func TestBroken(t *testing.T) {
 		"  namespace: shop\n labels: {}\n"
 	for _, step := range []struct {
 		what, text string
-		want       input.Broken
+		want       input.BrokenObject
 	}{
-		{"broken from the start", mistake, input.Broken{Where: "web.yaml:11", Why: why}},
-		{"on another line", route("api", "one") + mistake, input.Broken{Where: "web.yaml:22", Why: why}},
-		{"gone", route("api", "one"), input.Broken{}},
+		{"broken from the start", mistake, input.BrokenObject{Where: "web.yaml:11", Why: why}},
+		{"on another line", route("api", "one") + mistake, input.BrokenObject{Where: "web.yaml:22", Why: why}},
+		{"gone", route("api", "one"), input.BrokenObject{}},
 		{"no YAML", "kind: HTTPRoute\napiVersion: gateway.networking.k8s.io/v1\nmetadata: {name: web, namespace: shop}\n}\n",
-			input.Broken{
+			input.BrokenObject{
 				Where: "web.yaml:4", Why: `"}" closes nothing`,
 			}},
-		{"indented", indented, input.Broken{Where: "web.yaml:6", Why: "line 6 is indented less than line 5"}},
-		{"on another line", "# One more.\n\n---\n" + indented, input.Broken{
+		{"indented", indented, input.BrokenObject{Where: "web.yaml:6", Why: "line 6 is indented less than line 5"}},
+		{"on another line", "# One more.\n\n---\n" + indented, input.BrokenObject{
 			Where: "web.yaml:9", Why: "line 9 is indented less than line 8",
 		}},
-		{"mended", route("web", "one"), input.Broken{}},
-		{"broken again, and its last good version serves", mistake, input.Broken{}},
+		{"mended", route("web", "one"), input.BrokenObject{}},
+		{"broken again, and its last good version serves", mistake, input.BrokenObject{}},
 	} {
 		s.write("web.yaml", step.text)
-		s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
+		s.look(lookRequest{paths: map[string]struct{}{"web.yaml": {}}})
 		if got := broken(); got != step.want {
 			t.Errorf("%s: %+v, want %+v", step.what, got, step.want)
 		}

@@ -10,17 +10,17 @@ import (
 // compareClaims orders items that declare the same object: the first by path and line wins.
 func compareClaims(a, b *item) int {
 	switch {
-	case a.kept() && !b.kept():
+	case a.isKept() && !b.isKept():
 		return 1
-	case b.kept() && !a.kept():
+	case b.isKept() && !a.isKept():
 		return -1
 	}
-	return cmp.Or(strings.Compare(a.doc.file.path, b.doc.file.path), a.doc.line-b.doc.line,
-		strings.Compare(a.path(), b.path()))
+	return cmp.Or(strings.Compare(a.doc.file.relPath, b.doc.file.relPath), a.doc.line-b.doc.line,
+		strings.Compare(a.itemPosition(), b.itemPosition()))
 }
 
-// claims lists the items that declare an object.
-func (m *merge) claims(ref model.ObjectRef) []*item {
+// claimsOf lists the items that declare an object.
+func (m *merge) claimsOf(ref model.ObjectRef) []*item {
 	if several := m.contested[ref]; several != nil {
 		return several
 	}

@@ -84,7 +84,7 @@ func TestGatewayWithoutClass(t *testing.T) {
 			for i, step := range story {
 				s.write("gateway.yaml", step.gateway+secret("s"))
 				s.write("classes.yaml", step.classes+service("a"))
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				s.later()
 				s.later()
 				if got := s.classOf(); got != step.want {
@@ -95,15 +95,15 @@ func TestGatewayWithoutClass(t *testing.T) {
 					(len(told) != 1 || told[0].Severity != model.Error || !strings.Contains(told[0].String(), step.problem)) {
 					t.Errorf("step %d: %v, want %q", i, told, step.problem)
 				}
-				older := s.folder.Older()[model.Ref(model.KindGateway, "shop", "gw")]
+				older := s.folder.OutdatedObjects()[model.Ref(model.KindGateway, "shop", "gw")]
 				if waits := "the newest version waits for GatewayClass "; strings.HasPrefix(older, waits) != (step.problem != "") {
 					t.Errorf("step %d: an older version serves: %q", i, older)
 				}
 			}
 			s.must(os.Remove(filepath.Join(s.dir, "gateway.yaml")))
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			s.later()
-			if n := s.folder.life.Count(lifecycle.Unanswered); s.classOf() != "" || n > 0 {
+			if n := s.folder.objects.Count(lifecycle.Unanswered); s.classOf() != "" || n > 0 {
 				t.Errorf("when it is deleted %q is published; %d wait", s.classOf(), n)
 			}
 		})

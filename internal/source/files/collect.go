@@ -11,16 +11,16 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// tell reports each new problem once, or of very many some, and says when one is gone.
-func (f *Folder) tell(before, now map[ProblemKey]Problem) {
-	fresh := slices.DeleteFunc(sorted(now), func(p Problem) bool {
+// reportProblems reports each new problem once, or of very many some, and says when one is gone.
+func (f *Folder) reportProblems(before, now map[ProblemKey]Problem) {
+	fresh := slices.DeleteFunc(listProblems(now), func(p Problem) bool {
 		_, told := before[p.Key()]
 		return told
 	})
-	more := len(fresh) - manyTold
+	more := len(fresh) - maxLogLines
 	if more > 0 { // errors first
 		slices.SortStableFunc(fresh, func(a, b Problem) int { return cmp.Compare(a.Severity, b.Severity) })
-		fresh = fresh[:manyTold]
+		fresh = fresh[:maxLogLines]
 	}
 	for _, p := range fresh {
 		f.onProblem(p)
@@ -39,29 +39,31 @@ func (f *Folder) tell(before, now map[ProblemKey]Problem) {
 	}
 }
 
-// said is what is told of a folder.
-type said struct {
+// folderReport is what is told of a folder.
+type folderReport struct {
 	problems map[ProblemKey]Problem
-	broken   map[model.ObjectRef]input.Broken // those that nothing is published of
-	closed   map[model.ObjectRef]input.Closed
+	broken   map[model.ObjectRef]input.BrokenObject // those that nothing is published of
+	closed   map[model.ObjectRef]input.ClosedTargets
 }
 
-// collect gathers every problem there is, which objects have no good version for theirs, and what is closed therefore.
-func (f *Folder) collect() said {
-	now := said{f.collectProblems(), map[model.ObjectRef]input.Broken{}, map[model.ObjectRef]input.Closed{}}
-	for _, p := range sorted(now.problems) {
+// collectReport gathers every problem there is, which objects have no good version for theirs, and what is closed
+// therefore.
+func (f *Folder) collectReport() folderReport {
+	now := folderReport{f.collectProblems(), map[model.ObjectRef]input.BrokenObject{},
+		map[model.ObjectRef]input.ClosedTargets{}}
+	for _, p := range listProblems(now.problems) {
 		_, again := now.broken[p.Ref]
-		_, live := f.life.Known(p.Ref)
+		_, live := f.objects.PublishedVersion(p.Ref)
 		if again || live || p.Severity != model.Error || p.Ref.Kind() == model.KindNone {
 			continue
 		}
-		b := input.Broken{Where: Place{p.File, p.Line}.String(), Why: p.Message}
+		b := input.BrokenObject{Where: Position{p.File, p.Line}.String(), Why: p.Message}
 		if p.Field != "" {
 			b.Why = p.Field + ": " + p.Message
 		}
 		now.broken[p.Ref] = b
 	}
-	f.protections(now)
+	f.addProtections(now)
 	return now
 }
 
@@ -72,92 +74,94 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 		add(p)
 	}
 	for path, err := range f.listing.broken {
-		add(Problem{File: path, Message: "can't be read: " + reason(err) + "; what was last read from it keeps serving"})
+		add(Problem{File: path, Message: "can't be read: " + describeError(err) + "; the objects last read from it stay " +
+			"in use"})
 	}
-	for _, link := range f.listing.lost {
+	for _, link := range f.listing.lostLinks {
 		if f.listing.broken[link] == nil {
 			add(Problem{File: link, Severity: model.Warning, Message: LostLink})
 		}
 	}
 	for _, fl := range f.files {
 		if fl.problem != "" {
-			add(Problem{File: fl.path, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})
+			add(Problem{File: fl.relPath, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})
 		}
 	}
-	for d := range f.flawed {
+	for d := range f.flawedDocs {
 		stale := false
 		for i := range d.items {
 			it := &d.items[i]
-			stale = stale || it.stale()
-			for _, p := range it.flaws() {
-				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.serves()
+			stale = stale || it.isStale()
+			for _, p := range it.itemProblems() {
+				p.File, p.Line, p.Stale = d.file.relPath, d.line+p.Line, it.servesLastGood()
 				add(p)
 			}
 		}
-		if d.trouble != nil {
-			p := d.trouble.at(d.line)
-			p.File, p.Stale = d.file.path, stale
+		if d.failure != nil {
+			p := d.failure.problemAt(d.line)
+			p.File, p.Stale = d.file.relPath, stale
 			add(p)
 		}
 	}
-	f.empties(add)
-	f.doubles(add)
-	f.waiting(add)
-	f.orphans(all, add)
+	f.addEmptyFiles(add)
+	f.addOthers(add)
+	f.addDuplicates(add)
+	f.addWaitingGrants(add)
+	f.addOrphans(all, add)
 	return all
 }
 
 // folderProblem is what is wrong with the folder as a whole.
 func (f *Folder) folderProblem() (Problem, bool) {
 	switch {
-	case f.unread == nil && f.file == "" && len(f.files) == 0:
-		return Problem{File: f.name, Message: "the folder holds no .yaml, .yml or .json file", Severity: model.Warning}, true
-	case f.unread == nil:
+	case f.readErr == nil && f.file == "" && len(f.files) == 0:
+		return Problem{File: f.name, Message: "the folder has no .yaml, .yml or .json file", Severity: model.Warning}, true
+	case f.readErr == nil:
 		return Problem{}, false
 	}
-	p := Problem{File: f.name, Message: "the " + f.what() + " can't be read: " + reason(f.unread)}
+	p := Problem{File: f.name, Message: "the " + f.fileOrFolder() + " can't be read: " + describeError(f.readErr)}
 	switch {
-	case errors.Is(f.unread, fs.ErrNotExist):
-		p.Message = "the " + f.what() + " does not exist"
-	case errors.Is(f.unread, errUnfilled):
-		p.Message = fmt.Sprintf("the folder was made anew and holds no .yaml, .yml or .json file yet; what was last read "+
-			"from it "+
-			"keeps serving until one is there, for %v at most", Refill)
+	case errors.Is(f.readErr, fs.ErrNotExist):
+		p.Message = "the " + f.fileOrFolder() + " does not exist"
+	case errors.Is(f.readErr, errUnfilled):
+		p.Message = fmt.Sprintf("the folder was created again and has no .yaml, .yml or .json file yet; the objects last "+
+			"read from it stay in use until it has one, for %v at most", RefillTimeout)
 		return p, true
 	}
 	switch {
-	case f.serves():
-		p.Message += "; what was last read from it keeps serving"
-	case errors.Is(f.unread, fs.ErrNotExist):
-		p.Message += "; make it, or start with the right name: nothing is served until it is there"
+	case f.servesAny():
+		p.Message += "; the objects last read from it stay in use"
+	case errors.Is(f.readErr, fs.ErrNotExist):
+		p.Message += "; create it, or start Cardea with the right path: nothing is served until it exists"
 	}
 	return p, true
 }
 
-// reason says why, without the path that an error repeats.
-func reason(err error) string { return cause(err).Error() }
+// describeError says why, without the path that an error repeats.
+func describeError(err error) string { return withoutPath(err).Error() }
 
-func cause(err error) error {
+func withoutPath(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err
 }
 
-// doubles adds the problems of objects that are declared more than once.
-func (f *Folder) doubles(add func(Problem)) {
+// addDuplicates adds the problems of objects that are declared more than once.
+func (f *Folder) addDuplicates(add func(Problem)) {
 	for ref, claims := range f.contested {
 		winner := claims[0].doc.file
 		for _, c := range claims[1:] {
-			if c.kept() {
+			if c.isKept() {
 				continue
 			}
-			p := Problem{File: c.doc.file.path, Line: c.doc.line, Object: ref.String(), Ref: ref}
+			p := Problem{File: c.doc.file.relPath, Line: c.doc.line, Object: ref.String(), Ref: ref}
 			if c.doc.file == winner {
-				p.Message = fmt.Sprintf("is already declared on line %d, which serves", claims[0].doc.line)
+				p.Message = fmt.Sprintf("is already declared on line %d, and that declaration is used", claims[0].doc.line)
 				p.key = "is already declared in this file"
 			} else {
-				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", shown(winner.path))
+				p.Message = fmt.Sprintf("is also declared in %s, which wins, because its path comes first",
+					quoteName(winner.relPath))
 			}
 			add(p)
 		}

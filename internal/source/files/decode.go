@@ -4,18 +4,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	yamlv2 "go.yaml.in/yaml/v2"
 	kjson "sigs.k8s.io/json"
+
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/schema"
 )
 
-// decode reads a document into maps, slices, strings, bools, int64, float64 and nil. YAML is read as kubectl reads it:
-// by the rules of YAML 1.1, in which an unquoted yes is true.
-func decode(c chunk) (any, error) {
+// decodeChunk reads a document into maps, slices, strings, bools, int64, float64 and nil. YAML is read as kubectl reads
+// it: by the rules of YAML 1.1, in which an unquoted yes is true.
+func decodeChunk(c chunk) (any, error) {
 	if c.err != nil {
 		return nil, jsonError(c.text, c.err)
 	}
@@ -34,20 +39,22 @@ func decode(c chunk) (any, error) {
 	if err := yamlv2.UnmarshalStrict(c.text, &v); err != nil {
 		return nil, yamlError(c.text, err)
 	}
-	v, err := plain(v)
-	if again, ok := errors.AsType[repeated](err); ok {
+	v, err := toJSONValue(v)
+	if again, ok := errors.AsType[repeatedKeyError](err); ok {
 		err = repeatedKey(c.text, string(again), 0)
 	}
 	return v, err
 }
 
-// repeated is a key that a map has more than once.
-type repeated string
+// repeatedKeyError is a key that a map has more than once.
+type repeatedKeyError string
 
-func (r repeated) Error() string { return fmt.Sprintf("key %q is there more than once", string(r)) }
+func (r repeatedKeyError) Error() string {
+	return fmt.Sprintf("key %q is there more than once", string(r))
+}
 
-// plain turns what the YAML library made into what JSON would have made.
-func plain(v any) (any, error) {
+// toJSONValue turns what the YAML library made into what JSON would have made.
+func toJSONValue(v any) (any, error) {
 	switch v := v.(type) {
 	case map[any]any:
 		m := make(map[string]any, len(v))
@@ -57,9 +64,9 @@ func plain(v any) (any, error) {
 				return nil, err
 			}
 			if _, ok := m[key]; ok {
-				return nil, repeated(key)
+				return nil, repeatedKeyError(key)
 			}
-			if m[key], err = plain(value); err != nil {
+			if m[key], err = toJSONValue(value); err != nil {
 				return nil, err
 			}
 		}
@@ -67,7 +74,7 @@ func plain(v any) (any, error) {
 	case []any:
 		for i := range v {
 			var err error
-			if v[i], err = plain(v[i]); err != nil {
+			if v[i], err = toJSONValue(v[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -170,8 +177,9 @@ func jsonError(text []byte, err error) error {
 	return e
 }
 
-// expand lists the objects of a document: itself, or the items of a List. The path is where it stands in the document.
-func expand(v any) (objects []listed, isList bool, err error) {
+// expandList lists the objects of a document: itself, or the items of a List. The path is where it stands in the
+// document.
+func expandList(v any) (objects []documentObject, isList bool, err error) {
 	doc, ok := v.(map[string]any)
 	if !ok {
 		if v == nil {
@@ -180,19 +188,28 @@ func expand(v any) (objects []listed, isList bool, err error) {
 		return nil, false, &syntaxError{message: "must be an object with apiVersion, kind and metadata"}
 	}
 	kind, _ := doc["kind"].(string)
-	items, hasItems := doc["items"].([]any)
 	of, isList := strings.CutSuffix(kind, "List")
-	if kind == "List" && !hasItems {
-		return nil, true, &syntaxError{message: "a List must have items, a list of objects"}
-	}
-	if !isList || !hasItems {
-		return []listed{{doc: doc}}, false, nil
+	value, hasItems := doc["items"]
+	items, areList := value.([]any)
+	switch _, isObject := doc["spec"]; {
+	case !isList, of != "" && isObject && !areList:
+		return []documentObject{{doc: doc}}, false, nil
+	case hasItems && !areList:
+		return nil, true, &syntaxError{message: fmt.Sprintf("the items of a %s must be a list of objects", kind)}
+	case !hasItems:
+		message := fmt.Sprintf("a %s must have items, a list of objects", kind)
+		for _, name := range slices.Sorted(maps.Keys(doc)) {
+			if model.NearestName(name, []string{"items"}) != "" {
+				message = fmt.Sprintf("a %s has no field %q; did you mean \"items\"?", kind, name)
+			}
+		}
+		return nil, true, &syntaxError{message: message}
 	}
 	for i, item := range items {
-		o := listed{path: fmt.Sprintf("items[%d]", i)}
+		o := documentObject{position: fmt.Sprintf("items[%d]", i)}
 		o.doc, ok = item.(map[string]any)
 		if !ok {
-			return nil, true, &syntaxError{message: o.path + " must be an object"}
+			return nil, true, &syntaxError{message: o.position + " must be an object"}
 		}
 		if of != "" && o.doc["kind"] == nil && o.doc["apiVersion"] == nil {
 			o.doc["kind"], o.doc["apiVersion"] = of, doc["apiVersion"]
@@ -202,7 +219,29 @@ func expand(v any) (objects []listed, isList bool, err error) {
 	return objects, true, nil
 }
 
-type listed struct {
-	path string
-	doc  map[string]any
+// listWarnings are what is wrong with a List whose items are read nevertheless.
+func listWarnings(doc map[string]any) (list []schema.Problem) {
+	warn := func(field, format string, args ...any) {
+		list = append(list, schema.Problem{Field: field, Severity: model.Warning, Message: fmt.Sprintf(format, args...)})
+	}
+	kind, _ := doc["kind"].(string)
+	switch version, isText := doc["apiVersion"].(string); {
+	case !isText || version == "":
+		warn("apiVersion", "is missing in this %s", kind)
+	case kind == "List" && version != "v1":
+		warn("apiVersion", "expected \"v1\" for kind List, got %q", version)
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		if !slices.Contains(listFields, name) {
+			warn(name, "a %s has no such field", kind)
+		}
+	}
+	return list
+}
+
+var listFields = []string{"apiVersion", "kind", "metadata", "items"}
+
+type documentObject struct {
+	position string
+	doc      map[string]any
 }

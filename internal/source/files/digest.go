@@ -22,9 +22,9 @@ type digest = validcache.Digest
 
 func digestOf(text []byte, isJSON bool) digest {
 	if isJSON {
-		return validcache.OfAnother(text) // as YAML it may mean something else
+		return validcache.OtherDigestOf(text) // as YAML it may mean something else
 	}
-	return validcache.Of(text)
+	return validcache.DigestOf(text)
 }
 
 // digestOfValue is the digest of an item of a List, which has no text of its own: of a text of it that tells 80.0 from

@@ -18,7 +18,7 @@
 // serves: a route and its Service may be written in either order. Package lifecycle decides both (versions.go tells it
 // what objects name). While a file is being written, all of them wait for that, too. A Gateway waits without an end for
 // a class that does not exist (owner.go). Only a ReferenceGrant goes at once, since it is a permission taken back,
-// unless something may hide it: then it waits for Withdraw at most (grants.go).
+// unless something may hide it: then it waits for WithdrawTimeout at most (grants.go).
 //
 // Run is the one goroutine that reads (Load in its stead, for one-shot commands); it splits the checking of many
 // documents over all cores. Problems, Where and Stats may be called from any goroutine.

@@ -30,13 +30,13 @@ func TestEditedOfADocument(t *testing.T) {
 	r.until("the edits", func() bool {
 		return r.backend("b") == "two" && r.backend("c") == "two" && r.backend("new") != ""
 	})
-	for name, want := range map[string]model.Edit{
+	for name, want := range map[string]model.LastEdit{
 		"a": {At: first, Latest: true, Where: "two.yaml"}, "b": {At: then, Where: "two.yaml"},
 		"new": {At: then, Where: "two.yaml"}, "c": {At: then, Where: "one.yaml"},
 	} {
 		r.graph.View(func(v flow.View) {
 			o, _ := flow.Get(v, r.sources.HTTPRoutes.Collection(), model.Ref(model.KindHTTPRoute, "shop", name))
-			if got := *o.Meta.Edit; !got.At.Equal(want.At) || got.Latest != want.Latest || got.Where != want.Where {
+			if got := *o.Meta.LastEdit; !got.At.Equal(want.At) || got.Latest != want.Latest || got.Where != want.Where {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}
 		})

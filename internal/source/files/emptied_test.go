@@ -13,7 +13,7 @@ import (
 
 const (
 	noObject = "all.yaml: the file holds no object"
-	awaited  = noObject + "; what was last read from it keeps serving until it is written, for 10s at most"
+	awaited  = noObject + "; the objects last read from it stay in use until it is written, for 10s at most"
 )
 
 // emptying makes a still whose file all.yaml held a route, a Secret and a ReferenceGrant and was emptied.
@@ -21,7 +21,7 @@ func emptying(t *testing.T, nothing string) *still {
 	s := newStill(t)
 	s.write("all.yaml", full("one"))
 	s.write("other.yaml", service("one")+slice("one")+service("two")+slice("two"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.empties("all.yaml", nothing)
 	return s
 }
@@ -61,13 +61,13 @@ func TestEmptiedFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := emptying(t, nothing)
 			s.all("emptied", "one", "warning: "+awaited)
-			s.now = s.now.Add(Refill / 2)
+			s.now = s.now.Add(RefillTimeout / 2)
 			s.empties("all.yaml", nothing+"\n")
-			s.now = s.now.Add(Refill/2 - 4*Hold - time.Millisecond)
-			s.look(look{all: true})
+			s.now = s.now.Add(RefillTimeout/2 - 4*Hold - time.Millisecond)
+			s.look(lookRequest{all: true})
 			s.all("almost", "one", "warning: "+awaited)
 			s.now = s.now.Add(time.Millisecond)
-			s.look(look{})
+			s.look(lookRequest{})
 			s.all("at the end", "", "warning: "+noObject)
 			s.write("all.yaml", full("two"))
 			s.seen("all.yaml")
@@ -109,12 +109,12 @@ func TestEmptiedFileIsWrittenWithAMistake(t *testing.T) {
 			s.write("all.yaml", text)
 			s.seen("all.yaml")
 			if name == "no UTF-8" { // nothing of it could be read: it is as it was
-				s.now = s.now.Add(Refill / 2)
+				s.now = s.now.Add(RefillTimeout / 2)
 			} else {
 				s.later()
-				s.now = s.now.Add(2 * Refill)
+				s.now = s.now.Add(2 * RefillTimeout)
 			}
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			if s.backend("web") != "one" {
 				t.Errorf("the route is gone: %v", s.folder.Problems())
 			}
@@ -149,8 +149,8 @@ func TestEmptiedFileIsDeleted(t *testing.T) {
 // What went is not brought back by a mistake.
 func TestEmptiedFileIsForgotten(t *testing.T) {
 	s := emptying(t, "")
-	s.now = s.now.Add(Refill)
-	s.look(look{all: true})
+	s.now = s.now.Add(RefillTimeout)
+	s.look(lookRequest{all: true})
 	s.all("given up", "", "warning: "+noObject)
 	s.write("all.yaml", "]")
 	s.seen("all.yaml")

@@ -42,38 +42,40 @@ type Config struct {
 // Folder reads a folder, or one file, into sources.
 type Folder struct {
 	// Set by New.
-	root
-	sources   *input.Sources
-	catalog   *kind.Catalog
-	graph     *flow.Graph
-	schema    *schema.Schema
-	log       *slog.Logger
-	now       func() time.Time
-	onProblem func(Problem)
-	shown     *flow.Source[ProblemKey, Problem]
+	inputPath
+	sources       *input.Sources
+	catalog       *kind.Catalog
+	graph         *flow.Graph
+	schema        *schema.Schema
+	log           *slog.Logger
+	now           func() time.Time
+	onProblem     func(Problem)
+	problemSource *flow.Source[ProblemKey, Problem]
 
 	// Written by the goroutine that reads, under mu; read by others under mu.
-	mu        sync.Mutex
-	files     map[string]*file
-	winners   map[model.ObjectRef]*item   // which item declares an object: of several, the one that wins
-	contested map[model.ObjectRef][]*item // what several items declare: all of them, the one that wins first
-	flawed    map[*document]struct{}
-	said
+	mu         sync.Mutex
+	files      map[string]*file
+	winners    map[model.ObjectRef]*item   // which item declares an object: of several, the one that wins
+	contested  map[model.ObjectRef][]*item // what several items declare: all of them, the one that wins first
+	flawedDocs map[*document]struct{}
+	folderReport
 
 	// Only in the goroutine that reads.
-	memory    *validcache.Memory
-	life      *lifecycle.Objects[*object] // what is published, and what waits
-	uses      synthetic.Namespaces        // of published objects
-	missed    map[model.ObjectRef]missing // ReferenceGrants that are live and that no text declares
-	withdrawn []model.ObjectRef           // ReferenceGrants that are gone, the last manyWithdrawn
-	unsettled map[string]struct{}         // files that were being written at the last look
-	sliced    map[model.ObjectRef]bool    // backends that have EndpointSlices in this look; nil until somebody asks
-	listing   *listing
-	unlisted  map[string]struct{} // what could not be read when the folder was listed first, nor since
-	refill    refill
-	unread    error // why the folder could not be read; nil if it could
-	loaded    bool
-	scan      int
+	cache         *validcache.Cache
+	objects       *lifecycle.Objects[*goodVersion] // what is published, and what waits
+	namespaces    synthetic.Namespaces             // of published objects
+	missingGrants map[model.ObjectRef]missingGrant // ReferenceGrants that are live and that no text declares
+	withdrawn     []model.ObjectRef                // ReferenceGrants that are gone, the last maxWithdrawn
+	unsettled     map[string]struct{}              // files that were being written at the last look
+	// backends that have EndpointSlices in this look; nil until somebody asks
+	backendsWithSlices map[model.ObjectRef]bool
+	listing            *folderListing
+	others             map[string]otherFile // of the listing
+	neverListed        map[string]struct{}  // what could not be read when the folder was listed first, nor since
+	refill             refill
+	readErr            error // why the folder could not be read; nil if it could
+	loaded             bool
+	scan               int
 
 	listed atomic.Bool // the folder was listed and published at least once
 	stats  struct{ parsed, checked, published atomic.Int64 }
@@ -84,7 +86,7 @@ func New(c Config) (*Folder, error) {
 	if c.Dir == "" {
 		return nil, errors.New("files: no folder given")
 	}
-	root, err := newRoot(c.Dir)
+	root, err := newInputPath(c.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -95,15 +97,17 @@ func New(c Config) (*Folder, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Folder{
-		root: root, sources: c.Sources, catalog: c.Sources.Catalog, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now,
-		onProblem: c.OnProblem,
-		shown:     flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
-		files:     map[string]*file{}, winners: map[model.ObjectRef]*item{},
-		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{}, missed: map[model.ObjectRef]missing{},
-		memory: validcache.New(c.CacheDir, root.path(), c.Schema), uses: synthetic.Namespaces{},
-		unsettled: map[string]struct{}{}, listing: &listing{},
+		inputPath: root, sources: c.Sources, catalog: c.Sources.Catalog, graph: c.Graph, schema: c.Schema, log: c.Log,
+		now:           c.Now,
+		onProblem:     c.OnProblem,
+		problemSource: flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
+		files:         map[string]*file{}, winners: map[model.ObjectRef]*item{},
+		contested: map[model.ObjectRef][]*item{}, flawedDocs: map[*document]struct{}{},
+		missingGrants: map[model.ObjectRef]missingGrant{},
+		cache:         validcache.New(c.CacheDir, root.absolutePath(), c.Schema), namespaces: synthetic.Namespaces{},
+		unsettled: map[string]struct{}{}, listing: &folderListing{},
 	}
-	f.life = lifecycle.New(versions{f}, f.catalog.ByNaming)
+	f.objects = lifecycle.New(versionSource{f}, f.catalog.ByNaming)
 	if f.onProblem == nil {
 		f.onProblem = func(p Problem) {
 			level := slog.LevelError
@@ -119,32 +123,32 @@ func New(c Config) (*Folder, error) {
 // Load reads the folder once and publishes what it holds; all input sources are then synced. Its error is that the
 // folder can't be read; what is wrong inside is in Problems.
 func (f *Folder) Load() error {
-	f.refresh(look{all: true})
-	if f.unread != nil {
-		return fmt.Errorf("read the %s %s: %w", f.what(), shown(f.name), cause(f.unread))
+	f.refresh(lookRequest{all: true})
+	if f.readErr != nil {
+		return fmt.Errorf("read the %s %s: %w", f.fileOrFolder(), quoteName(f.name), withoutPath(f.readErr))
 	}
 	return nil
 }
 
-// Loaded says whether the folder was ever listed and what it held was published. It does not become false again.
-func (f *Folder) Loaded() bool { return f.listed.Load() }
+// HasLoaded says whether the folder was ever listed and what it held was published. It does not become false again.
+func (f *Folder) HasLoaded() bool { return f.listed.Load() }
 
 // Problems lists what is wrong now, by file and line.
 func (f *Folder) Problems() []Problem {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return sorted(f.problems)
+	return listProblems(f.problems)
 }
 
 // LostLink says what a link of Lost may mean.
-const LostLink = "a link to what does not exist: if it is to be a folder, its objects are missing"
+const LostLink = "a link to a path that does not exist: if it should be a folder, its objects are missing"
 
-// Lost are links to what does not exist that may be of folders: what those state is not known. Each is
+// LostLinks are links to what does not exist that may be of folders: what those state is not known. Each is
 // among the problems as a warning; what is known to be of objects, or was read before, is there as an error.
-func (f *Folder) Lost() []string {
+func (f *Folder) LostLinks() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.listing.lost)
+	return slices.Clone(f.listing.lostLinks)
 }
 
 // Stats are counts of work since the start.
@@ -159,15 +163,15 @@ func (f *Folder) Stats() Stats {
 	return Stats{Parsed: f.stats.parsed.Load(), Checked: f.stats.checked.Load(), Published: f.stats.published.Load()}
 }
 
-func split(path string, text []byte) []chunk {
+func splitDocuments(path string, text []byte) []chunk {
 	if isJSON(path, text) {
 		return splitJSON(text)
 	}
 	return splitYAML(text)
 }
 
-// each runs work on all cores if it is much. Each of those that work makes its own tool.
-func each[T, Tool any](list []T, work func(T, *Tool)) {
+// runParallel runs work on all cores if it is much. Each of those that work makes its own tool.
+func runParallel[T, Tool any](list []T, work func(T, *Tool)) {
 	const few = 4
 	var next atomic.Int64
 	worker := func() {

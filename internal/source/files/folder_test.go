@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // one is shared: compiling the rules of a kind takes most of a test's time.
 var one = sync.OnceValue(func() *schema.Schema {
-	s := schema.New(kinds.Catalog())
+	s := schema.New(kinds.NewCatalog())
 	return s
 })
 
@@ -57,7 +57,7 @@ func makeRig(t testing.TB, dir, cache string, config flow.Config) *rig {
 	r := &rig{t: t, dir: dir, cache: cache}
 	r.graph = flow.New(config)
 	r.sources = kinds.NewSources(r.graph)
-	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.Synced(b) })
+	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.MarkSynced(b) })
 	var err error
 	r.folder, err = New(Config{
 		Dir: dir, Sources: r.sources.Sources, Graph: r.graph, Schema: one(), CacheDir: cache,
@@ -139,15 +139,15 @@ func sortLines(list []string) {
 
 func lines[S any](w io.Writer, v flow.View, s *input.Source[S]) {
 	for ref, o := range flow.All(v, s.Collection()) {
-		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.Edit.Where,
-			o.Meta.Labels.Map())
+		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.LastEdit.Where,
+			o.Meta.Labels.ToMap())
 	}
 }
 
 // known is how many objects are published.
 func (r *rig) known() (n int) {
 	for _, k := range r.folder.catalog.All() {
-		n += len(r.folder.life.AllKnown(k.Kind))
+		n += len(r.folder.objects.PublishedOfKind(k.Kind))
 	}
 	return n
 }

@@ -37,7 +37,7 @@ func TestFollowsEveryWayOfWriting(t *testing.T) {
 
 	r.must(os.Rename(filepath.Join(r.dir, "sub"), filepath.Join(r.dir, "moved")))
 	r.until("a renamed folder", func() bool {
-		path := r.folder.Locator().Where(model.Ref(model.KindHTTPRoute, "shop", "api"), "").File
+		path := r.folder.NewLocator().PositionOf(model.Ref(model.KindHTTPRoute, "shop", "api"), "").File
 		return path == "moved/deep/api.yml"
 	})
 	if r.backend("api") != "two" {
@@ -97,9 +97,9 @@ func TestFollowsEveryLinkToOneFile(t *testing.T) {
 			s.must(os.WriteFile(target, []byte(route("web", "one")), 0o644))
 			s.must(os.Symlink(target, filepath.Join(s.dir, "b.yaml")))
 			s.must(os.Symlink(target, filepath.Join(s.dir, "c.yaml")))
-			s.look(look{all: true})
-			w, next := &watch{Folder: s.folder}, look{paths: map[string]struct{}{}}
-			w.take(fsnotify.Event{Name: target, Op: fsnotify.Write}, &next)
+			s.look(lookRequest{all: true})
+			w, next := &watch{Folder: s.folder}, lookRequest{paths: map[string]struct{}{}}
+			w.handleEvent(fsnotify.Event{Name: target, Op: fsnotify.Write}, &next)
 			if got := sortedPaths(next.paths); !slices.Equal(got, want) {
 				t.Errorf("a write makes it look at %v, expected %v", got, want)
 			}
@@ -122,7 +122,7 @@ func TestOneOfTenThousand(t *testing.T) {
 	r.follow()
 	r.until("the first version", func() bool { return r.backend("web") == "one" })
 	at := func() int {
-		line := r.folder.Locator().Where(model.Ref(model.KindService, "shop", "s-9999"), "").Line
+		line := r.folder.NewLocator().PositionOf(model.Ref(model.KindService, "shop", "s-9999"), "").Line
 		return line
 	}
 	before, line := r.folder.Stats(), at()
@@ -186,7 +186,7 @@ func newStill(t *testing.T) *still {
 	return s
 }
 
-func (s *still) look(l look) {
+func (s *still) look(l lookRequest) {
 	s.folder.refresh(l)
 	s.graph.Settle()
 }
@@ -194,29 +194,29 @@ func (s *still) look(l look) {
 // later looks at everything when nothing is held any more.
 func (s *still) later() {
 	s.now = s.now.Add(2 * Hold)
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 }
 
 // A folder that is deleted takes its files along first; that is no deletion of files.
 func TestDeletedFolderKeepsServing(t *testing.T) {
 	s := newStill(t)
 	s.write("web.yaml", route("web", "one"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
-	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
+	s.look(lookRequest{paths: map[string]struct{}{"web.yaml": {}}})
 	s.must(os.Remove(s.dir))
 	s.later()
-	if p := s.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].Message, "keeps serving") ||
+	if p := s.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].Message, "stay in use") ||
 		s.backend("web") != "one" {
 		t.Errorf("a deleted folder: %v, backend %q", p, s.backend("web"))
 	}
 	s.write("api.yaml", route("api", "one"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	if s.backend("web") != "one" || s.backend("api") != "one" {
 		t.Error("the folder came back, perhaps not yet whole, and a route was dropped at once")
 	}
 	s.now = s.now.Add(2 * Hold)
-	s.look(look{})
+	s.look(lookRequest{})
 	if s.backend("web") != "" {
 		t.Error("the folder came back without the route's file, and the route stayed")
 	}
@@ -227,17 +227,18 @@ func TestMoveBetweenFiles(t *testing.T) {
 	s := newStill(t)
 	s.write("a.yaml", route("web", "one")+route("api", "one"))
 	s.write("b.yaml", route("other", "one"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	published := s.folder.Stats().Published
 	s.write("a.yaml", route("api", "one"))
-	s.look(look{paths: map[string]struct{}{"a.yaml": {}}})
+	s.look(lookRequest{paths: map[string]struct{}{"a.yaml": {}}})
 	if s.backend("web") != "one" {
 		t.Fatal("a route was dropped before it could turn up elsewhere")
 	}
 	s.write("b.yaml", route("other", "one")+route("web", "one"))
-	s.look(look{paths: map[string]struct{}{"b.yaml": {}}})
+	s.look(lookRequest{paths: map[string]struct{}{"b.yaml": {}}})
 	s.later()
-	if path := s.folder.Locator().Where(model.Ref(model.KindHTTPRoute, "shop", "web"), "").File; path != "b.yaml" ||
+	if path := s.folder.NewLocator().PositionOf(model.Ref(model.KindHTTPRoute, "shop", "web"),
+		"").File; path != "b.yaml" ||
 		s.backend("web") != "one" {
 		t.Errorf("the route stands in %q, backend %q", path, s.backend("web"))
 	}
@@ -251,14 +252,14 @@ func TestChangePlaces(t *testing.T) {
 	s := newStill(t)
 	one, two := route("web", "one"), route("web", "two")
 	s.write("web.yaml", one+two)
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	if s.backend("web") != "one" || len(s.folder.Problems()) != 1 {
 		t.Fatal(s.backend("web"), s.folder.Problems())
 	}
 	s.write("web.yaml", two+one)
-	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
+	s.look(lookRequest{paths: map[string]struct{}{"web.yaml": {}}})
 	s.now = s.now.Add(Hold)
-	s.look(look{})
+	s.look(lookRequest{})
 	if p := s.folder.Problems(); s.backend("web") != "two" || len(p) != 1 || p[0].Line != 13 {
 		t.Errorf("the backend is %q; problems: %v", s.backend("web"), p)
 	}
@@ -268,12 +269,12 @@ func TestChangePlaces(t *testing.T) {
 func TestForgets(t *testing.T) {
 	s := newStill(t)
 	s.write("web.yaml", route("web", "one")+route("web", "two"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.later()
-	if s.known() != 1 || len(s.folder.winners)+len(s.folder.contested)+len(s.folder.uses)+
-		s.folder.life.Count(lifecycle.Fading) > 0 {
+	if s.known() != 1 || len(s.folder.winners)+len(s.folder.contested)+len(s.folder.namespaces)+
+		s.folder.objects.Count(lifecycle.Fading) > 0 {
 		t.Errorf("only the default class is left, and %d objects are known, %d declared", s.known(), len(s.folder.winners))
 	}
 }
@@ -380,7 +381,7 @@ func TestLinksToNothing(t *testing.T) {
 			s.must(os.Symlink(target, filepath.Join(s.dir, link)))
 			s.must(os.Symlink("nothing", filepath.Join(s.dir, "notes.txt"))) // may be to a folder
 			s.must(os.Symlink("nothing", filepath.Join(s.dir, ".#a.yaml")))  // an editor's lock
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			is := func(step, serves string, problems int) {
 				t.Helper()
 				if got := s.backend("web"); got != serves {
@@ -403,11 +404,11 @@ func TestLinksToNothing(t *testing.T) {
 			}
 			s.must(os.WriteFile(target, []byte(text), 0o644))
 			serves := map[bool]string{true: "one"}[link != "a.json"]
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			is("it is there", serves, 0)
 			s.must(os.RemoveAll(filepath.Join(elsewhere, at)))
 			if !isFolder {
-				s.look(look{paths: map[string]struct{}{link: {}}})
+				s.look(lookRequest{paths: map[string]struct{}{link: {}}})
 			}
 			s.later()
 			s.later()

@@ -50,27 +50,27 @@ func FuzzSplit(f *testing.F) {
 // No text makes the reader panic, and what it makes of a text is what JSON would hold.
 func FuzzRead(f *testing.F) {
 	seeds(f)
-	s := schema.New(kinds.Catalog())
+	s := schema.New(kinds.NewCatalog())
 	folder := &Folder{schema: s}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, split := range []func([]byte) []chunk{splitYAML, splitJSON} {
 			for _, c := range split(text) {
-				folder.identify(c.text)
-				v, err := decode(c)
+				folder.identifyText(c.text)
+				v, err := decodeChunk(c)
 				if err != nil {
 					continue
 				}
 				if _, err := json.Marshal(v); err != nil {
 					t.Fatal(err)
 				}
-				objects, _, err := expand(v)
+				objects, _, err := expandList(v)
 				if err != nil {
 					continue
 				}
 				for _, o := range objects {
 					_, problems := s.Check(o.doc, schema.Options{})
 					for _, p := range problems {
-						if line := lineOf(c.text, o.path, p.Field); line < 1 || line > 1+bytes.Count(c.text, []byte("\n")) {
+						if line := lineOf(c.text, o.position, p.Field); line < 1 || line > 1+bytes.Count(c.text, []byte("\n")) {
 							t.Fatalf("%s at line %d", p.Field, line)
 						}
 					}

@@ -16,100 +16,101 @@ import (
 // broken. So it ends at once only if its document was taken out of a file while every file of the folder can be read.
 // If its file was deleted or emptied it fades as all objects of that file do, since the folder may be about to go with
 // it, or the file about to be written. While the folder is made anew, or a file has a mistake that may hide the grant,
-// it waits for Withdraw at most.
+// it waits for WithdrawTimeout at most.
 
-// Withdraw is how long a ReferenceGrant that no file declares is kept at most, if a file that can't be read may have
-// it.
-const Withdraw = Refill
+// WithdrawTimeout is how long a ReferenceGrant that no file declares is kept at most, if a file that can't be read may
+// have it.
+const WithdrawTimeout = RefillTimeout
 
-// manyWithdrawn is how many ReferenceGrants that are gone are remembered.
-const manyWithdrawn = 100
+// maxWithdrawn is how many ReferenceGrants that are gone are remembered.
+const maxWithdrawn = 100
 
-// missing is a ReferenceGrant that is live and that no text declares.
-type missing struct {
-	since time.Time // when that was seen; again, when the folder came back
-	until string    // what may still have it; "" if it fades as other objects do
+// missingGrant is a ReferenceGrant that is live and that no text declares.
+type missingGrant struct {
+	since    time.Time // when that was seen; again, when the folder came back
+	waitsFor string    // what may still have it; "" if it fades as other objects do
 }
 
-// miss takes that no text declares a ReferenceGrant any more.
-func (m *merge) miss(ref model.ObjectRef) {
-	if _, already := m.missed[ref]; !already {
-		m.missed[ref] = missing{since: m.now}
+// noteMissingGrant takes that no text declares a ReferenceGrant any more.
+func (m *merge) noteMissingGrant(ref model.ObjectRef) {
+	if _, already := m.missingGrants[ref]; !already {
+		m.missingGrants[ref] = missingGrant{since: m.now}
 	}
 	until := m.now.Add(Hold)
-	if live, _ := m.life.Known(ref); m.files[live.edit.Where] != nil && !m.refill.moved && m.awaited(ref) == nil {
+	if live, _ := m.objects.PublishedVersion(ref); m.files[live.edit.Where] != nil && !m.refill.rootMoved &&
+		m.findEmptied(ref) == nil {
 		until = m.now
 	}
-	m.life.Fade(ref, until)
+	m.objects.Fade(ref, until)
 }
 
-// wait says whether an object is a ReferenceGrant that has to be waited for. The folder was listed in this look.
-func (m *merge) wait(ref model.ObjectRef) bool {
-	grant, is := m.missed[ref]
-	end := grant.since.Add(Withdraw)
+// awaitGrant says whether an object is a ReferenceGrant that has to be waited for. The folder was listed in this look.
+func (m *merge) awaitGrant(ref model.ObjectRef) bool {
+	grant, is := m.missingGrants[ref]
+	end := grant.since.Add(WithdrawTimeout)
 	if !is || !m.now.Before(end) {
 		return false
 	}
-	if grant.until = m.hides(); grant.until == "" {
+	if grant.waitsFor = m.grantHiddenUntil(); grant.waitsFor == "" {
 		return false
 	}
-	m.missed[ref] = grant
-	m.life.Fade(ref, end)
+	m.missingGrants[ref] = grant
+	m.objects.Fade(ref, end)
 	return true
 }
 
-// reconsider ends the wait for ReferenceGrants that can't be anywhere any more, and for those that waited for long
+// recheckGrants ends the wait for ReferenceGrants that can't be anywhere any more, and for those that waited for long
 // enough: the folder is listed once more before they go.
-func (m *merge) reconsider() {
-	if len(m.missed) == 0 || m.unread != nil {
+func (m *merge) recheckGrants() {
+	if len(m.missingGrants) == 0 || m.readErr != nil {
 		return
 	}
-	whole := m.hides() == ""
-	for ref, grant := range m.missed {
-		if whole && grant.until != "" || !m.now.Before(grant.since.Add(Withdraw)) {
-			m.life.Fade(ref, m.now)
+	whole := m.grantHiddenUntil() == ""
+	for ref, grant := range m.missingGrants {
+		if whole && grant.waitsFor != "" || !m.now.Before(grant.since.Add(WithdrawTimeout)) {
+			m.objects.Fade(ref, m.now)
 		}
 	}
 }
 
-// hides says until when a ReferenceGrant that no file declares may yet be somewhere: what can't be read may have it, or
-// a document with a mistake that may be about any object. It is "" if there is no such thing.
-func (m *merge) hides() string {
+// grantHiddenUntil says until when a ReferenceGrant that no file declares may yet be somewhere: what can't be read may
+// have it, or a document with a mistake that may be about any object. It is "" if there is no such thing.
+func (m *merge) grantHiddenUntil() string {
 	var all []string
 	for path := range m.listing.broken {
-		all = append(all, shown(path)+" can be read")
+		all = append(all, quoteName(path)+" can be read")
 	}
 	for path, fl := range m.files {
 		if fl.problem != "" {
-			all = append(all, shown(path)+" can be read")
+			all = append(all, quoteName(path)+" can be read")
 		}
 	}
 	for path := range m.unsettled {
-		all = append(all, shown(path)+" is written")
+		all = append(all, quoteName(path)+" is written")
 	}
-	for fl := range m.unclear {
-		all = append(all, shown(fl.path)+" is mended")
+	for fl := range m.unclearFiles {
+		all = append(all, quoteName(fl.relPath)+" is fixed")
 	}
 	switch {
 	case len(all) > 0:
 		return slices.Min(all)
-	case m.refill.coming || m.refill.moved:
-		return "the files of the folder, which was made anew, are back"
+	case m.refill.refilling || m.refill.rootMoved:
+		return "the folder, which was created again, has its files again"
 	}
 	return ""
 }
 
-// missAnew takes that the folder is back: what it does not have yet may come.
-func (f *Folder) missAnew(now time.Time) {
-	for ref := range f.missed {
-		f.missed[ref] = missing{since: now}
+// resetMissingGrants takes that the folder is back: what it does not have yet may come.
+func (f *Folder) resetMissingGrants(now time.Time) {
+	for ref := range f.missingGrants {
+		f.missingGrants[ref] = missingGrant{since: now}
 	}
 }
 
-// waiting adds the problems of ReferenceGrants that wait.
-func (f *Folder) waiting(add func(Problem)) {
-	for ref, grant := range f.missed {
-		if live, _ := f.life.Known(ref); grant.until != "" {
+// addWaitingGrants adds the problems of ReferenceGrants that wait.
+func (f *Folder) addWaitingGrants(add func(Problem)) {
+	for ref, grant := range f.missingGrants {
+		if live, _ := f.objects.PublishedVersion(ref); grant.waitsFor != "" {
 			add(Problem{
 				File: live.edit.Where, Object: ref.String(), Ref: ref, Severity: model.Warning, Message: grant.String(),
 			})
@@ -118,12 +119,13 @@ func (f *Folder) waiting(add func(Problem)) {
 }
 
 // String says what it waits for.
-func (m missing) String() string {
-	return fmt.Sprintf("is in no file any more; it permits what it did until %s, for %v at most", m.until, Withdraw)
+func (m missingGrant) String() string {
+	return fmt.Sprintf("is in no file any more; it stays in use until %s, for %v at most", m.waitsFor,
+		WithdrawTimeout)
 }
 
-// withdraw notes which ReferenceGrants were there until now, and which are back.
-func (f *Folder) withdraw(b *flow.Batch, edits []edit) {
+// noteWithdrawn notes which ReferenceGrants were there until now, and which are back.
+func (f *Folder) noteWithdrawn(b *flow.Batch, edits []objectEdit) {
 	for _, e := range edits {
 		if e.ref.Kind() != model.KindReferenceGrant {
 			continue
@@ -134,31 +136,31 @@ func (f *Folder) withdraw(b *flow.Batch, edits []edit) {
 			continue
 		}
 		f.withdrawn = append(f.withdrawn, e.ref)
-		f.sources.Withdrawn.Set(b, e.ref, input.Withdrawn{
-			Spec: e.last.Spec.(*gatewayv1.ReferenceGrantSpec), Where: shown(e.last.edit.Where),
+		f.sources.Withdrawn.Set(b, e.ref, input.WithdrawnGrant{
+			Spec: e.deleted.Spec.(*gatewayv1.ReferenceGrantSpec), Where: quoteName(e.deleted.edit.Where),
 		})
-		if len(f.withdrawn) > manyWithdrawn {
+		if len(f.withdrawn) > maxWithdrawn {
 			f.sources.Withdrawn.Delete(b, f.withdrawn[0])
 			f.withdrawn = f.withdrawn[1:]
 		}
 	}
 }
 
-// manyTold is how many lines of one kind a look at the folder logs at most.
-const manyTold = 20
+// maxLogLines is how many lines of one kind a look at the folder logs at most.
+const maxLogLines = 20
 
-// tellWithdrawn logs which ReferenceGrants are gone.
-func (f *Folder) tellWithdrawn(edits []edit) {
+// logWithdrawn logs which ReferenceGrants are gone.
+func (f *Folder) logWithdrawn(edits []objectEdit) {
 	told := 0
 	for _, e := range edits {
 		if e.ref.Kind() != model.KindReferenceGrant || e.object != nil {
 			continue
 		}
-		if told++; told <= manyTold {
-			f.log.Warn("reference grant withdrawn", "object", e.ref.String(), "file", shown(e.last.edit.Where))
+		if told++; told <= maxLogLines {
+			f.log.Warn("reference grant withdrawn", "object", e.ref.String(), "file", quoteName(e.deleted.edit.Where))
 		}
 	}
-	if told > manyTold {
-		f.log.Warn("more reference grants withdrawn", "more", told-manyTold)
+	if told > maxLogLines {
+		f.log.Warn("more reference grants withdrawn", "more", told-maxLogLines)
 	}
 }

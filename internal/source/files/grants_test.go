@@ -35,8 +35,8 @@ func (s *still) seen(names ...string) {
 	for _, name := range names {
 		paths[name] = struct{}{}
 	}
-	s.look(look{paths: paths})
-	s.look(look{})
+	s.look(lookRequest{paths: paths})
+	s.look(lookRequest{})
 }
 
 // expect compares whether the grant is there, and how many problems tell of it.
@@ -60,7 +60,7 @@ func TestGrantIsRevokedAtOnce(t *testing.T) {
 	s := newStill(t)
 	s.write("all.yaml", grant+secret("s"))
 	s.write("other.yaml", service("a"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.expect("at first", true, 0)
 	s.write("all.yaml", secret("s"))
 	s.seen("all.yaml")
@@ -79,19 +79,19 @@ func TestGrantGoesWithItsFile(t *testing.T) {
 	s := newStill(t)
 	s.write("all.yaml", grant+secret("s"))
 	s.write("other.yaml", service("a"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.must(os.Remove(filepath.Join(s.dir, "all.yaml")))
 	s.seen("all.yaml")
 	s.expect("deleted", true, 0)
 	s.now = s.now.Add(Hold)
-	s.look(look{})
+	s.look(lookRequest{})
 	s.expect("after Hold", false, 0)
 	if s.generation(model.KindSecret, "s") != 0 {
 		t.Error("the Secret of that file is still there")
 	}
 }
 
-// While another file may have the grant, it waits until that can be told, for Withdraw at most.
+// While another file may have the grant, it waits until that can be told, for WithdrawTimeout at most.
 func TestGrantWaitsForOtherFiles(t *testing.T) {
 	lost := strings.Replace("---\n"+service("b")+"---\n"+grant, "---\napiVersion: gateway", "apiVersion: gateway", 1)
 	for name, story := range map[string]struct {
@@ -138,28 +138,28 @@ func TestGrantWaitsForOtherFiles(t *testing.T) {
 				s := newStill(t)
 				s.write("all.yaml", service("b")+"---\n"+grant)
 				s.write("other.yaml", service("a"))
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				story.hide(s)
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				s.later()
 				s.expect("hidden", true, 1)
 				if p := fmt.Sprint(s.folder.Problems()); !strings.Contains(p, "until "+story.told) {
 					t.Errorf("nothing says what it waits for (%s): %s", story.told, p)
 				}
-				older := func() string { return s.folder.Older()[model.Ref(model.KindReferenceGrant, "shop", "open")] }
-				if want := "is in no file any more; it permits what it did until " + story.told; !strings.HasPrefix(older(), want) {
+				older := func() string { return s.folder.OutdatedObjects()[model.Ref(model.KindReferenceGrant, "shop", "open")] }
+				if want := "is in no file any more; it stays in use until " + story.told; !strings.HasPrefix(older(), want) {
 					t.Errorf("an older version serves: %q, want %q", older(), want)
 				}
 				if mended {
 					story.mend(s)
 				} else {
-					s.now = s.now.Add(Withdraw - 2*Hold - time.Millisecond)
-					s.look(look{all: true})
+					s.now = s.now.Add(WithdrawTimeout - 2*Hold - time.Millisecond)
+					s.look(lookRequest{all: true})
 					s.expect("almost", true, 1)
 					s.now = s.now.Add(time.Millisecond)
 				}
-				s.look(look{all: true})
-				s.look(look{})
+				s.look(lookRequest{all: true})
+				s.look(lookRequest{})
 				s.expect("at the end", false, 0)
 				if older() != "" {
 					t.Errorf("at the end an older version serves: %q", older())
@@ -174,14 +174,14 @@ func TestGrantComesBack(t *testing.T) {
 	s := newStill(t)
 	s.write("all.yaml", grant)
 	s.write("other.yaml", service("a"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.write("other.yaml", "]")
 	s.write("all.yaml", secret("s"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.later()
 	s.expect("hidden", true, 1)
 	s.write("other.yaml", grant)
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.expect("back", true, 0)
 	if g := s.generation(model.KindReferenceGrant, "open"); g != 1 {
 		t.Errorf("generation %d: it was away", g)
@@ -189,7 +189,7 @@ func TestGrantComesBack(t *testing.T) {
 	s.write("other.yaml", service("a"))
 	s.seen("other.yaml")
 	s.expect("taken out", false, 0)
-	if len(s.folder.missed) > 0 {
+	if len(s.folder.missingGrants) > 0 {
 		t.Error("it is still waited for")
 	}
 }
@@ -201,31 +201,31 @@ func TestGrantOfAFolderMadeAnew(t *testing.T) {
 			s := newStill(t)
 			s.write("grant.yaml", grant)
 			s.write("web.yaml", route("web", "one"))
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			for range 2 {
 				s.must(os.Remove(filepath.Join(s.dir, "grant.yaml")))
 				s.seen("grant.yaml")
 				s.anewer(seen)
 				s.now = s.now.Add(2 * Hold)
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				s.expect("empty", true, 0)
 				s.write("web.yaml", route("web", "one"))
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				s.later()
 				s.expect("its route is back", true, 1)
-				s.now = s.now.Add(Withdraw / 2)
+				s.now = s.now.Add(WithdrawTimeout / 2)
 				s.write("grant.yaml", grant)
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				s.later()
 				s.expect("all is back", true, 0)
 			}
 			s.must(os.Remove(filepath.Join(s.dir, "grant.yaml")))
 			s.anewer(seen)
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			s.write("web.yaml", route("web", "one"))
-			s.look(look{all: true})
-			s.now = s.now.Add(Withdraw)
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
+			s.now = s.now.Add(WithdrawTimeout)
+			s.look(lookRequest{all: true})
 			s.expect("not back", false, 0)
 		})
 	}
@@ -235,31 +235,31 @@ func TestGrantOfAFolderMadeAnew(t *testing.T) {
 func (s *still) anewer(seen bool) {
 	s.must(os.RemoveAll(s.dir))
 	if seen {
-		s.look(look{all: true})
-		s.now = s.now.Add(2 * Withdraw)
-		s.look(look{all: true})
+		s.look(lookRequest{all: true})
+		s.now = s.now.Add(2 * WithdrawTimeout)
+		s.look(lookRequest{all: true})
 		s.expect("away", true, 0)
 	}
 	s.must(os.Mkdir(s.dir, 0o755))
-	s.folder.refill.moved = true // as its own events tell
+	s.folder.refill.rootMoved = true // as its own events tell
 }
 
 // Of grants that are gone only so many are remembered.
 func TestGrantsAreForgotten(t *testing.T) {
 	s := newStill(t)
 	var all strings.Builder
-	for i := range manyWithdrawn + 5 {
+	for i := range maxWithdrawn + 5 {
 		all.WriteString("---\n" + strings.Replace(grant, "name: open", fmt.Sprintf("name: open-%03d", i), 1))
 	}
 	s.write("all.yaml", all.String())
 	s.write("other.yaml", service("a"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.must(os.Remove(filepath.Join(s.dir, "all.yaml")))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.later()
 	s.graph.View(func(v flow.View) {
-		if n := flow.Len(v, s.sources.Withdrawn.Collection()); n != manyWithdrawn || len(s.folder.missed) > 0 {
-			t.Errorf("%d are remembered, %d waited for", n, len(s.folder.missed))
+		if n := flow.Len(v, s.sources.Withdrawn.Collection()); n != maxWithdrawn || len(s.folder.missingGrants) > 0 {
+			t.Errorf("%d are remembered, %d waited for", n, len(s.folder.missingGrants))
 		}
 	})
 }

@@ -44,14 +44,14 @@ func secret(name string) string {
 func (s *still) read(name, text string) {
 	s.t.Helper()
 	s.write(name, text)
-	s.look(look{paths: map[string]struct{}{name: {}}})
+	s.look(lookRequest{paths: map[string]struct{}{name: {}}})
 }
 
 // generation is an object's, 0 if it is not there.
 func (s *still) generation(kind model.Kind, name string) (generation int64) {
 	s.folder.mu.Lock()
 	defer s.folder.mu.Unlock()
-	if live, known := s.folder.life.Known(model.Ref(kind, "shop", name)); known {
+	if live, known := s.folder.objects.PublishedVersion(model.Ref(kind, "shop", name)); known {
 		generation = live.generation
 	}
 	return generation
@@ -112,7 +112,7 @@ func TestWaitsForWhatItNames(t *testing.T) {
 			}
 			s.write("a.yaml", service("a")+slice("a")+secret("s"))
 			s.write("object.yaml", story.old)
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			if p := s.folder.Problems(); len(p) > 0 {
 				t.Fatal(p)
 			}
@@ -142,7 +142,7 @@ func TestWaitsForWhatItNames(t *testing.T) {
 func TestWaitsNotForEver(t *testing.T) {
 	s := newStill(t)
 	s.write("web.yaml", route("web", "a")+service("a")+slice("a"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.read("web.yaml", route("web", "b")+service("a")+slice("a"))
 	s.now = s.now.Add(Hold / 2)
 	s.read("web.yaml", route("web", "c")+service("a")+slice("a"))
@@ -150,8 +150,8 @@ func TestWaitsNotForEver(t *testing.T) {
 		t.Error("a route took effect before the Service that it names could come")
 	}
 	s.now = s.now.Add(Hold / 2)
-	s.look(look{})
-	if held := s.folder.life.Count(lifecycle.Held); s.backend("web") != "c" || held > 0 {
+	s.look(lookRequest{})
+	if held := s.folder.objects.Count(lifecycle.Held); s.backend("web") != "c" || held > 0 {
 		t.Errorf("after Hold the backend is %q; %d wait", s.backend("web"), held)
 	}
 }
@@ -170,7 +170,7 @@ func TestWaitsForAFileThatIsBeingWritten(t *testing.T) {
 			"b"},
 		{"a route that moves", func(s *still) {
 			s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
-			s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
+			s.look(lookRequest{paths: map[string]struct{}{"web.yaml": {}}})
 		}, route("web", "c") + service("c") + slice("c"), "a", "c", ""},
 	} {
 		for _, whole := range []bool{true, false} {
@@ -178,7 +178,7 @@ func TestWaitsForAFileThatIsBeingWritten(t *testing.T) {
 				s := newStill(t)
 				s.write("web.yaml", route("web", "a"))
 				s.write("a.yaml", service("a")+slice("a"))
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				story.edit(s)
 				path := filepath.Join(s.dir, "new.yaml")
 				writer, err := os.Create(path)
@@ -188,8 +188,8 @@ func TestWaitsForAFileThatIsBeingWritten(t *testing.T) {
 				s.must(err)
 				s.now = s.now.Add(Hold)
 				s.must(os.Chtimes(path, s.now, s.now))
-				s.look(look{})
-				s.look(look{all: true})
+				s.look(lookRequest{})
+				s.look(lookRequest{all: true})
 				if got := s.backend("web"); got != story.before {
 					t.Fatalf("while the file is written, the backend is %q", got)
 				}
@@ -198,11 +198,11 @@ func TestWaitsForAFileThatIsBeingWritten(t *testing.T) {
 					s.must(writer.Close())
 				} else {
 					want = story.never
-					s.now = s.now.Add(patience)
+					s.now = s.now.Add(writerTimeout)
 					s.must(os.Chtimes(path, s.now, s.now))
 				}
-				s.look(look{})
-				s.look(look{})
+				s.look(lookRequest{})
+				s.look(lookRequest{})
 				if got := s.backend("web"); got != want {
 					t.Errorf("at the end the backend is %q, want %q", got, want)
 				}
@@ -216,7 +216,7 @@ func TestDoesNotWait(t *testing.T) {
 	s := newStill(t)
 	s.write("web.yaml", route("web", "missing"))
 	s.write("a.yaml", service("a")+slice("a"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.read("new.yaml", route("new", "b"))
 	if s.backend("new") != "b" {
 		t.Error("a new route waits, and nothing serves in its stead")
@@ -246,20 +246,20 @@ func TestWaitEndsWithItsText(t *testing.T) {
 	s := newStill(t)
 	s.write("a.yaml", service("a")+slice("a"))
 	s.write("web.yaml", route("web", "a"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.read("web.yaml", route("web", "b"))
 	s.read("web.yaml", route("web", "a"))
-	if s.folder.life.Count(lifecycle.Held) > 0 || s.generation(model.KindHTTPRoute, "web") != 1 {
+	if s.folder.objects.Count(lifecycle.Held) > 0 || s.generation(model.KindHTTPRoute, "web") != 1 {
 		t.Error("an edit that was taken back still waits")
 	}
 	s.read("web.yaml", route("web", "b"))
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
-	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
-	if s.backend("web") != "a" || s.folder.life.Count(lifecycle.Held) > 0 {
+	s.look(lookRequest{paths: map[string]struct{}{"web.yaml": {}}})
+	if s.backend("web") != "a" || s.folder.objects.Count(lifecycle.Held) > 0 {
 		t.Error("a route that lost its text does not stay as it was")
 	}
 	s.now = s.now.Add(2 * Hold)
-	s.look(look{})
+	s.look(lookRequest{})
 	if s.backend("web") != "" {
 		t.Error("a route without text stayed")
 	}
@@ -268,18 +268,18 @@ func TestWaitEndsWithItsText(t *testing.T) {
 // A folder that was never there has not been loaded.
 func TestLoaded(t *testing.T) {
 	s := newStill(t)
-	s.look(look{all: true})
-	if s.folder.Loaded() {
+	s.look(lookRequest{all: true})
+	if s.folder.HasLoaded() {
 		t.Error("a folder that does not exist was loaded")
 	}
 	s.write("web.yaml", route("web", "a"))
-	s.look(look{all: true})
-	if !s.folder.Loaded() || s.backend("web") != "a" {
+	s.look(lookRequest{all: true})
+	if !s.folder.HasLoaded() || s.backend("web") != "a" {
 		t.Error("the folder is there and not loaded")
 	}
 	s.must(os.RemoveAll(s.dir))
-	s.look(look{all: true})
-	if !s.folder.Loaded() {
+	s.look(lookRequest{all: true})
+	if !s.folder.HasLoaded() {
 		t.Error("a folder that went away was never loaded")
 	}
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"regexp"
+	"strings"
 
 	"cardea.dev/cardea/internal/core/model"
 )
@@ -15,15 +16,18 @@ var (
 	namespaceText  = regexp.MustCompile(`[\s{,"]namespace"?\s*:\s*["']?([^\s"',}]+)`)
 )
 
-// identify guesses which object a text that can't be parsed is about, by the lines that usually say so.
-func (f *Folder) identify(text []byte) (model.ObjectRef, string) {
-	meta := section(text)
-	return f.schema.IdentifyBy(first(apiVersionText, text), first(kindText, text), first(namespaceText, meta),
-		first(nameText, meta))
+// identifyText guesses which object a text that can't be parsed is about, by the lines that usually say so.
+func (f *Folder) identifyText(text []byte) (model.ObjectRef, string) {
+	meta, kind := metadataSection(text), firstMatch(kindText, text)
+	if strings.HasSuffix(kind, "List") {
+		meta = nil // it is that of an item
+	}
+	return f.schema.IdentifyBy(firstMatch(apiVersionText, text), kind, firstMatch(namespaceText, meta),
+		firstMatch(nameText, meta))
 }
 
-// section is the text of the metadata, as far as its end can be told.
-func section(text []byte) []byte {
+// metadataSection is the text of the metadata, as far as its end can be told.
+func metadataSection(text []byte) []byte {
 	at := metadataText.FindIndex(text)
 	if at == nil {
 		return nil
@@ -40,7 +44,7 @@ func section(text []byte) []byte {
 	return rest
 }
 
-func first(pattern *regexp.Regexp, text []byte) string {
+func firstMatch(pattern *regexp.Regexp, text []byte) string {
 	if m := pattern.FindSubmatch(text); m != nil {
 		return string(m[1])
 	}

@@ -12,8 +12,8 @@ import (
 // file declared before and nobody declares now keeps serving. A ReferenceGrant does not for long: it is a permission
 // (grants.go).
 
-// keep keeps what is gone from a file because of such a mistake.
-func (m *merge) keep(fl *file, gone map[model.ObjectRef]*object) {
+// keepUndeclared keeps what is gone from a file because of such a mistake.
+func (m *merge) keepUndeclared(fl *file, gone map[model.ObjectRef]*goodVersion) {
 	if len(gone) == 0 || !m.isUnclear(fl) {
 		return
 	}
@@ -21,21 +21,21 @@ func (m *merge) keep(fl *file, gone map[model.ObjectRef]*object) {
 	for _, ref := range slices.SortedFunc(maps.Keys(gone), model.ObjectRef.Compare) {
 		if gone[ref] != nil && ref.Kind() != model.KindReferenceGrant && m.winners[ref] == nil {
 			kept.items = append(kept.items, item{doc: kept, object: gone[ref],
-				note: &note{ref: ref, label: ref.String(), stale: true, flaws: []Problem{{
+				note: &note{ref: ref, label: ref.String(), stale: true, problems: []Problem{{
 					Object: ref.String(), Ref: ref, Severity: model.Warning,
-					Message: "is not in this file any more, which has a mistake that may be about it: until that is mended it is " +
-						"served as it was",
+					Message: "is not in this file any more, but a mistake in the file may be the cause: the object is served " +
+						"unchanged until the mistake is fixed",
 				}}}})
 		}
 	}
 	if len(kept.items) > 0 {
-		fl.kept = kept
-		m.declare(kept)
+		fl.keptDoc = kept
+		m.addClaims(kept)
 	}
 }
 
 func (m *merge) isUnclear(fl *file) bool {
-	for other := range m.unclear {
+	for other := range m.unclearFiles {
 		if other == fl {
 			return true
 		}
@@ -43,13 +43,13 @@ func (m *merge) isUnclear(fl *file) bool {
 	return false
 }
 
-// unclear are the files with a mistake that may be about any of several objects that serve, or about several: two
+// unclearFiles are the files with a mistake that may be about any of several objects that serve, or about several: two
 // documents of one name are such a mistake, too. A file may come more than once.
-func (m *merge) unclear(yield func(*file) bool) {
+func (m *merge) unclearFiles(yield func(*file) bool) {
 	for _, claims := range m.contested {
 		own := map[*file]int{}
 		for _, it := range claims {
-			if it.kept() {
+			if it.isKept() {
 				continue
 			}
 			if own[it.doc.file]++; own[it.doc.file] == 2 && !yield(it.doc.file) {
@@ -57,13 +57,13 @@ func (m *merge) unclear(yield func(*file) bool) {
 			}
 		}
 	}
-	for d := range m.flawed {
-		if (d.trouble != nil ||
+	for d := range m.flawedDocs {
+		if (d.failure != nil ||
 			slices.ContainsFunc(d.items, func(it item) bool { return it.object == nil && hasError(&it) })) && !yield(d.file) {
 			return
 		}
 	}
 }
 
-// kept tells whether an item is in no text: any that is goes before it.
-func (it *item) kept() bool { return it.doc.file.kept == it.doc }
+// isKept tells whether an item is in no text: any that is goes before it.
+func (it *item) isKept() bool { return it.doc.file.keptDoc == it.doc }

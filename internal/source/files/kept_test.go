@@ -57,7 +57,7 @@ func TestMistakesInWhatNamesAnObject(t *testing.T) {
 				}
 				s := newStill(t)
 				s.read("shop.yaml", shopFile)
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				serves := func(when string, want int64) {
 					t.Helper()
 					for _, kind := range []model.Kind{model.KindGateway, model.KindXBackend, model.KindHTTPRoute} {
@@ -116,7 +116,7 @@ func nth(text string, edit [3]string, skip int) (edited string, found bool) {
 func TestWhatIsKeptYields(t *testing.T) {
 	s := newStill(t)
 	s.write("a.yaml", service("a")+service("b"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.read("a.yaml", service("a")+strings.Replace(service("b"), "Service", "Servce", 1))
 	s.read("z.yaml", strings.Replace(service("b"), "8080", "9090", 1))
 	if g := s.generation(model.KindService, "b"); g != 2 {
@@ -129,7 +129,7 @@ func TestWhatIsKeptYields(t *testing.T) {
 	}
 	s.now = s.now.Add(2 * Hold)
 	s.must(os.Remove(filepath.Join(s.dir, "z.yaml")))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.later()
 	if g := s.generation(model.KindService, "a"); g != 1 {
 		t.Errorf("the one beside the mistake has generation %d", g)
@@ -173,7 +173,7 @@ func TestMovedToABrokenDocument(t *testing.T) {
 					t.Errorf("%v, want one problem, and that the last good version keeps serving", p)
 				}
 				s.must(os.Remove(filepath.Join(s.dir, to)))
-				s.look(look{all: true})
+				s.look(lookRequest{all: true})
 				s.later()
 				if g := s.generation(model.KindService, "b"); g != 0 {
 					t.Errorf("taken away, it has generation %d", g)

@@ -11,23 +11,23 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Place is where something stands.
-type Place struct {
+// Position is where something stands.
+type Position struct {
 	File string // relative to the folder; "" is nowhere in it
 	Line int    // from 1; 0 if it is not known
 }
 
 // String is "web.yaml:12", on one line whatever the file is called.
-func (p Place) String() string {
+func (p Position) String() string {
 	if p.Line == 0 {
-		return shown(p.File)
+		return quoteName(p.File)
 	}
-	return fmt.Sprintf("%s:%d", shown(p.File), p.Line)
+	return fmt.Sprintf("%s:%d", quoteName(p.File), p.Line)
 }
 
-// shown prints a file's name; quoted if it holds what can't be seen, such as a newline or what moves a terminal's
+// quoteName prints a file's name; quoted if it holds what can't be seen, such as a newline or what moves a terminal's
 // cursor.
-func shown(name string) string {
+func quoteName(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return name
 	}
@@ -41,31 +41,31 @@ type Locator struct {
 	files  map[string]map[fingerprint][]chunk
 }
 
-// Locator makes a finder of places in what the files hold now.
-func (f *Folder) Locator() *Locator {
+// NewLocator makes a finder of places in what the files hold now.
+func (f *Folder) NewLocator() *Locator {
 	return &Locator{folder: f, files: map[string]map[fingerprint][]chunk{}}
 }
 
-// Where returns the place of an object's field, or of the nearest field around it that is there, or of the object
+// PositionOf returns the place of an object's field, or of the nearest field around it that is there, or of the object
 // itself if field is "".
-func (l *Locator) Where(ref model.ObjectRef, field string) Place {
+func (l *Locator) PositionOf(ref model.ObjectRef, field string) Position {
 	l.folder.mu.Lock()
 	it := l.folder.winners[ref]
 	if it == nil {
 		l.folder.mu.Unlock()
-		return Place{}
+		return Position{}
 	}
-	place := Place{File: it.doc.file.path, Line: it.doc.line}
+	place := Position{File: it.doc.file.relPath, Line: it.doc.line}
 	l.folder.mu.Unlock()
-	for _, chunk := range l.chunks(place.File)[it.doc.hash] {
-		if it.path() != "" || chunk.line == place.Line {
-			return Place{File: place.File, Line: chunk.line + lineOf(chunk.text, it.path(), field) - 1}
+	for _, chunk := range l.readChunks(place.File)[it.doc.hash] {
+		if it.itemPosition() != "" || chunk.line == place.Line {
+			return Position{File: place.File, Line: chunk.line + lineOf(chunk.text, it.itemPosition(), field) - 1}
 		}
 	}
 	return place
 }
 
-func (l *Locator) chunks(path string) map[fingerprint][]chunk {
+func (l *Locator) readChunks(path string) map[fingerprint][]chunk {
 	if known, read := l.files[path]; read {
 		return known
 	}
@@ -75,7 +75,7 @@ func (l *Locator) chunks(path string) map[fingerprint][]chunk {
 	if err != nil {
 		return chunks // the folder itself tells about it
 	}
-	for _, chunk := range split(path, text) {
+	for _, chunk := range splitDocuments(path, text) {
 		hash := fingerprintOf(chunk.text)
 		chunks[hash] = append(chunks[hash], chunk)
 	}

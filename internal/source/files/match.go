@@ -1,21 +1,21 @@
 package files
 
-// matched is what a file's new text has in common with its former documents.
-type matched struct {
+// documentDiff is what a file's new text has in common with its former documents.
+type documentDiff struct {
 	docs       []*document
-	fresh      []fresh // the new ones
-	head, tail int     // so many documents at the start and at the end are as before
-	reordered  bool    // documents that stayed changed places
+	fresh      []freshDocument // the new ones
+	head, tail int             // so many documents at the start and at the end are as before
+	reordered  bool            // documents that stayed changed places
 }
 
-// fresh is a document that was not there before.
-type fresh struct {
+// freshDocument is a document that was not there before.
+type freshDocument struct {
 	at   int       // its place in the file
 	pair *document // the former document that stood in its place, if any
 }
 
-// match says for each chunk whether it is a document that the file had before.
-func match(chunks []chunk, fl *file) matched {
+// matchDocuments says for each chunk whether it is a document that the file had before.
+func matchDocuments(chunks []chunk, fl *file) documentDiff {
 	former := fl.docs
 	docs := make([]*document, len(chunks))
 	hashes := make([]fingerprint, len(chunks))
@@ -33,7 +33,7 @@ func match(chunks []chunk, fl *file) matched {
 		docs[len(chunks)-1-tail] = former[len(former)-1-tail]
 		tail++
 	}
-	m := matched{docs: docs, head: head, tail: tail}
+	m := documentDiff{docs: docs, head: head, tail: tail}
 	middle := former[head : len(former)-tail]
 	positions := map[fingerprint][]int{}
 	for i, d := range middle {
@@ -46,13 +46,13 @@ func match(chunks []chunk, fl *file) matched {
 			positions[hashes[i]] = at[1:]
 			docs[i] = middle[at[0]]
 			taken[at[0]] = true
-			m.reordered = pairs.anchor(at[0]) || m.reordered
+			m.reordered = pairs.advanceTo(at[0]) || m.reordered
 			continue
 		}
 		docs[i] = &document{hash: hashes[i], file: fl}
-		m.fresh = append(m.fresh, fresh{at: i})
+		m.fresh = append(m.fresh, freshDocument{at: i})
 	}
-	pairs.anchor(len(middle))
+	pairs.advanceTo(len(middle))
 	return m
 }
 
@@ -61,12 +61,12 @@ type pairing struct {
 	former []*document
 	taken  []bool
 	from   int // the former document after the last neighbour
-	fresh  *[]fresh
+	fresh  *[]freshDocument
 	paired int // so many fresh ones stand before the last neighbour
 }
 
-// anchor takes note of a document that stayed; it reports that it stood before one that now precedes it.
-func (p *pairing) anchor(at int) (backwards bool) {
+// advanceTo takes note of a document that stayed; it reports that it stood before one that now precedes it.
+func (p *pairing) advanceTo(at int) (backwards bool) {
 	if at < p.from {
 		return true
 	}

@@ -29,7 +29,7 @@ func TestMatch(t *testing.T) {
 		for _, text := range strings.Fields(c.after) {
 			chunks = append(chunks, chunk{text: []byte(text)})
 		}
-		m := match(chunks, &fl)
+		m := matchDocuments(chunks, &fl)
 		var fresh []string
 		for _, n := range m.fresh {
 			text := string(chunks[n.at].text)

@@ -53,10 +53,10 @@ func TestMemory(t *testing.T) {
 		t.Errorf("the second run parsed %d documents (expected the bad one and the List) and checked %d objects", s.Parsed,
 			s.Checked)
 	}
-	if valid, held := f.memory.Size(); valid != 4 || held != 0 {
+	if valid, held := f.cache.Size(); valid != 4 || held != 0 {
 		t.Errorf("%d objects are remembered, expected the valid ones; in memory: %d", valid, held)
 	}
-	whole, err := os.ReadFile(f.memory.Path())
+	whole, err := os.ReadFile(f.cache.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +66,14 @@ func TestMemory(t *testing.T) {
 			append([]byte{whole[len(whole)-40] ^ 1}, whole[len(whole)-39:]...)...),
 		"empty": nil,
 	} {
-		if err := os.WriteFile(f.memory.Path(), damaged, 0o600); err != nil {
+		if err := os.WriteFile(f.cache.Path(), damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got, f := r.load()
 		if got != first || f.Stats().Parsed != 5 {
 			t.Errorf("with a %s memory %d documents were parsed: %s", name, f.Stats().Parsed, got)
 		}
-		if mended, _ := os.ReadFile(f.memory.Path()); !bytes.Equal(mended, whole) {
+		if mended, _ := os.ReadFile(f.cache.Path()); !bytes.Equal(mended, whole) {
 			t.Errorf("a %s memory was not mended", name)
 		}
 	}
@@ -84,19 +84,19 @@ func TestMemoryOfAnotherProgram(t *testing.T) {
 	r := newRuns(t)
 	r.write("web.yaml", route("web", "one"))
 	first, f := r.load()
-	own, _ := os.ReadFile(f.memory.Path())
+	own, _ := os.ReadFile(f.cache.Path())
 	foreign := bytes.Clone(own[:len(own)-sha256.Size])
 	at := bytes.IndexByte(foreign, '\n') + 1 + len(one().Fingerprint()) // where the program is named
 	copy(foreign[at:], strings.Repeat("0", 32))
 	sum := sha256.Sum256(foreign)
-	if err := os.WriteFile(f.memory.Path(), append(foreign, sum[:]...), 0o600); err != nil {
+	if err := os.WriteFile(f.cache.Path(), append(foreign, sum[:]...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	second, f := r.load()
 	if first != second || f.Stats().Parsed != 1 {
 		t.Errorf("with the memory of another program %d documents were parsed:\n%s", f.Stats().Parsed, second)
 	}
-	if text, _ := os.ReadFile(f.memory.Path()); !bytes.Equal(text, own) {
+	if text, _ := os.ReadFile(f.cache.Path()); !bytes.Equal(text, own) {
 		t.Error("the memory of another program stayed")
 	}
 }
@@ -107,8 +107,8 @@ func TestMemoryIsPrivate(t *testing.T) {
 	r.write("web.yaml", route("web", "one"))
 	r.write("secret.yaml", secret("s")+"stringData: {key: xyzzy-plugh}\ndata: {other: eHl6enkgcGx1Z2g=}\n")
 	_, f := r.load()
-	text, err := os.ReadFile(f.memory.Path())
-	info, statErr := os.Stat(f.memory.Path())
+	text, err := os.ReadFile(f.cache.Path())
+	info, statErr := os.Stat(f.cache.Path())
 	if err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
 		t.Fatal(err, statErr, info.Mode())
 	}
@@ -120,7 +120,7 @@ func TestMemoryIsPrivate(t *testing.T) {
 	if _, f := r.load(); f.Stats().Parsed != 1 {
 		t.Errorf("%d documents were parsed, expected the Secret", f.Stats().Parsed)
 	}
-	if err := os.Chmod(f.memory.Path(), 0o620); err != nil {
+	if err := os.Chmod(f.cache.Path(), 0o620); err != nil {
 		t.Fatal(err)
 	}
 	if _, f := r.load(); f.Stats().Parsed != 2 {

@@ -17,10 +17,10 @@ type syntaxError struct {
 	lines   []int  // that the message names, as line counts
 }
 
-func (e *syntaxError) Error() string { return e.tell(1) }
+func (e *syntaxError) Error() string { return e.messageAt(1) }
 
-// tell makes the message about a text that begins with the line first of its file.
-func (e *syntaxError) tell(first int) string {
+// messageAt makes the message about a text that begins with the line first of its file.
+func (e *syntaxError) messageAt(first int) string {
 	if len(e.lines) == 0 {
 		return e.message
 	}
@@ -34,37 +34,37 @@ func (e *syntaxError) tell(first int) string {
 // yamlMistake says in plain words what the YAML library found in a text.
 func yamlMistake(text []byte, raw string, line int) *syntaxError {
 	t := yamlText{strings.Split(string(text), "\n")}
-	if byParser.MatchString(raw) {
+	if parserMessage.MatchString(raw) {
 		line++ // the parser counts from 0, the scanner from 1
 	}
 	line = max(line, 1)
 	switch {
 	case strings.Contains(raw, "expected key"), strings.Contains(raw, "expected '-' indicator"):
-		return t.misplaced(raw, line)
+		return t.misplacedError(raw, line)
 	case strings.Contains(raw, "mapping values are not allowed"), strings.Contains(raw, "expected ':'"):
-		return t.noKey(line)
+		return t.missingKeyError(line)
 	case strings.Contains(raw, "expected ',' or"):
-		return t.unclosed(raw[len(raw)-2:len(raw)-1], line)
+		return t.unclosedError(raw[len(raw)-2:len(raw)-1], line)
 	case strings.Contains(raw, "expected alphabetic or numeric"):
 		sign, what := "*", "an alias"
-		if !strings.Contains(t.line(line), sign) {
+		if !strings.Contains(t.lineText(line), sign) {
 			sign, what = "&", "an anchor"
 		}
 		return &syntaxError{line: line, message: fmt.Sprintf("%q begins %s of YAML; put the value in quotes", sign, what)}
 	case strings.Contains(raw, "cannot start any token"):
 		what := "such a character"
-		if m := reserved.FindStringSubmatch(t.line(line)); m != nil {
+		if m := reserved.FindStringSubmatch(t.lineText(line)); m != nil {
 			what = strconv.Quote(m[1])
 		}
 		return &syntaxError{line: line, message: "a value can't begin with " + what + "; put it in quotes"}
 	case strings.HasPrefix(raw, "unknown anchor"):
 		name := strings.Trim(strings.Fields(raw)[2], "'")
-		return &syntaxError{line: t.find("*" + name), message: fmt.Sprintf(
+		return &syntaxError{line: t.findLine("*" + name), message: fmt.Sprintf(
 			"no anchor &%s is before the alias *%[1]s; if it is a value, put it in quotes", name)}
 	case strings.Contains(raw, "unexpected end of stream"):
 		return &syntaxError{line: t.openQuote(line), message: "a quote is not closed"}
 	}
-	for part, plain := range plainWords {
+	for part, plain := range yamlMessages {
 		if strings.Contains(raw, part) {
 			return &syntaxError{line: line, message: plain}
 		}
@@ -73,50 +73,51 @@ func yamlMistake(text []byte, raw string, line int) *syntaxError {
 }
 
 var (
-	byParser  = regexp.MustCompile(`expected (key|'-' indicator|',' or|node content|<document start>)`)
-	startsKey = regexp.MustCompile(`^\s*(- +)*[\w"'./-]+:(\s|$)|^\s*- `)
-	hasKey    = regexp.MustCompile(`:(\s|$)`)
-	reserved  = regexp.MustCompile("(?:^\\s*|: +|- +|[\\[{,] *)([@`%])")
-	quoted    = regexp.MustCompile(`(?:^\s*|: +|- +|[\[{,] *)(["'])`)
+	parserMessage = regexp.MustCompile(`expected (key|'-' indicator|',' or|node content|<document start>)`)
+	startsKey     = regexp.MustCompile(`^\s*(- +)*[\w"'./-]+:(\s|$)|^\s*- `)
+	hasKey        = regexp.MustCompile(`:(\s|$)`)
+	reserved      = regexp.MustCompile("(?:^\\s*|: +|- +|[\\[{,] *)([@`%])")
+	quoted        = regexp.MustCompile(`(?:^\s*|: +|- +|[\[{,] *)(["'])`)
 )
 
-// plainWords are what a library's message means, by a part of it.
-var plainWords = map[string]string{
+// yamlMessages are what a library's message means, by a part of it.
+var yamlMessages = map[string]string{
 	"block sequence entries are not allowed": `a list entry ("- ") must begin a line of its own`,
 	"expected node content":                  "expected a value",
 	"unknown escape character":               `no such escape with "\"; write "\\" for a backslash, or use single quotes`,
-	"directive":                              `a line that begins with "%" is a directive of YAML, and this is none`,
-	"control characters are not allowed":     "control characters are not allowed",
+	"directive": `a line that begins with "%" is a directive of YAML, but YAML has no ` +
+		`such directive`,
+	"control characters are not allowed": "control characters are not allowed",
 }
 
 // yamlText is a text by its lines.
 type yamlText struct{ lines []string }
 
-// line is a line's text, counted from 1; "" behind the end.
-func (t yamlText) line(n int) string {
+// lineText is a line's text, counted from 1; "" behind the end.
+func (t yamlText) lineText(n int) string {
 	if n < 1 || n > len(t.lines) {
 		return ""
 	}
 	return t.lines[n-1]
 }
 
-// before finds the last line before another one that has content; 0 if there is none.
-func (t yamlText) before(n int) int {
-	for n = min(n, len(t.lines)+1) - 1; n > 0 && !hasContent([]byte(t.line(n))); {
+// contentBefore finds the last line before another one that has content; 0 if there is none.
+func (t yamlText) contentBefore(n int) int {
+	for n = min(n, len(t.lines)+1) - 1; n > 0 && !hasContent([]byte(t.lineText(n))); {
 		n--
 	}
 	return n
 }
 
-// find is the first line that holds a text; 0 if none does.
-func (t yamlText) find(text string) int {
+// findLine is the first line that holds a text; 0 if none does.
+func (t yamlText) findLine(text string) int {
 	return 1 + slices.IndexFunc(t.lines, func(l string) bool { return strings.Contains(l, text) })
 }
 
 // openQuote finds the last line that begins a quoted value and does not end it.
 func (t yamlText) openQuote(end int) int {
 	for n := min(end, len(t.lines)); n > 0; n-- {
-		if m := quoted.FindStringSubmatch(t.line(n)); m != nil && strings.Count(t.line(n), m[1])%2 == 1 {
+		if m := quoted.FindStringSubmatch(t.lineText(n)); m != nil && strings.Count(t.lineText(n), m[1])%2 == 1 {
 			return n
 		}
 	}
@@ -130,17 +131,17 @@ func isEntry(line string) bool {
 	return strings.HasPrefix(line, "- ") || strings.TrimSpace(line) == "-" && line[0] == '-'
 }
 
-// misplaced tells a line that goes on with nothing that is open before it.
-func (t yamlText) misplaced(raw string, n int) *syntaxError {
-	line, before := t.line(n), t.before(n)
+// misplacedError tells a line that goes on with nothing that is open before it.
+func (t yamlText) misplacedError(raw string, n int) *syntaxError {
+	line, before := t.lineText(n), t.contentBefore(n)
 	content := strings.TrimSpace(line)
 	quote := quoted.FindStringSubmatch(line)
 	switch {
 	case content != "" && strings.Contains("}]", content[:1]):
 		return &syntaxError{line: n, message: fmt.Sprintf("%q closes nothing", content[:1])}
-	case before > 0 && indentOf(line) < indentOf(t.line(before)) && !t.open(n):
+	case before > 0 && indentOf(line) < indentOf(t.lineText(before)) && !t.hasOpenParent(n):
 		return &syntaxError{line: n, message: "line %d is indented less than line %d", lines: []int{n, before}}
-	case before > 0 && indentOf(line) > indentOf(t.line(before)) && !t.open(n):
+	case before > 0 && indentOf(line) > indentOf(t.lineText(before)) && !t.hasOpenParent(n):
 		return &syntaxError{line: n, message: "line %d is indented more than line %d", lines: []int{n, before}}
 	case strings.Contains(raw, "'-'"):
 		return &syntaxError{line: n, message: `expected a list entry ("- "), as before`}
@@ -152,18 +153,18 @@ func (t yamlText) misplaced(raw string, n int) *syntaxError {
 	return &syntaxError{line: n, message: `expected a key and ":"`}
 }
 
-// open says whether a line is indented as one before it that has a list or map to which it may belong.
-func (t yamlText) open(n int) bool {
-	line := t.line(n)
+// hasOpenParent says whether a line is indented as one before it that has a list or map to which it may belong.
+func (t yamlText) hasOpenParent(n int) bool {
+	line := t.lineText(n)
 	least := -1 // no indentation yet
-	for at := t.before(n); at > 0; at = t.before(at) {
-		rest := t.line(at)
+	for at := t.contentBefore(n); at > 0; at = t.contentBefore(at) {
+		rest := t.lineText(at)
 		first := indentOf(rest)
 		if least >= 0 && first >= least {
 			continue
 		}
-		for column := first; least < 0 || column < least; column = len(t.line(at)) - len(strings.TrimLeft(rest, " ")) {
-			rest = t.line(at)[column:]
+		for column := first; least < 0 || column < least; column = len(t.lineText(at)) - len(strings.TrimLeft(rest, " ")) {
+			rest = t.lineText(at)[column:]
 			if column == indentOf(line) && isEntry(rest) == isEntry(line) {
 				return true
 			}
@@ -177,24 +178,24 @@ func (t yamlText) open(n int) bool {
 	return false
 }
 
-// unclosed tells a list or map in brackets that does not go on as one. If the line begins with the next key, the line
-// before it should have gone on.
-func (t yamlText) unclosed(closing string, n int) *syntaxError {
+// unclosedError tells a list or map in brackets that does not go on as one. If the line begins with the next key, the
+// line before it should have gone on.
+func (t yamlText) unclosedError(closing string, n int) *syntaxError {
 	opening := map[string]string{"]": "[", "}": "{"}[closing]
-	next := startsKey.MatchString(t.line(n)) && !strings.Contains(t.line(n), opening)
-	if before := t.before(n); before > 0 && (next || !hasContent([]byte(t.line(n)))) {
+	next := startsKey.MatchString(t.lineText(n)) && !strings.Contains(t.lineText(n), opening)
+	if before := t.contentBefore(n); before > 0 && (next || !hasContent([]byte(t.lineText(n)))) {
 		n = before
 	}
 	return &syntaxError{line: n, message: fmt.Sprintf("expected \",\" or %q", closing)}
 }
 
-// noKey tells a line that should be a key and its value, and is not.
-func (t yamlText) noKey(n int) *syntaxError {
-	before := t.before(n)
+// missingKeyError tells a line that should be a key and its value, and is not.
+func (t yamlText) missingKeyError(n int) *syntaxError {
+	before := t.contentBefore(n)
 	switch {
-	case before > 0 && !hasKey.MatchString(t.line(before)) && !isEntry(t.line(before)):
+	case before > 0 && !hasKey.MatchString(t.lineText(before)) && !isEntry(t.lineText(before)):
 		return &syntaxError{line: before, message: `expected ": " after the key`}
-	case before > 0 && indentOf(t.line(n)) > indentOf(t.line(before)):
+	case before > 0 && indentOf(t.lineText(n)) > indentOf(t.lineText(before)):
 		return &syntaxError{
 			line: n, message: "line %d is indented more than line %d, which has a value already", lines: []int{n, before},
 		}

@@ -52,14 +52,14 @@ func TestMistakes(t *testing.T) {
 		"{\"a\": 1,\n\"b\": 2,\n\"a\": 3}": {13, `key "a" is already used on line 11`},
 	} {
 		// The text begins in line 11 of its file.
-		_, err := decode(chunk{text: []byte(text), line: 11, json: text[0] == '{'})
+		_, err := decodeChunk(chunk{text: []byte(text), line: 11, json: text[0] == '{'})
 		found, ok := errors.AsType[*syntaxError](err)
 		if !ok {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		if line := found.line + 10; line != want.line || found.tell(11) != want.message {
-			t.Errorf("%q: line %d: %s, want line %d: %s", text, line, found.tell(11), want.line, want.message)
+		if line := found.line + 10; line != want.line || found.messageAt(11) != want.message {
+			t.Errorf("%q: line %d: %s, want line %d: %s", text, line, found.messageAt(11), want.line, want.message)
 		}
 	}
 }

@@ -6,39 +6,39 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Older lists the objects that serve an older version than the one in the files, and says why: that one can't be read,
-// has a mistake, or waits for what may be a mistake.
-func (f *Folder) Older() map[model.ObjectRef]string {
+// OutdatedObjects lists the objects that serve an older version than the one in the files, and says why: that one can't
+// be read, has a mistake, or waits for what may be a mistake.
+func (f *Folder) OutdatedObjects() map[model.ObjectRef]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	older := map[model.ObjectRef]string{}
-	add := func(d *document, at Place, all bool) {
+	add := func(d *document, at Position, all bool) {
 		for i := range d.items {
 			it := &d.items[i]
-			if it.object != nil && (all || it.stale()) && f.winners[it.ref()] == it {
-				older[it.ref()] = "the newest version has a mistake, or its file has: " + at.String()
+			if it.object != nil && (all || it.isStale()) && f.winners[it.objectRef()] == it {
+				older[it.objectRef()] = "the newest version or its file has a mistake: " + at.String()
 			}
 		}
 	}
 	for _, fl := range f.files {
-		if fl.kept != nil {
-			add(fl.kept, Place{File: fl.path}, true)
+		if fl.keptDoc != nil {
+			add(fl.keptDoc, Position{File: fl.relPath}, true)
 		}
 		if fl.problem != "" {
 			for _, d := range fl.docs {
-				add(d, Place{fl.path, fl.line}, true)
+				add(d, Position{fl.relPath, fl.line}, true)
 			}
 		}
 	}
-	for d := range f.flawed {
-		add(d, Place{d.file.path, d.line}, false)
+	for d := range f.flawedDocs {
+		add(d, Position{d.file.relPath, d.line}, false)
 	}
-	for ref, owner := range f.ownerless() {
+	for ref, owner := range f.awaitedOwners() {
 		doc := f.winners[ref].doc
-		older[ref] = fmt.Sprintf("the newest version waits for %s: %s", owner, Place{doc.file.path, doc.line})
+		older[ref] = fmt.Sprintf("the newest version waits for %s: %s", owner, Position{doc.file.relPath, doc.line})
 	}
-	for ref, grant := range f.missed {
-		if grant.until != "" {
+	for ref, grant := range f.missingGrants {
+		if grant.waitsFor != "" {
 			older[ref] = grant.String()
 		}
 	}

@@ -24,14 +24,14 @@ func TestOlder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStill(t)
 			s.read("shop.yaml", shopFile)
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			older := func(want string) {
 				t.Helper()
 				var list []string
-				now := s.folder.Older()
+				now := s.folder.OutdatedObjects()
 				for _, ref := range slices.SortedFunc(maps.Keys(now), model.ObjectRef.Compare) {
 					list = append(list, ref.String()+" "+
-						strings.TrimPrefix(now[ref], "the newest version has a mistake, or its file has: "))
+						strings.TrimPrefix(now[ref], "the newest version or its file has a mistake: "))
 				}
 				slices.Sort(list)
 				if got := strings.Join(list, ", "); got != want {

@@ -15,11 +15,11 @@ func lineOf(text []byte, base, field string) int {
 		return 1
 	}
 	node, line := root.Content[0], root.Content[0].Line
-	for _, step := range append(steps(base), steps(field)...) {
+	for _, step := range append(splitPath(base), splitPath(field)...) {
 		for node.Kind == yamlv3.AliasNode && node.Alias != nil {
 			node = node.Alias
 		}
-		key, value := child(node, step)
+		key, value := findChild(node, step)
 		if value == nil {
 			break
 		}
@@ -28,7 +28,7 @@ func lineOf(text []byte, base, field string) int {
 	return max(line, 1)
 }
 
-func child(node *yamlv3.Node, step string) (key, value *yamlv3.Node) {
+func findChild(node *yamlv3.Node, step string) (key, value *yamlv3.Node) {
 	switch node.Kind {
 	case yamlv3.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
@@ -44,8 +44,8 @@ func child(node *yamlv3.Node, step string) (key, value *yamlv3.Node) {
 	return nil, nil
 }
 
-// steps cuts "spec.rules[0].name" or "data[tls.key]" into names and indexes.
-func steps(path string) []string {
+// splitPath cuts "spec.rules[0].name" or "data[tls.key]" into names and indexes.
+func splitPath(path string) []string {
 	var list []string
 	for path != "" {
 		if path[0] == '[' {

@@ -18,7 +18,7 @@ type Problem struct {
 	Message  string          // what was expected
 	Severity model.Severity
 	Stale    bool // the last good version keeps serving
-	Closes   bool // it tells what is closed because of another problem
+	Closes   bool // it tells what is closed because of another problem; a Warning: what would be, if it were there
 
 	key string // in place of a Message that names lines
 }
@@ -36,25 +36,36 @@ func (p Problem) Key() ProblemKey {
 // String is one line: file, line, object, field, what was expected.
 func (p Problem) String() string {
 	var parts []string
-	for _, part := range []string{Place{p.File, p.Line}.String(), p.Object, p.Field} {
+	for _, part := range []string{Position{p.File, p.Line}.String(), p.Object, p.Field} {
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
 	s := strings.Join(append(parts, p.Message), ": ")
 	if p.Stale {
-		s += "; its last good version keeps serving"
+		s += "; its last good version stays in use"
 	}
 	return s
 }
 
 func compareProblems(a, b Problem) int {
-	return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(a.Object, b.Object),
-		strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
+	return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, compareBools(a.Closes, b.Closes),
+		strings.Compare(a.Object, b.Object), strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
 }
 
-// sorted lists problems by file and line.
-func sorted(problems map[ProblemKey]Problem) []Problem {
+// compareBools has false first: a mistake before what follows from it.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// listProblems lists problems by file and line.
+func listProblems(problems map[ProblemKey]Problem) []Problem {
 	list := make([]Problem, 0, len(problems))
 	for _, p := range problems {
 		list = append(list, p)

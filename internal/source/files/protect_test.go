@@ -42,29 +42,55 @@ func TestProtections(t *testing.T) {
 	list := func(object string) string {
 		return "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(object[4:]), "\n", "\n  ")
 	}
+	mistyped := func(from, to string) string {
+		if !strings.Contains(list(good), from) {
+			t.Fatal(from)
+		}
+		return strings.Replace(list(good), from, to, 1)
+	}
+	owned := strings.Replace(route("w", "one"), "metadata:\n", "metadata:\n  ownerReferences: [{apiVersion: "+
+		"gateway.networking.k8s.io/v1, kind: BackendTLSPolicy, name: a, uidd: b}]\n", 1)
+	indented := "policy:\n  " + strings.ReplaceAll(good[4:], "\n", "\n  ")
 	for what, c := range map[string]struct {
 		edits []edit
 		want  string
 	}{
-		"valid":                    {[]edit{{"a.yaml", good}}, ""},
-		"a field":                  {[]edit{{"a.yaml", field}}, "web"},
-		"a type":                   {[]edit{{"a.yaml", mistake("{hostname", "[{hostname") + "]"}}, "web"},
-		"a kind":                   {[]edit{{"a.yaml", mistake("BackendTLSPolicy", "BackendTLSPolcy")}}, "web"},
-		"no kind":                  {[]edit{{"a.yaml", mistake("kind: Back", "# kind: Back")}}, "web"},
-		"a group":                  {[]edit{{"a.yaml", mistake("gateway.networking.k8s.io/v1", "cardea.dev/v1")}}, "web"},
-		"a name":                   {[]edit{{"a.yaml", mistake("name: a", "name: A_")}}, "web"},
-		"no YAML":                  {[]edit{{"a.yaml", mistake("hostname:", "hostname")}}, "web"},
-		"a quote":                  {[]edit{{"a.yaml", mistake("a.example", "\"a.example")}}, "web"},
-		"a key twice":              {[]edit{{"a.yaml", good + "  validation: {}\n"}}, "web"},
-		"two lists of targets":     {[]edit{{"a.yaml", good + more}}, "api web"},
-		"two specs":                {[]edit{{"a.yaml", good + "spec:\n" + more}}, "api web"},
-		"targets beside the spec":  {[]edit{{"a.yaml", moved(refs)}}, "web"},
-		"targets below a field":    {[]edit{{"a.yaml", moved("    " + refs)}}, "web"},
-		"below a field, no YAML":   {[]edit{{"a.yaml", moved("    "+refs) + "}"}}, "web"},
-		"a lost separator":         {[]edit{{"a.yaml", good + overTLS("b", "api")[4:]}}, "api web"},
-		"the list's name":          {[]edit{{"a.yaml", mistake("targetRefs", "targetRef")}}, "web"},
-		"a list of objects":        {[]edit{{"a.yaml", list(field)}}, "web"},
-		"a list that is no YAML":   {[]edit{{"a.yaml", list(good) + "\n- }\n"}}, "web"},
+		"valid":                   {[]edit{{"a.yaml", good}}, ""},
+		"a field":                 {[]edit{{"a.yaml", field}}, "web"},
+		"a type":                  {[]edit{{"a.yaml", mistake("{hostname", "[{hostname") + "]"}}, "web"},
+		"a kind":                  {[]edit{{"a.yaml", mistake("BackendTLSPolicy", "BackendTLSPolcy")}}, "web"},
+		"no kind":                 {[]edit{{"a.yaml", mistake("kind: Back", "# kind: Back")}}, "web"},
+		"a group":                 {[]edit{{"a.yaml", mistake("gateway.networking.k8s.io/v1", "cardea.dev/v1")}}, "web"},
+		"a name":                  {[]edit{{"a.yaml", mistake("name: a", "name: A_")}}, "web"},
+		"no YAML":                 {[]edit{{"a.yaml", mistake("hostname:", "hostname")}}, "web"},
+		"a quote":                 {[]edit{{"a.yaml", mistake("a.example", "\"a.example")}}, "web"},
+		"a key twice":             {[]edit{{"a.yaml", good + "  validation: {}\n"}}, "web"},
+		"two lists of targets":    {[]edit{{"a.yaml", good + more}}, "api web"},
+		"two specs":               {[]edit{{"a.yaml", good + "spec:\n" + more}}, "api web"},
+		"targets beside the spec": {[]edit{{"a.yaml", moved(refs)}}, "web"},
+		"targets below a field":   {[]edit{{"a.yaml", moved("    " + refs)}}, "web"},
+		"below a field, no YAML":  {[]edit{{"a.yaml", moved("    "+refs) + "}"}}, "web"},
+		"a lost separator":        {[]edit{{"a.yaml", good + overTLS("b", "api")[4:]}}, "api web"},
+		"the list's name":         {[]edit{{"a.yaml", mistake("targetRefs", "targetRef")}}, "web"},
+		"a list of objects":       {[]edit{{"a.yaml", list(field)}}, "web"},
+		"a list that is no YAML":  {[]edit{{"a.yaml", list(good) + "\n- }\n"}}, "web"},
+		"a list's items":          {[]edit{{"a.yaml", mistyped("items:", "item:")}}, "web"},
+		"a list's kind":           {[]edit{{"a.yaml", mistyped("kind: List", "kind: Lst")}}, "web"},
+		"a list in small letters": {[]edit{{"a.yaml", mistyped("kind: List", "kind: list")}}, "web"},
+		"a list without a kind":   {[]edit{{"a.yaml", mistyped("kind: List\n", "")}}, "web"},
+		"only items":              {[]edit{{"a.yaml", mistyped("apiVersion: v1\nkind: List\n", "")}}, "web"},
+		"items that are a map":    {[]edit{{"a.yaml", mistyped("\n- ", "\n  ")}}, "web"},
+		"a list in a list":        {[]edit{{"a.yaml", list("---\n" + list(good))}}, "web"},
+		"a list of another kind":  {[]edit{{"a.yaml", mistyped("kind: List", "kind: Bundle")}}, "web"},
+		"a list of its kind": {[]edit{{"a.yaml", strings.NewReplacer("items:", "item:", "kind: List",
+			"kind: BackendTLSPolicyList").Replace(list(good))}}, "web"},
+		"items, no YAML":           {[]edit{{"a.yaml", mistyped("items:", "item:") + "\n- }\n"}}, "web"},
+		"items of no kind":         {[]edit{{"a.yaml", mistyped("items:", "item:") + "\n- {kind: Foo}\n"}}, "web"},
+		"below another key":        {[]edit{{"a.yaml", indented}}, "web"},
+		"in a route":               {[]edit{{"a.yaml", route("w", "one") + indented}}, "web"},
+		"a list mended":            {[]edit{{"a.yaml", mistyped("items:", "item:")}, {"a.yaml", list(good)}}, ""},
+		"a list's good version":    {[]edit{{"a.yaml", list(good)}, {"a.yaml", mistyped("items:", "item:")}}, ""},
+		"a list of references":     {[]edit{{"a.yaml", owned}}, ""},
 		"mended":                   {[]edit{{"a.yaml", field}, {"a.yaml", good}}, ""},
 		"gone":                     {[]edit{{"a.yaml", field}, {"a.yaml", route("web", "one")}}, ""},
 		"its last good version":    {[]edit{{"a.yaml", good}, {"a.yaml", field}}, ""},
@@ -81,7 +107,7 @@ func TestProtections(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := newStill(t)
 			s.write("z.yaml", service("web"))
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			for _, e := range c.edits {
 				s.read(e.file, e.text)
 				s.later()
@@ -133,8 +159,8 @@ func TestWhatIsNoFileCloses(t *testing.T) {
 			path := filepath.Join(s.dir, "a.yaml")
 			s.write("z.yaml", service("web"))
 			s.must(c.place(s, path))
-			s.look(look{all: true})
-			if got := s.folder.unlisted; (len(got) > 0) != c.closes {
+			s.look(lookRequest{all: true})
+			if got := s.folder.neverListed; (len(got) > 0) != c.closes {
 				t.Errorf("%v close: %v", got, s.folder.Problems())
 			}
 		})
@@ -145,11 +171,11 @@ func TestWhatIsNoFileCloses(t *testing.T) {
 			s := newStill(t)
 			s.write("z.yaml", service("web"))
 			s.write("a.yaml", route("web", "one"))
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			s.must(os.Remove(filepath.Join(s.dir, "a.yaml")))
 			s.must(c.place(s, filepath.Join(s.dir, "a.yaml")))
-			s.look(look{all: true, paths: map[string]struct{}{"a.yaml": {}}})
-			if len(s.folder.unlisted) > 0 {
+			s.look(lookRequest{all: true, paths: map[string]struct{}{"a.yaml": {}}})
+			if len(s.folder.neverListed) > 0 {
 				t.Errorf("closed although it was read: %v", s.folder.Problems())
 			}
 			if _, err := os.Lstat(filepath.Join(s.dir, "a.yaml")); err == nil && s.backend("web") != "one" {

@@ -6,26 +6,26 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// edit is a change of one object in its source.
-type edit struct {
-	ref    model.ObjectRef
-	object *object // nil deletes
-	last   *object // what is deleted
+// objectEdit is a change of one object in its source.
+type objectEdit struct {
+	ref     model.ObjectRef
+	object  *goodVersion // nil deletes
+	deleted *goodVersion // what is deleted
 }
 
-// publish writes edits into the sources of their kinds.
-func publish(b *flow.Batch, s *input.Sources, edits []edit) {
+// writeEdits writes edits into the sources of their kinds.
+func writeEdits(b *flow.Batch, s *input.Sources, edits []objectEdit) {
 	for _, e := range edits {
 		if e.object == nil {
-			s.Of(e.ref.Kind()).Delete(b, e.ref)
+			s.KindSource(e.ref.Kind()).Delete(b, e.ref)
 		} else {
-			s.Of(e.ref.Kind()).Set(b, e.ref, e.object.meta(), e.object.Spec)
+			s.KindSource(e.ref.Kind()).Set(b, e.ref, e.object.publishedMeta(), e.object.Spec)
 		}
 	}
 }
 
-// change makes a source that has the one map have the other.
-func change[K comparable, V any](
+// updateSource makes a source that has the one map have the other.
+func updateSource[K comparable, V any](
 	b *flow.Batch, source *flow.Source[K, V], before, now map[K]V, equal func(a, b V) bool,
 ) {
 	for key, value := range now {
@@ -40,4 +40,4 @@ func change[K comparable, V any](
 	}
 }
 
-func same[V comparable](a, b V) bool { return a == b }
+func equalValues[V comparable](a, b V) bool { return a == b }

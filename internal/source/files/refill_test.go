@@ -22,7 +22,7 @@ func (r *rig) anew() {
 // unfilled says whether the folder is believed to be on its way back.
 func (r *rig) unfilled() bool {
 	p := r.folder.Problems()
-	return len(p) == 1 && strings.Contains(p[0].Message, "made anew and holds no .yaml, .yml or .json file yet")
+	return len(p) == 1 && strings.Contains(p[0].Message, "created again and has no .yaml, .yml or .json file yet")
 }
 
 // A folder that was seen to vanish and comes back empty is waited for; what comes late keeps serving until it is there.
@@ -31,39 +31,39 @@ func TestFolderMadeAnew(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		s.write(name+".yaml", route(name, "one"))
 	}
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.must(os.RemoveAll(s.dir))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.must(os.Mkdir(s.dir, 0o755))
 	for range 5 {
-		s.look(look{all: true})
+		s.look(lookRequest{all: true})
 		if !s.unfilled() || s.backend("a") != "one" {
 			t.Fatalf("%v, backend %q", s.folder.Problems(), s.backend("a"))
 		}
-		s.now = s.now.Add(Refill / 6)
+		s.now = s.now.Add(RefillTimeout / 6)
 	}
 	// The files come one by one, each a little before the others would be given up.
 	for i, name := range []string{"a", "b"} {
 		s.read(name+".yaml", route(name, "two"))
-		s.look(look{all: true})
+		s.look(lookRequest{all: true})
 		s.now = s.now.Add(Hold * 3 / 4)
-		s.look(look{})
+		s.look(lookRequest{})
 		if s.backend("c") != "one" || s.backend("b") == "" {
 			t.Fatalf("given up while files are coming (%d)", i)
 		}
 	}
 	s.now = s.now.Add(Hold)
-	s.look(look{})
+	s.look(lookRequest{})
 	if got := s.backend("c"); got != "" || len(s.folder.Problems()) > 0 {
 		t.Errorf("what did not come back: backend %q; %v", got, s.folder.Problems())
 	}
 	// Once it is whole, new files are no reason to wait.
 	s.must(os.Remove(filepath.Join(s.dir, "b.yaml")))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.now = s.now.Add(Hold * 3 / 4)
 	s.read("d.yaml", route("d", "one"))
 	s.now = s.now.Add(Hold / 2)
-	s.look(look{})
+	s.look(lookRequest{})
 	if s.backend("b") != "" {
 		t.Error("a deleted file serves on because another one came")
 	}
@@ -74,13 +74,13 @@ func TestFolderMadeAnewBetweenLooks(t *testing.T) {
 	for name, replace := range map[string]func(s *still){
 		"removed and made": func(s *still) {
 			s.anew()
-			w, next := &watch{Folder: s.folder, watched: map[string]bool{s.dir: true}}, look{paths: map[string]struct{}{}}
-			w.take(fsnotify.Event{Name: s.dir, Op: fsnotify.Remove}, &next)
+			w, next := &watch{Folder: s.folder, watched: map[string]bool{s.dir: true}}, lookRequest{paths: map[string]struct{}{}}
+			w.handleEvent(fsnotify.Event{Name: s.dir, Op: fsnotify.Remove}, &next)
 		},
 		"made, by its parent's word": func(s *still) {
 			s.anew()
-			w, next := &watch{Folder: s.folder}, look{paths: map[string]struct{}{}}
-			w.take(fsnotify.Event{Name: s.dir, Op: fsnotify.Create}, &next)
+			w, next := &watch{Folder: s.folder}, lookRequest{paths: map[string]struct{}{}}
+			w.handleEvent(fsnotify.Event{Name: s.dir, Op: fsnotify.Create}, &next)
 		},
 		"another one": func(s *still) {
 			s.must(os.Rename(s.dir, s.dir+".away"))
@@ -90,9 +90,9 @@ func TestFolderMadeAnewBetweenLooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStill(t)
 			s.write("web.yaml", route("web", "one"))
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			replace(s)
-			s.look(look{all: true})
+			s.look(lookRequest{all: true})
 			s.later()
 			if !s.unfilled() || s.backend("web") != "one" {
 				t.Errorf("%v, backend %q", s.folder.Problems(), s.backend("web"))
@@ -105,23 +105,23 @@ func TestFolderMadeAnewBetweenLooks(t *testing.T) {
 func TestFolderStaysEmpty(t *testing.T) {
 	s := newStill(t)
 	s.write("web.yaml", route("web", "one"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	for range 2 {
 		s.must(os.RemoveAll(s.dir))
-		s.look(look{all: true})
+		s.look(lookRequest{all: true})
 		s.must(os.Mkdir(s.dir, 0o755))
-		s.look(look{all: true})
-		s.now = s.now.Add(Refill - 1)
-		s.look(look{all: true})
+		s.look(lookRequest{all: true})
+		s.now = s.now.Add(RefillTimeout - 1)
+		s.look(lookRequest{all: true})
 		if !s.unfilled() || s.backend("web") != "one" {
 			t.Fatalf("%v, backend %q", s.folder.Problems(), s.backend("web"))
 		}
 	}
 	s.now = s.now.Add(1)
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.now = s.now.Add(Hold)
-	s.look(look{all: true})
-	if p := fmt.Sprint(s.folder.Problems()); !strings.Contains(p, "the folder holds no") || s.backend("web") != "" {
+	s.look(lookRequest{all: true})
+	if p := fmt.Sprint(s.folder.Problems()); !strings.Contains(p, "the folder has no") || s.backend("web") != "" {
 		t.Errorf("%v, backend %q", p, s.backend("web"))
 	}
 }
@@ -130,11 +130,11 @@ func TestFolderStaysEmpty(t *testing.T) {
 func TestFolderEmptied(t *testing.T) {
 	s := newStill(t)
 	s.write("web.yaml", route("web", "one"))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	s.now = s.now.Add(Hold)
-	s.look(look{all: true})
+	s.look(lookRequest{all: true})
 	if s.unfilled() || s.backend("web") != "" {
 		t.Errorf("%v, backend %q", s.folder.Problems(), s.backend("web"))
 	}

@@ -7,50 +7,50 @@ import (
 	"strings"
 )
 
-// root is what the user named: a folder, or one file, without regard to its neighbours.
-type root struct {
+// inputPath is what the user named: a folder, or one file, without regard to its neighbours.
+type inputPath struct {
 	name string // as the user wrote it
 	dir  string // absolute: the folder, or that which holds the file
 	file string // the file's name; "" for a folder
 }
 
-// newRoot looks what is there. A path with nothing there is going to be a folder.
-func newRoot(name string) (root, error) {
+// newInputPath looks what is there. A path with nothing there is going to be a folder.
+func newInputPath(name string) (inputPath, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return root{}, err
+		return inputPath{}, err
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil || info.IsDir():
-		return root{name: name, dir: path}, nil
+		return inputPath{name: name, dir: path}, nil
 	case !info.Mode().IsRegular():
-		return root{}, fmt.Errorf("%s is neither a folder nor a regular file", shown(name))
+		return inputPath{}, fmt.Errorf("%s is neither a folder nor a regular file", quoteName(name))
 	}
-	return root{name: name, dir: filepath.Dir(path), file: filepath.Base(path)}, nil
+	return inputPath{name: name, dir: filepath.Dir(path), file: filepath.Base(path)}, nil
 }
 
-// path is the absolute path of what the user named.
-func (r root) path() string { return filepath.Join(r.dir, r.file) }
+// absolutePath is the absolute path of what the user named.
+func (r inputPath) absolutePath() string { return filepath.Join(r.dir, r.file) }
 
-// what calls it a file or a folder.
-func (r root) what() string {
+// fileOrFolder calls it a file or a folder.
+func (r inputPath) fileOrFolder() string {
 	if r.file != "" {
 		return "file"
 	}
 	return "folder"
 }
 
-// concerns says whether what happens at a path, relative to dir, can matter.
-func (r root) concerns(rel string) bool {
+// concernsPath says whether what happens at a path, relative to dir, can matter.
+func (r inputPath) concernsPath(rel string) bool {
 	if r.file != "" {
 		return rel == r.file
 	}
-	return !strings.HasPrefix(rel, "..") && !hidden(rel)
+	return !strings.HasPrefix(rel, "..") && !isHidden(rel)
 }
 
-// reads says whether a file is read, by its path relative to dir. One that the user named may have any name.
-func (r root) reads(rel string) bool {
+// readsFile says whether a file is read, by its path relative to dir. One that the user named may have any name.
+func (r inputPath) readsFile(rel string) bool {
 	if r.file != "" {
 		return filepath.FromSlash(rel) == r.file
 	}

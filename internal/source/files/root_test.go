@@ -81,7 +81,7 @@ func TestFollowsOneFile(t *testing.T) {
 	r.until("the problem", func() bool {
 		p := r.folder.Problems()
 		return len(p) == 1 && strings.Contains(p[0].String(),
-			"web.conf: the file does not exist; what was last read from it keeps serving")
+			"web.conf: the file does not exist; the objects last read from it stay in use")
 	})
 	if r.backend("web") != "three" {
 		t.Error("a vanished file took its route along")
@@ -93,7 +93,7 @@ func TestFollowsOneFile(t *testing.T) {
 	r.write("web.conf", "# nothing any more\n")
 	r.until("the problem", func() bool {
 		p := r.folder.Problems()
-		return len(p) == 1 && strings.HasPrefix(p[0].String(), "web.conf: the file holds no object; what was last read")
+		return len(p) == 1 && strings.HasPrefix(p[0].String(), "web.conf: the file holds no object; the objects last read")
 	})
 	if r.backend("web") != "four" {
 		t.Error("an emptied file took its route along")

@@ -9,20 +9,20 @@ import (
 	yamlv2 "go.yaml.in/yaml/v2"
 )
 
-// salvage reads what can be read of a text that can't be parsed, so that what its objects protect is known: each field
-// of an object, of its metadata and its spec, by itself. One that can't be read has no value. A separator between two
-// objects may be lost, so a field that comes twice begins another object.
-func salvage(text []byte) []map[string]any {
-	objects := salvaged(strings.Split(string(text), "\n"))
+// salvageObjects reads what can be read of a text that can't be parsed, so that what its objects protect is known: each
+// field of an object, of its metadata and its spec, by itself. One that can't be read has no value. A separator between
+// two objects may be lost, so a field that comes twice begins another object.
+func salvageObjects(text []byte) []map[string]any {
+	objects := salvageLines(strings.Split(string(text), "\n"))
 	for _, o := range objects {
 		if _, told := o["kind"].(string); told {
 			return objects
 		}
 	}
-	return append(objects, guessed(string(text))...)
+	return append(objects, guessObjects(string(text))...)
 }
 
-func salvaged(lines []string) (objects []map[string]any) {
+func salvageLines(lines []string) (objects []map[string]any) {
 	object, own := map[string]any{}, map[string]bool{}
 	for _, f := range fieldsOf(lines) {
 		if len(objects) == 0 || own[f.name] && slices.Contains(identifying, f.name) {
@@ -31,9 +31,10 @@ func salvaged(lines []string) (objects []map[string]any) {
 			objects = append(objects, object)
 		}
 		own[f.name] = true
-		if object[f.name] = f.value(); f.name == "items" {
+		object[f.name] = f.parseValue()
+		if !slices.Contains(identifying, f.name) { // such as the items of a List
 			for _, entry := range entriesOf(f.lines[1:]) {
-				objects = append(objects, salvaged(entry)...)
+				objects = append(objects, salvageLines(entry)...)
 			}
 		}
 	}
@@ -52,8 +53,8 @@ var (
 	anyNamespace = regexp.MustCompile(`\bnamespace["']?\s*:\s*["']?([\w-]+)`)
 )
 
-// guessed makes objects of the kinds that a text names that has no lines of fields, such as JSON.
-func guessed(text string) (objects []map[string]any) {
+// guessObjects makes objects of the kinds that a text names that has no lines of fields, such as JSON.
+func guessObjects(text string) (objects []map[string]any) {
 	metadata := map[string]any{}
 	for _, m := range anyNamespace.FindAllStringSubmatch(text, -1) {
 		if other, stated := metadata["namespace"]; stated && other != m[1] {
@@ -116,18 +117,18 @@ func entriesOf(lines []string) (list [][]string) {
 	return list
 }
 
-// value reads what can be read of the field's value: all of it or, for an object's metadata and spec, its fields. If it
-// can't be read, there are the names of the fields in its lines; nil: there are none.
-func (f textField) value() any {
+// parseValue reads what can be read of the field's value: all of it or, for an object's metadata and spec, its fields.
+// If it can't be read, there are the names of the fields in its lines; nil: there are none.
+func (f textField) parseValue() any {
 	if !f.torn {
-		if v, ok := strict(f.lines); ok {
+		if v, ok := parseMap(f.lines); ok {
 			return v[f.name]
 		}
 	}
 	if f.name != "metadata" && f.name != "spec" {
-		return f.names()
+		return f.fieldNames()
 	}
-	first, ok := strict(f.lines[:1])
+	first, ok := parseMap(f.lines[:1])
 	below, is := first[f.name].(map[string]any)
 	if !ok || len(f.lines) < 2 || !is && first[f.name] != nil {
 		return nil
@@ -136,7 +137,7 @@ func (f textField) value() any {
 		below = map[string]any{}
 	}
 	for _, b := range fieldsOf(f.lines[1:]) {
-		value := b.value()
+		value := b.parseValue()
 		if before, again := below[b.name]; again { // of two lists of targets both count
 			one, is := before.([]any)
 			more, are := value.([]any)
@@ -149,8 +150,8 @@ func (f textField) value() any {
 	return below
 }
 
-// names are the names of fields in the lines below a field, each without a value.
-func (f textField) names() any {
+// fieldNames are the names of fields in the lines below a field, each without a value.
+func (f textField) fieldNames() any {
 	names := map[string]any{}
 	for _, line := range f.lines[1:] {
 		if isEntry(line) {
@@ -166,13 +167,13 @@ func (f textField) names() any {
 	return names
 }
 
-// strict reads lines that are a map.
-func strict(lines []string) (m map[string]any, ok bool) {
+// parseMap reads lines that are a map.
+func parseMap(lines []string) (m map[string]any, ok bool) {
 	var raw any
 	if yamlv2.UnmarshalStrict([]byte(strings.Join(lines, "\n")), &raw) != nil {
 		return nil, false
 	}
-	v, err := plain(raw)
+	v, err := toJSONValue(raw)
 	if err != nil {
 		return nil, false
 	}

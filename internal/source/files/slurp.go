@@ -15,25 +15,25 @@ import (
 const MaxFileSize = 64 << 20
 
 const (
-	// quiet is how long a file must not have changed where the kernel can't say whether someone writes it.
-	quiet = 20 * time.Millisecond
+	// quietPeriod is how long a file must not have changed where the kernel can't say whether someone writes it.
+	quietPeriod = 20 * time.Millisecond
 	// writerTimeout is how long a file that is open for writing and does not change is waited for: some programs never
 	// close.
-	patience = time.Second
+	writerTimeout = time.Second
 )
 
 // errNotRegular is a folder, a device or a pipe with the name of a file.
 var errNotRegular = errors.New("not a regular file")
 
 // errLeadsNowhere is a link to a file or folder that is not there, such as one on a disk that is not mounted.
-var errLeadsNowhere = errors.New("a link to what does not exist")
+var errLeadsNowhere = errors.New("a link to a path that does not exist")
 
 // errUnsettled is a file that is being written.
 var errUnsettled = errors.New("being written")
 
-// slurp reads a whole file. Unless it is the first look at the folder, it refuses with errUnsettled while someone
+// readWhole reads a whole file. Unless it is the first look at the folder, it refuses with errUnsettled while someone
 // writes.
-func slurp(path string, now time.Time, wait bool) ([]byte, fs.FileInfo, error) {
+func readWhole(path string, now time.Time, wait bool) ([]byte, fs.FileInfo, error) {
 	// A pipe would block whoever opens it.
 	if info, err := os.Stat(path); err != nil {
 		return nil, nil, err
@@ -63,15 +63,15 @@ func slurp(path string, now time.Time, wait bool) ([]byte, fs.FileInfo, error) {
 		return nil, before, tooBig(int64(buffer.Len()))
 	}
 	if wait {
-		if err := settled(f, before, now); err != nil {
+		if err := checkSettled(f, before, now); err != nil {
 			return nil, before, err
 		}
 	}
 	return buffer.Bytes(), before, nil
 }
 
-// settled asks after the read whether it can have met a writer.
-func settled(f *os.File, before fs.FileInfo, now time.Time) error {
+// checkSettled asks after the read whether it can have met a writer.
+func checkSettled(f *os.File, before fs.FileInfo, now time.Time) error {
 	writing, known := beingWritten(f)
 	after, err := f.Stat()
 	if err != nil {
@@ -83,9 +83,9 @@ func settled(f *os.File, before fs.FileInfo, now time.Time) error {
 		return errUnsettled
 	case known && !writing:
 		return nil
-	case known && age < patience && age > -patience:
+	case known && age < writerTimeout && age > -writerTimeout:
 		return errUnsettled
-	case !known && age < quiet && age > -quiet:
+	case !known && age < quietPeriod && age > -quietPeriod:
 		return errUnsettled
 	}
 	return nil

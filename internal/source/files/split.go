@@ -22,7 +22,7 @@ func splitYAML(text []byte) []chunk {
 	chunks := make([]chunk, 0, 1+bytes.Count(text, []byte("\n---")))
 	for line := 1; len(text) > 0; {
 		end := nextMarker(text)
-		if c, ok := trimmed(chunk{text: text[:end:end], line: line}); ok {
+		if c, ok := trimPreamble(chunk{text: text[:end:end], line: line}); ok {
 			chunks = append(chunks, c)
 		}
 		line += bytes.Count(text[:end], []byte("\n"))
@@ -50,9 +50,9 @@ func nextMarker(text []byte) int {
 	}
 }
 
-// trimmed cuts what stands before a document's first line of content: markers, directives (they say nothing that
+// trimPreamble cuts what stands before a document's first line of content: markers, directives (they say nothing that
 // matters here, and the parser wants them at the start of a stream), comments. It is not ok if no content is left.
-func trimmed(c chunk) (_ chunk, ok bool) {
+func trimPreamble(c chunk) (_ chunk, ok bool) {
 	for len(c.text) > 0 {
 		end := len(c.text)
 		if i := bytes.IndexByte(c.text, '\n'); i >= 0 {

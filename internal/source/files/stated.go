@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Stated is an object as a file states it, of whatever kind, with its place.
-type Stated struct {
-	Object map[string]any // as decoded from YAML or JSON: maps, slices, strings, bools, int64, float64, nil
-	Place  Place
+// RawObject is an object as a file states it, of whatever kind, with its place.
+type RawObject struct {
+	Object   map[string]any // as decoded from YAML or JSON: maps, slices, strings, bools, int64, float64, nil
+	Position Position
 }
 
-// ReadStated reads all objects of a folder, or of one file, once, in the order of files and lines. It checks nothing
-// but the syntax. The error is that something can't be read, with its place.
-func ReadStated(dir string) (list []Stated, err error) {
-	root, err := newRoot(dir)
+// ReadRawObjects reads all objects of a folder, or of one file, once, in the order of files and lines. It checks
+// nothing but the syntax. The error is that something can't be read, with its place.
+func ReadRawObjects(dir string) (list []RawObject, err error) {
+	root, err := newInputPath(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -29,43 +29,43 @@ func ReadStated(dir string) (list []Stated, err error) {
 		paths[path] = struct{}{}
 	}
 	for _, path := range sortedPaths(paths) {
-		text, _, err := slurp(filepath.Join(root.dir, filepath.FromSlash(path)), time.Time{}, false)
+		text, _, err := readWhole(filepath.Join(root.dir, filepath.FromSlash(path)), time.Time{}, false)
 		if err != nil {
-			return nil, fmt.Errorf("%s can't be read: %w", shown(path), cause(err))
+			return nil, fmt.Errorf("%s can't be read: %w", quoteName(path), withoutPath(err))
 		}
 		if line := invalidUTF8(text); line > 0 {
-			return nil, fmt.Errorf("%s: the file is not UTF-8 text", Place{path, line})
+			return nil, fmt.Errorf("%s: the file is not UTF-8 text", Position{path, line})
 		}
-		for _, c := range split(path, text) {
-			objects, err := statedIn(c)
+		for _, c := range splitDocuments(path, text) {
+			objects, err := decodeObjects(c)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", Place{path, c.line}, err)
+				return nil, fmt.Errorf("%s: %w", Position{path, c.line}, err)
 			}
 			for _, o := range objects {
-				list = append(list, Stated{o.doc, Place{path, c.line + lineOf(c.text, o.path, "") - 1}})
+				list = append(list, RawObject{o.doc, Position{path, c.line + lineOf(c.text, o.position, "") - 1}})
 			}
 		}
 	}
 	return list, nil
 }
 
-func statedIn(c chunk) ([]listed, error) {
-	value, err := decode(c)
+func decodeObjects(c chunk) ([]documentObject, error) {
+	value, err := decodeChunk(c)
 	if err != nil {
 		return nil, err
 	}
-	objects, _, err := expand(value)
+	objects, _, err := expandList(value)
 	return objects, err
 }
 
 // wholeListing lists a folder that can be read completely. A caller that takes objects for deleted if they are not
 // stated must not miss a folder.
-func wholeListing(r root) (*listing, error) {
-	l, err := list(r)
+func wholeListing(r inputPath) (*folderListing, error) {
+	l, err := listFolder(r)
 	if err != nil {
-		return nil, fmt.Errorf("read the %s %s: %w", r.what(), shown(r.name), cause(err))
+		return nil, fmt.Errorf("read the %s %s: %w", r.fileOrFolder(), quoteName(r.name), withoutPath(err))
 	}
-	for _, rel := range l.lost {
+	for _, rel := range l.lostLinks {
 		l.broken[rel] = errLeadsNowhere
 	}
 	broken := make([]string, 0, len(l.broken))
@@ -74,7 +74,7 @@ func wholeListing(r root) (*listing, error) {
 	}
 	slices.Sort(broken)
 	for _, path := range broken {
-		return nil, fmt.Errorf("%s can't be read: %w", shown(path), cause(l.broken[path]))
+		return nil, fmt.Errorf("%s can't be read: %w", quoteName(path), withoutPath(l.broken[path]))
 	}
 	return l, nil
 }

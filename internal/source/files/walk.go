@@ -12,48 +12,51 @@ import (
 	"strings"
 )
 
-// listing is what the folder holds at one time.
-type listing struct {
-	files  map[string]fs.FileInfo // by slash-separated path relative to the folder; links are followed
-	dirs   []string               // absolute: where changes can happen
-	links  map[string][]string    // absolute path of a link's target -> the links to it, for files
-	broken map[string]error       // what is there and could not be read, by relative path; what it holds is unknown
-	lost   []string               // links to what is not there, by relative path, that may be to anything
-	root   fs.FileInfo            // of what the user named
+// folderListing is what the folder holds at one time.
+type folderListing struct {
+	files     map[string]fs.FileInfo // by slash-separated path relative to the folder; links are followed
+	dirs      []string               // absolute: where changes can happen
+	links     map[string][]string    // absolute path of a link's target -> the links to it, for files
+	broken    map[string]error       // what is there and could not be read, by relative path; what it holds is unknown
+	lostLinks []string               // links to what is not there, by relative path, that may be to anything
+	rootInfo  fs.FileInfo            // of what the user named
+	// others are files whose names say that they are not read, by relative path: at most maxOthers.
+	others map[string]fs.FileInfo
 }
 
-// list walks the folder, or looks at the one file. Its error is that what the user named can't be read.
-func list(r root) (*listing, error) {
-	l := &listing{files: map[string]fs.FileInfo{}, links: map[string][]string{}, broken: map[string]error{}}
-	info, err := os.Stat(r.path())
-	l.root = info
+// listFolder walks the folder, or looks at the one file. Its error is that what the user named can't be read.
+func listFolder(r inputPath) (*folderListing, error) {
+	l := &folderListing{files: map[string]fs.FileInfo{}, links: map[string][]string{}, broken: map[string]error{},
+		others: map[string]fs.FileInfo{}}
+	info, err := os.Stat(r.absolutePath())
+	l.rootInfo = info
 	switch {
 	case err != nil:
 		return l, err
 	case r.file != "" && !info.Mode().IsRegular() || r.file == "" && !info.IsDir():
-		return l, errors.New("not a " + r.what())
+		return l, errors.New("not a " + r.fileOrFolder())
 	case r.file == "":
-		return l, l.walk(r.dir, "", nil)
+		return l, l.walkDir(r.dir, "", nil)
 	}
-	own, err := os.Lstat(r.path())
+	own, err := os.Lstat(r.absolutePath())
 	if err != nil {
 		return l, err
 	}
 	l.dirs = []string{r.dir}
-	l.add(r.path(), r.file, info, own.Mode()&fs.ModeSymlink != 0)
+	l.addFile(r.absolutePath(), r.file, info, own.Mode()&fs.ModeSymlink != 0)
 	return l, nil
 }
 
-// add takes a file in, and the link that leads to it if there is one.
-func (l *listing) add(abs, rel string, info fs.FileInfo, isLink bool) {
+// addFile takes a file in, and the link that leads to it if there is one.
+func (l *folderListing) addFile(abs, rel string, info fs.FileInfo, isLink bool) {
 	l.files[rel] = info
 	if isLink {
-		l.link(abs, rel)
+		l.addLink(abs, rel)
 	}
 }
 
-// link notes where a link leads, also if that is not there yet.
-func (l *listing) link(abs, rel string) {
+// addLink notes where a link leads, also if that is not there yet.
+func (l *folderListing) addLink(abs, rel string) {
 	target, err := filepath.EvalSymlinks(abs)
 	if err != nil {
 		if target, err = os.Readlink(abs); err != nil {
@@ -67,7 +70,7 @@ func (l *listing) link(abs, rel string) {
 	l.links[target] = append(l.links[target], rel)
 }
 
-func (l *listing) walk(root, rel string, above []fs.FileInfo) error {
+func (l *folderListing) walkDir(root, rel string, above []fs.FileInfo) error {
 	dir := filepath.Join(root, filepath.FromSlash(rel))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -88,54 +91,58 @@ func (l *listing) walk(root, rel string, above []fs.FileInfo) error {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		l.entry(root, path.Join(rel, e.Name()), e, append(above, info))
+		l.addEntry(root, path.Join(rel, e.Name()), e, append(above, info))
 	}
 	return nil
 }
 
-func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
+func (l *folderListing) addEntry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 	if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 && !isObjectFile(rel) {
+		if info, err := e.Info(); err == nil {
+			l.addOther(rel, info)
+		}
 		return
 	}
 	abs := filepath.Join(root, filepath.FromSlash(rel))
 	info, err := os.Stat(abs)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && absent(abs):
+	case errors.Is(err, fs.ErrNotExist) && isAbsent(abs):
 		// gone since it was listed
 	case errors.Is(err, fs.ErrNotExist):
-		l.missing(abs, rel)
+		l.addMissingLink(abs, rel)
 	case err != nil:
 		l.broken[rel] = err
 	case info.IsDir():
-		if err := l.walk(root, rel, above); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.walkDir(root, rel, above); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.broken[rel] = err
 		}
 	case !isObjectFile(rel):
+		l.addOther(rel, info)
 	case info.Mode().IsRegular():
-		l.add(abs, rel, info, e.Type()&fs.ModeSymlink != 0)
+		l.addFile(abs, rel, info, e.Type()&fs.ModeSymlink != 0)
 	default:
 		l.broken[rel] = errNotRegular
 	}
 }
 
-// missing takes in a link to what is not there. By its name, who made it wants something read; or nobody can tell: it
-// is of a folder, such as shop.example, or of a file that is not read, such as notes.txt.
-func (l *listing) missing(abs, rel string) {
-	l.link(abs, rel)
+// addMissingLink takes in a link to what is not there. By its name, who made it wants something read; or nobody can
+// tell: it is of a folder, such as shop.example, or of a file that is not read, such as notes.txt.
+func (l *folderListing) addMissingLink(abs, rel string) {
+	l.addLink(abs, rel)
 	if isObjectFile(rel) || path.Ext(rel) == "" { // without one, as of a folder
 		l.broken[rel] = errLeadsNowhere
 	} else {
-		l.lost = append(l.lost, rel)
+		l.lostLinks = append(l.lostLinks, rel)
 	}
 }
 
-// hides makes links that lead nowhere count as folders that can't be read, if a file was read there.
-func (l *listing) hides(known iter.Seq[string]) {
-	if len(l.lost) == 0 {
+// markLostFolders makes links that lead nowhere count as folders that can't be read, if a file was read there.
+func (l *folderListing) markLostFolders(known iter.Seq[string]) {
+	if len(l.lostLinks) == 0 {
 		return
 	}
 	for file := range known {
-		for _, rel := range l.lost {
+		for _, rel := range l.lostLinks {
 			if strings.HasPrefix(file, rel+"/") {
 				l.broken[rel] = errLeadsNowhere
 			}
@@ -143,8 +150,8 @@ func (l *listing) hides(known iter.Seq[string]) {
 	}
 }
 
-// absent says that no file is at a path: nothing, or a folder. A link to nothing is a file that can't be read.
-func absent(path string) bool {
+// isAbsent says that no file is at a path: nothing, or a folder. A link to nothing is a file that can't be read.
+func isAbsent(path string) bool {
 	if info, err := os.Stat(path); err == nil {
 		return info.IsDir()
 	}
@@ -152,8 +159,8 @@ func absent(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// unknown says whether a path is below something that could not be read.
-func (l *listing) unknown(rel string) bool {
+// isUnknown says whether a path is below something that could not be read.
+func (l *folderListing) isUnknown(rel string) bool {
 	for ; rel != "." && rel != ""; rel = path.Dir(rel) {
 		if _, ok := l.broken[rel]; ok {
 			return true

@@ -154,9 +154,9 @@ spec: {parentRefs: [{name: others}], rules: [{backendRefs: [{name: app, port: 80
 `
 
 // contents reads a text as a folder would.
-func (p *place) contents(text string) (list []input.Content) {
+func (p *place) contents(text string) (list []input.ObjectContent) {
 	p.t.Helper()
-	s := schema.New(kinds.Catalog())
+	s := schema.New(kinds.NewCatalog())
 	for doc := range strings.SplitSeq(strings.ReplaceAll(text, "%s", p.namespace), "---\n") {
 		b, err := yaml.YAMLToJSON([]byte(doc))
 		if err != nil {
@@ -170,26 +170,26 @@ func (p *place) contents(text string) (list []input.Content) {
 		if len(problems) > 0 {
 			p.t.Fatalf("%v\n%s", problems, doc)
 		}
-		list = append(list, input.Content{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec})
+		list = append(list, input.ObjectContent{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec})
 	}
 	return list
 }
 
 // applied is what would be read of a text that is applied, and what is in the graph under the same names.
-func (r *reading) applied(text string) (then, now []input.Content) {
+func (r *reading) applied(text string) (then, now []input.ObjectContent) {
 	r.t.Helper()
 	r.graph.View(func(v flow.View) {
-		then, _ = r.edge.Applied(v, r.contents(text))
+		then, _ = r.edge.SimulateApply(v, r.contents(text))
 		for _, o := range then {
-			if is, found := r.sources.Of(o.Ref.Kind()).Get(v, o.Ref); found {
-				now = append(now, input.Content{Ref: is.Ref, Labels: is.Meta.Labels, Spec: is.Spec})
+			if is, found := r.sources.KindSource(o.Ref.Kind()).Get(v, o.Ref); found {
+				now = append(now, input.ObjectContent{Ref: is.Ref, Labels: is.Meta.Labels, Spec: is.Spec})
 			}
 		}
 	})
 	return then, now
 }
 
-func shown(list []input.Content) (texts []string) {
+func shown(list []input.ObjectContent) (texts []string) {
 	for _, o := range list {
 		texts = append(texts, fmt.Sprintf("%s %v", o.Ref, o.Labels))
 	}
@@ -224,7 +224,7 @@ func TestAppliedIsWhatIsRead(t *testing.T) {
 	if n := strings.Count(manifests, "\n---\n") + 1; len(now) != n {
 		t.Errorf("%d objects are read, want %d:\n%s", len(now), n, strings.Join(shown(now), "\n"))
 	}
-	for what, then := range map[string][]input.Content{"before": before, "again": again} {
+	for what, then := range map[string][]input.ObjectContent{"before": before, "again": again} {
 		if got, want := shown(then), shown(now); !slices.Equal(got, want) {
 			t.Errorf("%s: it would be\n%s\nit is\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			continue
@@ -284,7 +284,7 @@ func TestAppliedMakesRead(t *testing.T) {
 			{strings.ReplaceAll(abroad, "elsewhere", "strange")[4:], nil},
 			{manifests, nil}, // the Secrets that its Gateway names are there, or known to be absent
 		} {
-			if _, unknown := r.edge.Applied(v, p.contents(c.text)); !slices.Equal(unknown, c.want) {
+			if _, unknown := r.edge.SimulateApply(v, p.contents(c.text)); !slices.Equal(unknown, c.want) {
 				t.Errorf("%v are not known, want %v, of\n%s", unknown, c.want, c.text)
 			}
 		}

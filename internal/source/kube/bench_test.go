@@ -32,9 +32,9 @@ func BenchmarkLoad(b *testing.B) {
 		r := p.read(func(c *Config) {
 			c.Graph = flow.New(flow.Config{}) // not in check mode
 			c.Sources = kinds.NewSources(c.Graph).Sources
-			c.Graph.Apply("bench", func(batch *flow.Batch) { c.Sources.Environment.Synced(batch) })
+			c.Graph.Apply("bench", func(batch *flow.Batch) { c.Sources.Environment.MarkSynced(batch) })
 		})
-		r.graph, r.sources = r.edge.graph, kinds.Of(r.edge.intake.sources)
+		r.graph, r.sources = r.edge.graph, kinds.SourcesOf(r.edge.admitter.sources)
 		eventually(b, func() error {
 			r.graph.Settle()
 			if !r.edge.State().Synced || r.rev() == 0 {
@@ -56,7 +56,7 @@ func BenchmarkLoad(b *testing.B) {
 		runtime.GC()
 		runtime.GC()
 		all := memory()
-		r.edge.intake = nil
+		r.edge.admitter = nil
 		runtime.GC()
 		runtime.GC()
 		graph := memory()

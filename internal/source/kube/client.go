@@ -32,14 +32,14 @@ func codecsFor(catalog *kind.Catalog) serializer.CodecFactory {
 	return serializer.NewCodecFactory(s)
 }
 
-// clients reads from one API server, over one set of connections.
-type clients struct {
+// clusterClients reads from one API server, over one set of connections.
+type clusterClients struct {
 	typed    map[schema.GroupVersion]rest.Interface
 	metadata metadata.Interface
-	whole    dynamic.Interface
+	untyped  dynamic.Interface
 }
 
-func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
+func newClients(config *rest.Config, catalog *kind.Catalog) (*clusterClients, error) {
 	// A watch is one request for minutes, and there are as many as Secrets: the API server's own priorities are limit
 	// enough.
 	config = rest.CopyConfig(config)
@@ -50,12 +50,12 @@ func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	c := &clients{typed: map[schema.GroupVersion]rest.Interface{}}
+	c := &clusterClients{typed: map[schema.GroupVersion]rest.Interface{}}
 	tryOnce := &http.Client{Transport: kubeclient.WithoutRetries(transport.Transport), Timeout: transport.Timeout}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, tryOnce); err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	if c.whole, err = dynamic.NewForConfigAndClient(config, tryOnce); err != nil {
+	if c.untyped, err = dynamic.NewForConfigAndClient(config, tryOnce); err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
 	codecs := codecsFor(catalog)
@@ -65,7 +65,8 @@ func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
 			if c.typed[version] != nil {
 				continue
 			}
-			if c.typed[version], err = kubeclient.Typed(config, transport, version, k.Definition != nil, codecs); err != nil {
+			if c.typed[version], err = kubeclient.NewTypedClient(config, transport, version, k.Definition != nil,
+				codecs); err != nil {
 				return nil, err
 			}
 		}
@@ -79,24 +80,24 @@ type reader interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// all reads every object of a kind in one of its versions.
-func (c *clients) all(k *kind.Kind, version schema.GroupVersion) reader {
-	if k.Reading == kind.MetadataOnly {
+// kindReader reads every object of a kind in one of its versions.
+func (c *clusterClients) kindReader(k *kind.Kind, version schema.GroupVersion) reader {
+	if k.ReadScope == kind.MetadataOnly {
 		return metadataReader{c.metadata.Resource(version.WithResource(k.Plural))}
 	}
 	return typedReader{client: c.typed[version], resource: k.Plural}
 }
 
-// one reads a single object, in the first of its kind's versions that is served.
-func (c *clients) one(k *kind.Kind, namespace, name string) reader {
+// objectReader reads a single object, in the first of its kind's versions that is served.
+func (c *clusterClients) objectReader(k *kind.Kind, namespace, name string) reader {
 	all := make(firstServed, len(k.Versions))
 	for i := range k.Versions {
 		all[i] = typedReader{client: c.typed[k.GroupVersion(i)], resource: k.Plural, namespace: namespace}
 	}
 	if len(all) == 1 {
-		return named{all[0], name}
+		return namedReader{all[0], name}
 	}
-	return named{all, name}
+	return namedReader{all, name}
 }
 
 // firstServed are readers of the versions of a kind; the first one counts that the API server has. A list is not found
@@ -124,22 +125,22 @@ func (r firstServed) Watch(ctx context.Context, options metav1.ListOptions) (w w
 var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// definition reads the CustomResourceDefinition of a kind. It reads only the metadata of definitions of the Gateway
-// API, which say there how new they are: the whole of one has hundreds of kilobytes.
-func (c *clients) definition(k *kind.Kind) reader {
-	if k.Origin() == model.GatewayAPIOrigin {
-		return named{metadataReader{c.metadata.Resource(definitionResource)}, k.Resource()}
+// definitionReader reads the CustomResourceDefinition of a kind. It reads only the metadata of definitions of the
+// Gateway API, which say there how new they are: the whole of one has hundreds of kilobytes.
+func (c *clusterClients) definitionReader(k *kind.Kind) reader {
+	if k.DefinedBy() == model.GatewayAPIOrigin {
+		return namedReader{metadataReader{c.metadata.Resource(definitionResource)}, k.ResourceName()}
 	}
-	return named{wholeReader{c.whole.Resource(definitionResource)}, k.Resource()}
+	return namedReader{dynamicReader{c.untyped.Resource(definitionResource)}, k.ResourceName()}
 }
 
-type wholeReader struct{ client dynamic.ResourceInterface }
+type dynamicReader struct{ client dynamic.ResourceInterface }
 
-func (w wholeReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (w dynamicReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return w.client.List(ctx, options)
 }
 
-func (w wholeReader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (w dynamicReader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	return w.client.Watch(ctx, options)
 }
 
@@ -175,18 +176,18 @@ func (m metadataReader) Watch(ctx context.Context, options metav1.ListOptions) (
 	return m.client.Watch(ctx, options)
 }
 
-// named is a reader of the one object of that name.
-type named struct {
+// namedReader is a reader of the one object of that name.
+type namedReader struct {
 	reader
 	name string
 }
 
-func (n named) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (n namedReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, n.name).String()
 	return n.reader.List(ctx, options)
 }
 
-func (n named) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (n namedReader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, n.name).String()
 	return n.reader.Watch(ctx, options)
 }

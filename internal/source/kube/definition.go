@@ -21,8 +21,8 @@ const (
 	channelAnnotation = "gateway.networking.k8s.io/channel"
 )
 
-// install says how the Gateway API comes into a cluster.
-const install = "https://gateway-api.sigs.k8s.io/guides/getting-started/#installing-gateway-api"
+// installURL says how the Gateway API comes into a cluster.
+const installURL = "https://gateway-api.sigs.k8s.io/guides/getting-started/#installing-gateway-api"
 
 // definition is what is known of a CustomResourceDefinition.
 type definition struct {
@@ -32,47 +32,47 @@ type definition struct {
 	version string
 }
 
-// installed is what is kept of a CustomResourceDefinition.
-type installed struct {
+// installedDefinition is what is kept of a CustomResourceDefinition.
+type installedDefinition struct {
 	metav1.ObjectMeta
 	differs model.Definition // what Compare says; nothing for a kind of the Gateway API
 }
 
 // followDefinition follows the kind's CustomResourceDefinition until ctx ends.
 func (f *feed) followDefinition(ctx context.Context) {
-	follow(ctx, f.clients.definition(f.kind), sink[*installed]{
+	followObjects(ctx, f.clients.definitionReader(f.decl), sink[*installedDefinition]{
 		trim: f.trimDefinition,
-		replace: func(list []*installed) {
+		replace: func(list []*installedDefinition) {
 			if len(list) == 0 {
-				f.note(nil)
+				f.noteDefinition(nil)
 			} else {
-				f.note(list[0])
+				f.noteDefinition(list[0])
 			}
 		},
-		set:    f.note,
-		remove: func(metav1.Object) { f.note(nil) },
-		failed: func(err error) {
+		set:    f.noteDefinition,
+		remove: func(metav1.Object) { f.noteDefinition(nil) },
+		onFailure: func(err error) {
 			switch {
-			case f.defined().known:
+			case f.currentDefinition().known:
 			case apierrors.IsForbidden(err):
-				f.define(definition{known: true, present: true})
-				knock(f.changed)
+				f.setDefinition(definition{known: true, present: true})
+				signalChannel(f.definitionChanged)
 			default:
-				f.failed(err)
+				f.noteFailure(err)
 			}
 		},
-		works: func() {},
-	}, feedPace)
+		onAnswer: func() {},
+	}, kindPace)
 }
 
-// note takes what the kind's CustomResourceDefinition is by now; nil: there is none.
-func (f *feed) note(is *installed) {
+// noteDefinition takes what the kind's CustomResourceDefinition is by now; nil: there is none.
+func (f *feed) noteDefinition(is *installedDefinition) {
 	d := definition{known: true}
 	if is != nil {
 		d.present, d.version = true, fmt.Sprint(is.UID, " ", is.Generation)
 	}
-	f.define(d)
-	f.board.set(f.kind.Kind, func(k *KindState) {
+	f.setDefinition(d)
+	f.status.updateKind(f.decl.Kind, func(k *KindState) {
 		k.Bundle, k.Channel = "", ""
 		k.Definition.Absent, k.Definition.Serves, k.Definition.NotServed, k.Definition.Lacks = is == nil, "", false, ""
 		if is != nil {
@@ -81,38 +81,38 @@ func (f *feed) note(is *installed) {
 			k.Definition.Lacks = is.differs.Lacks
 		}
 	})
-	knock(f.changed) // also if it is the same one: it may be served only now
+	signalChannel(f.definitionChanged) // also if it is the same one: it may be served only now
 }
 
-// define notes a definition, and when to list the kind again if it is another one than before.
-func (f *feed) define(d definition) {
+// setDefinition notes a definition, and when to list the kind again if it is another one than before.
+func (f *feed) setDefinition(d definition) {
 	f.mu.Lock()
 	if f.definition.version != "" && d.version != "" && d.version != f.definition.version {
-		f.reread = nil
-		for _, after := range rereads {
-			f.reread = append(f.reread, f.now().Add(after))
+		f.rereadTimes = nil
+		for _, after := range rereadDelays {
+			f.rereadTimes = append(f.rereadTimes, f.now().Add(after))
 		}
 	}
 	f.definition = d
 	f.mu.Unlock()
 }
 
-func (f *feed) defined() definition {
+func (f *feed) currentDefinition() definition {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.definition
 }
 
 // trimDefinition keeps what counts of a CustomResourceDefinition, whether the whole or the metadata was sent.
-func (f *feed) trimDefinition(from any) (*installed, error) {
-	if is, done := from.(*installed); done {
+func (f *feed) trimDefinition(from any) (*installedDefinition, error) {
+	if is, done := from.(*installedDefinition); done {
 		return is, nil
 	}
 	m, ok := from.(metav1.Object)
 	if !ok {
 		return nil, fmt.Errorf("%T is no object", from)
 	}
-	is := &installed{ObjectMeta: metav1.ObjectMeta{
+	is := &installedDefinition{ObjectMeta: metav1.ObjectMeta{
 		Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), Generation: m.GetGeneration(),
 		Annotations: m.GetAnnotations(),
 	}}
@@ -120,27 +120,27 @@ func (f *feed) trimDefinition(from any) (*installed, error) {
 	if !ok {
 		return is, nil
 	}
-	serves, lacks, err := f.kind.Definition.Compare(whole.Object)
+	serves, lacks, err := f.decl.Definition.CompareInstalled(whole.Object)
 	is.differs = model.Definition{
 		Serves: strings.Join(serves, ", "), Lacks: strings.Join(lacks, ", "),
-		NotServed: !slices.ContainsFunc(f.kind.Versions, func(v string) bool { return slices.Contains(serves, v) }),
+		NotServed: !slices.ContainsFunc(f.decl.Versions, func(v string) bool { return slices.Contains(serves, v) }),
 	}
 	return is, err
 }
 
-// versioned reads a kind in the version that is served, as far as is known.
-type versioned struct{ *feed }
+// versionedReader reads a kind in the version that is served, as far as is known.
+type versionedReader struct{ *feed }
 
-func (v versioned) reader() reader {
+func (v versionedReader) currentReader() reader {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.clients.all(v.kind, v.kind.GroupVersion(v.version))
+	return v.clients.kindReader(v.decl, v.decl.GroupVersion(v.version))
 }
 
-func (v versioned) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return v.reader().List(ctx, options)
+func (v versionedReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return v.currentReader().List(ctx, options)
 }
 
-func (v versioned) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return v.reader().Watch(ctx, options)
+func (v versionedReader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return v.currentReader().Watch(ctx, options)
 }

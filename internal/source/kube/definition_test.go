@@ -31,7 +31,7 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 	r.wantDefinitions("without HTTPRoutes and XBackends", []model.Definition{{
 		Name: "httproutes.gateway.networking.k8s.io", Origin: model.GatewayAPIOrigin, Absent: true, Reads: "v1 or v1beta1",
 	}})
-	r.wantLogged(`level=INFO msg="kind can't be read; Cardea does without" kind=XBackend `+
+	r.wantLogged(`level=INFO msg="kind can't be read and is ignored" kind=XBackend `+
 		`definition=xbackends.gateway.networking.x-k8s.io`, 1)
 	r.wantLogged(`level=WARN msg="kind can't be read; install the Gateway API" kind=HTTPRoute`, 1)
 

@@ -97,7 +97,7 @@ func TestDefinitionEdited(t *testing.T) {
 	})
 	r.wantDefinitions("edited", []model.Definition{{Name: poolDefinition, Origin: model.ThirdPartyOrigin, Reads: "v1",
 		Serves: "v1", Lacks: "spec.appProtocol"}})
-	for i, after := range rereads {
+	for i, after := range rereadDelays {
 		ahead.Store(int64(after))
 		eventually(t, func() error {
 			if n := lists() - before; n != float64(i+1) {
@@ -141,7 +141,7 @@ func poolFields(definition map[string]any) map[string]any {
 func (r *reading) wantDefinitions(what string, want []model.Definition) {
 	r.t.Helper()
 	eventually(r.t, func() error {
-		if got := r.edge.State().Definitions(); !slices.Equal(got, want) {
+		if got := r.edge.State().DifferingDefinitions(); !slices.Equal(got, want) {
 			return fmt.Errorf("%s: %+v, want %+v", what, got, want)
 		}
 		return nil

@@ -8,9 +8,9 @@
 //	             (a feed for each kind,         │          │
 //	              a point for each Secret)      └──────────┴── what must wait: see package lifecycle
 //
-// Everything is decided by one goroutine, that of Edge.Run, at the intake: what arrived together goes into the graph
+// Everything is decided by one goroutine, that of Watcher.Run, at the intake: what arrived together goes into the graph
 // together, what begins to name something that is not there waits, and objects of other controllers are left out. The
 // reflectors (client-go) list, watch, and begin again; they lose nothing that the API server has not said is gone.
 //
-// Start reading at Edge, then intake.
+// Start reading at Watcher, then intake.
 package kube

@@ -29,22 +29,22 @@ type Config struct {
 	OnState func(State)
 }
 
-// Edge reads a cluster.
-type Edge struct {
-	graph   *flow.Graph
-	sources *input.Sources
-	now     func() time.Time
-	log     *slog.Logger
-	clients *clients
-	metrics *metrics
-	board   *board
-	outage  *outage
-	mail    *mailbox
-	intake  *intake
+// Watcher reads a cluster.
+type Watcher struct {
+	graph    *flow.Graph
+	sources  *input.Sources
+	now      func() time.Time
+	log      *slog.Logger
+	clients  *clusterClients
+	metrics  *readMetrics
+	status   *kindStatus
+	outage   *outage
+	mail     *mailbox
+	admitter *admitter
 }
 
-// New makes an Edge. It makes no request.
-func New(c Config) (*Edge, error) {
+// New makes an Watcher. It makes no request.
+func New(c Config) (*Watcher, error) {
 	if c.REST == nil || c.Graph == nil || c.Sources == nil {
 		return nil, errors.New("kube: a cluster, a graph and its sources are needed")
 	}
@@ -62,34 +62,34 @@ func New(c Config) (*Edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Edge{
+	return &Watcher{
 		graph: c.Graph, sources: c.Sources, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(),
-		board:  newBoard(c.Sources.Catalog, c.OnState),
-		outage: newOutage(c.Log, c.Now),
-		intake: newIntake(c.Graph, c.Sources),
+		status:   newKindStatus(c.Sources.Catalog, c.OnState),
+		outage:   newOutage(c.Log, c.Now),
+		admitter: newAdmitter(c.Graph, c.Sources),
 	}, nil
 }
 
 // State is how reading goes. It may be called from any goroutine.
-func (e *Edge) State() State { return e.board.state() }
+func (e *Watcher) State() State { return e.status.snapshot() }
 
 // Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. The objects
 // that it read stay in the graph. It is called once.
-func (e *Edge) Run(ctx context.Context) error {
+func (e *Watcher) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	feeds := map[model.Kind]*feed{}
 	for _, k := range e.sources.Catalog.All() {
-		if k.Reading != kind.OnDemand {
+		if k.ReadScope != kind.OnDemand {
 			f := newFeed(e, k)
 			feeds[k.Kind] = f
 			group.Go(func() { f.run(ctx) })
 		}
 	}
-	e.intake.again = func(kind model.Kind) { knock(feeds[kind].relist) }
-	e.intake.ask = func(ref model.ObjectRef, keys kind.Keys) func() {
+	e.admitter.relistKind = func(kind model.Kind) { signalChannel(feeds[kind].relist) }
+	e.admitter.startReading = func(ref model.ObjectRef, keys kind.DataKeys) func() {
 		ctx, stop := context.WithCancel(ctx)
-		group.Go(func() { e.point(ctx, ref, keys) })
+		group.Go(func() { e.followObject(ctx, ref, keys) })
 		return stop
 	}
 	timer := time.NewTimer(0)
@@ -101,19 +101,19 @@ func (e *Edge) Run(ctx context.Context) error {
 		case <-e.mail.wake:
 		case <-timer.C:
 		}
-		next := e.intake.work(e.mail.take(), e.now())
-		e.report()
+		next := e.admitter.processEvents(e.mail.takeEvents(), e.now())
+		e.reportCounts()
 		if timer.Stop(); !next.IsZero() {
 			timer.Reset(next.Sub(e.now()))
 		}
 	}
 }
 
-// report tells what the admitter has.
-func (e *Edge) report() {
-	e.board.count(e.intake.synced, func(kind model.Kind) (int, bool) {
-		n := len(e.intake.life.AllKnown(kind))
-		e.metrics.count(kind, n)
-		return n, e.intake.read[kind] && e.intake.judges(kind)
+// reportCounts tells what the admitter has.
+func (e *Watcher) reportCounts() {
+	e.status.setCounts(e.admitter.synced, func(kind model.Kind) (int, bool) {
+		n := len(e.admitter.objects.PublishedOfKind(kind))
+		e.metrics.setObjects(kind, n)
+		return n, e.admitter.kindsRead[kind] && e.admitter.canJudge(kind)
 	})
 }

@@ -13,37 +13,37 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// feedPace is how soon a kind is asked for again.
-var feedPace = pace{250 * time.Millisecond, 2 * time.Second}
+// kindPace is how soon a kind is asked for again.
+var kindPace = pace{250 * time.Millisecond, 2 * time.Second}
 
-// giveUp is how long a kind may be refused before nothing waits for it any more. An API server that has just started
-// may refuse a kind that it serves, so this is not at once.
-const giveUp = 10 * time.Second
+// refusalTimeout is how long a kind may be refused before nothing waits for it any more. An API server that has just
+// started may refuse a kind that it serves, so this is not at once.
+const refusalTimeout = 10 * time.Second
 
-// rereads are the times after a change of its definition at which a kind is listed again. A watch goes on with the
+// rereadDelays are the times after a change of its definition at which a kind is listed again. A watch goes on with the
 // schema that the API server had when it was opened, and an API server takes a new one a moment later than it tells of
 // it, one of several later still.
-var rereads = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+var rereadDelays = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 
 // feed reads all objects of one kind, as long as there is such a kind.
 type feed struct {
-	*Edge
-	kind   *kind.Kind
+	*Watcher
+	decl   *kind.Kind
 	relist chan struct{} // capacity 1: the kind is to be listed again
 
-	mu         sync.Mutex
-	version    int // of kind.Versions: the one that is tried
-	definition definition
-	changed    chan struct{} // capacity 1: definition is another one
-	reread     []time.Time   // when the kind is to be listed again, in order
+	mu                sync.Mutex
+	version           int // of kind.Versions: the one that is tried
+	definition        definition
+	definitionChanged chan struct{} // capacity 1: definition is another one
+	rereadTimes       []time.Time   // when the kind is to be listed again, in order
 	// since when the API server has said that the kind is not there, or not permitted; zero: it has not
-	refused time.Time
-	refusal string // its words
+	refusedSince time.Time
+	refusal      string // its words
 }
 
-func newFeed(e *Edge, k *kind.Kind) *feed {
-	f := &feed{Edge: e, kind: k, relist: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
-	if f.kind.Definition == nil {
+func newFeed(e *Watcher, k *kind.Kind) *feed {
+	f := &feed{Watcher: e, decl: k, relist: make(chan struct{}, 1), definitionChanged: make(chan struct{}, 1)}
+	if f.decl.Definition == nil {
 		f.definition = definition{known: true, present: true}
 	}
 	return f
@@ -53,39 +53,39 @@ func newFeed(e *Edge, k *kind.Kind) *feed {
 func (f *feed) run(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	if f.kind.Definition != nil {
+	if f.decl.Definition != nil {
 		group.Go(func() { f.followDefinition(ctx) })
 	}
 	for ctx.Err() == nil {
-		switch d := f.defined(); {
+		switch d := f.currentDefinition(); {
 		case d.present:
-			f.read(ctx)
+			f.readKind(ctx)
 			continue
 		case d.known:
-			f.well(func(*KindState) {})
-			f.missing("it is not installed")
+			f.markReadable(func(*KindState) {})
+			f.markMissing("it is not installed")
 			// the API server deletes the objects of a kind that it deletes
-			f.mail.put(event{what: isReplaced, kind: f.kind.Kind})
+			f.mail.putEvent(event{action: isReplaced, objectKind: f.decl.Kind})
 		}
 		select {
 		case <-ctx.Done():
-		case <-f.changed:
+		case <-f.definitionChanged:
 		}
 	}
 }
 
-// read follows the kind's objects until ctx ends, or there is a reason to begin anew: it is to be listed again, is
+// readKind follows the kind's objects until ctx ends, or there is a reason to begin anew: it is to be listed again, is
 // gone, or may be served by now.
-func (f *feed) read(ctx context.Context) {
+func (f *feed) readKind(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.mu.Lock()
 	f.version = 0
 	f.mu.Unlock()
 	var reflector sync.WaitGroup
-	reflector.Go(func() { follow(ctx, versioned{f}, f.sink(), feedPace) })
+	reflector.Go(func() { followObjects(ctx, versionedReader{f}, f.newSink(), kindPace) })
 	defer reflector.Wait()
 	defer cancel()
-	look := time.NewTicker(giveUp / 10)
+	look := time.NewTicker(refusalTimeout / 10)
 	defer look.Stop()
 	for {
 		select {
@@ -93,17 +93,17 @@ func (f *feed) read(ctx context.Context) {
 			return
 		case <-f.relist:
 			return
-		case <-f.changed:
-			if _, refused := f.refusedFor(0); refused || !f.defined().present {
+		case <-f.definitionChanged:
+			if _, refused := f.refusedFor(0); refused || !f.currentDefinition().present {
 				return // at once, not when the reflector would ask again
 			}
 		case <-look.C:
 			if f.mustReread() {
 				return
 			}
-			if why, refused := f.refusedFor(giveUp); refused {
-				if f.missing(why) {
-					f.mail.put(event{what: isUnreadable, kind: f.kind.Kind})
+			if why, refused := f.refusedFor(refusalTimeout); refused {
+				if f.markMissing(why) {
+					f.mail.putEvent(event{action: isUnreadable, objectKind: f.decl.Kind})
 				}
 			}
 		}
@@ -114,25 +114,26 @@ func (f *feed) read(ctx context.Context) {
 func (f *feed) mustReread() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	later := slices.DeleteFunc(f.reread, func(at time.Time) bool { return !at.After(f.now()) })
-	is := len(later) < len(f.reread)
-	f.reread = later
+	later := slices.DeleteFunc(f.rereadTimes, func(at time.Time) bool { return !at.After(f.now()) })
+	is := len(later) < len(f.rereadTimes)
+	f.rereadTimes = later
 	return is
 }
 
-func (f *feed) sink() sink[*object] {
+func (f *feed) newSink() sink[*object] {
 	return sink[*object]{
-		trim: func(from any) (*object, error) { return trim(f.kind, from, kind.AllKeys) },
+		trim: func(from any) (*object, error) { return trimObject(f.decl, from, kind.AllKeys) },
 		replace: func(objects []*object) {
-			f.metrics.listed(f.kind.Kind)
-			f.mail.put(event{what: isReplaced, kind: f.kind.Kind, objects: objects})
+			f.metrics.countList(f.decl.Kind)
+			f.mail.putEvent(event{action: isReplaced, objectKind: f.decl.Kind, objects: objects})
 		},
-		set: func(o *object) { f.mail.put(event{what: isSet, kind: f.kind.Kind, object: o}) },
+		set: func(o *object) { f.mail.putEvent(event{action: isSet, objectKind: f.decl.Kind, object: o}) },
 		remove: func(o metav1.Object) {
-			f.mail.put(event{what: isRemoved, kind: f.kind.Kind, ref: model.Ref(f.kind.Kind, o.GetNamespace(), o.GetName())})
+			f.mail.putEvent(event{action: isRemoved, objectKind: f.decl.Kind, ref: model.Ref(f.decl.Kind, o.GetNamespace(),
+				o.GetName())})
 		},
-		failed: f.failed,
-		works:  f.works,
+		onFailure: f.noteFailure,
+		onAnswer:  f.noteAnswer,
 	}
 }
 
@@ -140,69 +141,69 @@ func (f *feed) sink() sink[*object] {
 func (f *feed) refusedFor(d time.Duration) (why string, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.refusal, !f.refused.IsZero() && f.now().Sub(f.refused) >= d
+	return f.refusal, !f.refusedSince.IsZero() && f.now().Sub(f.refusedSince) >= d
 }
 
-// failed takes why a request failed.
-func (f *feed) failed(err error) {
-	f.metrics.failed(f.kind.Kind)
+// noteFailure takes why a request failed.
+func (f *feed) noteFailure(err error) {
+	f.metrics.countError(f.decl.Kind)
 	f.mu.Lock()
-	refused := apierrors.IsNotFound(err) || f.kind.Optional && apierrors.IsForbidden(err)
+	refused := apierrors.IsNotFound(err) || f.decl.Optional && apierrors.IsForbidden(err)
 	if apierrors.IsNotFound(err) {
-		f.version = (f.version + 1) % len(f.kind.Versions)
+		f.version = (f.version + 1) % len(f.decl.Versions)
 	}
 	switch {
 	case !refused:
-		f.refused = time.Time{}
-	case f.refused.IsZero():
-		f.refused, f.refusal = f.now(), err.Error()
+		f.refusedSince = time.Time{}
+	case f.refusedSince.IsZero():
+		f.refusedSince, f.refusal = f.now(), err.Error()
 	}
 	f.mu.Unlock()
-	f.board.set(f.kind.Kind, func(k *KindState) {
+	f.status.updateKind(f.decl.Kind, func(k *KindState) {
 		if k.Since.IsZero() {
 			k.Since = f.now()
 		}
 		k.Err = err.Error()
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		f.outage.answered(f.kind.Kind, err)
+		f.outage.noteAnswer(f.decl.Kind, err)
 	} else {
-		f.outage.failed(f.kind.Kind, err)
+		f.outage.noteFailure(f.decl.Kind, err)
 	}
 }
 
-// works notes that a request was answered.
-func (f *feed) works() {
+// noteAnswer notes that a request was answered.
+func (f *feed) noteAnswer() {
 	f.mu.Lock()
-	f.refused = time.Time{}
-	version := f.kind.GroupVersion(f.version).String()
+	f.refusedSince = time.Time{}
+	version := f.decl.GroupVersion(f.version).String()
 	f.mu.Unlock()
-	before := f.well(func(k *KindState) { k.Missing, k.Version = "", version })
+	before := f.markReadable(func(k *KindState) { k.Missing, k.Version = "", version })
 	if before.Missing != "" {
-		f.log.Info("kind is read now", "kind", f.kind.String(), "version", version)
+		f.log.Info("kind is read now", "kind", f.decl.String(), "version", version)
 	}
 }
 
-// well notes that the API server tells all there is of the kind, and what else changes with that.
-func (f *feed) well(change func(*KindState)) (before KindState) {
-	f.outage.answered(f.kind.Kind, nil)
-	return f.board.set(f.kind.Kind, func(k *KindState) {
+// markReadable notes that the API server tells all there is of the kind, and what else changes with that.
+func (f *feed) markReadable(change func(*KindState)) (before KindState) {
+	f.outage.noteAnswer(f.decl.Kind, nil)
+	return f.status.updateKind(f.decl.Kind, func(k *KindState) {
 		k.Err, k.Since = "", time.Time{}
 		change(k)
 	})
 }
 
-// missing says, once, that there is no such kind as things are. It returns whether that is news.
-func (f *feed) missing(why string) bool {
-	before := f.board.set(f.kind.Kind, func(k *KindState) { k.Missing = why })
+// markMissing says, once, that there is no such kind as things are. It returns whether that is news.
+func (f *feed) markMissing(why string) bool {
+	before := f.status.updateKind(f.decl.Kind, func(k *KindState) { k.Missing = why })
 	if before.Missing != "" {
 		return false
 	}
-	log := f.log.With("kind", f.kind.String(), "definition", f.kind.Resource(), "reason", why)
-	if f.kind.Optional {
-		log.Info("kind can't be read; Cardea does without")
+	log := f.log.With("kind", f.decl.String(), "definition", f.decl.ResourceName(), "reason", why)
+	if f.decl.Optional {
+		log.Info("kind can't be read and is ignored")
 	} else {
-		log.Warn("kind can't be read; install the Gateway API", "see", install)
+		log.Warn("kind can't be read; install the Gateway API", "see", installURL)
 	}
 	return true
 }

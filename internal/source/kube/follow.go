@@ -18,23 +18,23 @@ import (
 
 // sink takes what a reflector sees, from one goroutine at a time.
 type sink[T metav1.ObjectMetaAccessor] struct {
-	trim    func(any) (T, error) // of what was sent or what it has made before
-	replace func([]T)            // all there is
-	set     func(T)
-	remove  func(metav1.Object)
-	failed  func(error) // a request failed; it is made again by itself
-	works   func()      // a request was answered
+	trim      func(any) (T, error) // of what was sent or what it has made before
+	replace   func([]T)            // all there is
+	set       func(T)
+	remove    func(metav1.Object)
+	onFailure func(error) // a request failed; it is made again by itself
+	onAnswer  func()      // a request was answered
 }
 
 // pace is how soon a request that failed is made again: the pause doubles, up to twice the most.
-type pace struct{ pause, most time.Duration }
+type pace struct{ pause, maxPause time.Duration }
 
-// follow lists and watches until ctx ends.
-func follow[T metav1.ObjectMetaAccessor](ctx context.Context, r reader, to sink[T], p pace) {
+// followObjects lists and watches until ctx ends.
+func followObjects[T metav1.ObjectMetaAccessor](ctx context.Context, r reader, to sink[T], p pace) {
 	// what fails is told to the sink; whoever runs this says where the client library's words go
 	log := klog.FromContext(ctx)
-	backoff := wait.Backoff{Duration: p.pause, Cap: p.most, Steps: 100, Factor: 2, Jitter: 1}
-	reflector := cache.NewReflectorWithOptions(listWatch(r, to.failed, to.works), nil, store[T]{to},
+	backoff := wait.Backoff{Duration: p.pause, Cap: p.maxPause, Steps: 100, Factor: 2, Jitter: 1}
+	reflector := cache.NewReflectorWithOptions(listWatch(r, to.onFailure, to.onAnswer), nil, store[T]{to},
 		cache.ReflectorOptions{
 			Logger: &log, Name: "cardea", Clock: endingClock{ctx: ctx}, Backoff: &backoff,
 		})

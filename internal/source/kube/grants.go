@@ -17,16 +17,16 @@ func (g grants) mayRead(user, to model.ObjectRef) bool {
 		return true
 	}
 	for _, grant := range g[to.Namespace()] {
-		if input.Permits(grant, user, to) {
+		if input.GrantPermits(grant, user, to) {
 			return true
 		}
 	}
 	return false
 }
 
-// grant notes what a ReferenceGrant permits from now on, nil: nothing. Objects that become permitted are asked for at
-// once; the grant itself goes into the graph with the answers.
-func (d *intake) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
+// updateGrant notes what a ReferenceGrant permits from now on, nil: nothing. Objects that become permitted are asked
+// for at once; the grant itself goes into the graph with the answers.
+func (d *admitter) updateGrant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 	namespace := ref.Namespace()
 	if d.grants[namespace] == nil {
 		d.grants[namespace] = map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec{}
@@ -37,17 +37,17 @@ func (d *intake) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) 
 	if len(d.grants[namespace]) == 0 {
 		delete(d.grants, namespace)
 	}
-	for _, user := range d.wanted.across(namespace) {
-		live, _ := d.life.Known(user)
-		next, _ := d.life.Waiting(user)
-		d.want(user, live.names(), next.names())
-		d.life.Answered(user, d.now) // what is not permitted any more is not waited for
+	for _, user := range d.demands.crossNamespaceUsers(namespace) {
+		live, _ := d.objects.PublishedVersion(user)
+		next, _ := d.objects.WaitingVersion(user)
+		d.demandReferences(user, live.listReferences(), next.listReferences())
+		d.objects.RecheckUnanswered(user, d.now) // what is not permitted any more is not waited for
 	}
 }
 
 // grantWaits says whether something that a grant may permit is still to be answered.
-func (d *intake) grantWaits(grant model.ObjectRef) bool {
-	for to, w := range d.wanted.objects {
+func (d *admitter) grantWaits(grant model.ObjectRef) bool {
+	for to, w := range d.demands.objects {
 		if w.state == pending && to.Namespace() == grant.Namespace() {
 			for user := range w.users {
 				if user.Namespace() != to.Namespace() {

@@ -20,7 +20,7 @@ import (
 // endpoints.
 func (p *place) dangles(is *atomic.Bool) option {
 	return func(c *Config) {
-		sources := kinds.Of(c.Sources)
+		sources := kinds.SourcesOf(c.Sources)
 		slices := flow.Group(sources.EndpointSlices.Collection(), "probe/slices",
 			func(ref model.ObjectRef, o sliceObject) []model.ObjectRef {
 				if len(o.Spec.Endpoints) == 0 {

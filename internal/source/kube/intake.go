@@ -14,25 +14,25 @@ import (
 	"cardea.dev/cardea/internal/source/lifecycle"
 )
 
-// intake decides what goes into the graph, and when. One goroutine uses it.
+// admitter decides what goes into the graph, and when. One goroutine uses it.
 //
 //	set ──> whose is it? ──> package lifecycle: may it be published, or must it wait? ──> graph
 //	             └──> parked
-type intake struct {
-	graph   *flow.Graph
-	sources *input.Sources
-	catalog *kind.Catalog
-	ask     func(model.ObjectRef, kind.Keys) (stop func()) // begins to read one object
-	again   func(model.Kind)                               // lists a kind again
-	now     time.Time                                      // of this round of work
+type admitter struct {
+	graph        *flow.Graph
+	sources      *input.Sources
+	catalog      *kind.Catalog
+	startReading func(model.ObjectRef, kind.DataKeys) (stop func()) // begins to read one object
+	relistKind   func(model.Kind)                                   // lists a kind again
+	now          time.Time                                          // of this round of work
 
-	life   *lifecycle.Objects[version]
-	read   map[model.Kind]bool     // kinds that were listed, or can't be
-	backed map[model.ObjectRef]int // EndpointSlices with endpoints, by backend
-	others others
-	wanted wanted
-	grants grants
-	synced bool
+	objects     *lifecycle.Objects[objectVersion]
+	kindsRead   map[model.Kind]bool     // kinds that were listed, or can't be
+	sliceCounts map[model.ObjectRef]int // EndpointSlices with endpoints, by backend
+	foreign     foreignObjects
+	demands     demandIndex
+	grants      grants
+	synced      bool
 
 	edits  []edit
 	relist map[model.Kind]struct{}
@@ -46,235 +46,236 @@ type edit struct {
 	why    string // of unread; "" if it can be read now
 }
 
-func newIntake(graph *flow.Graph, sources *input.Sources) *intake {
-	d := &intake{
+func newAdmitter(graph *flow.Graph, sources *input.Sources) *admitter {
+	d := &admitter{
 		graph: graph, sources: sources, catalog: sources.Catalog,
-		read: map[model.Kind]bool{}, backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
-		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]kind.Reference{}},
-		grants: grants{},
-		wanted: wanted{
-			objects: map[model.ObjectRef]*demand{}, by: map[model.ObjectRef][]model.ObjectRef{},
+		kindsRead: map[model.Kind]bool{}, sliceCounts: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
+		foreign: foreignObjects{classes: map[string]bool{}, parkedRoutes: map[model.ObjectRef][]kind.Reference{}},
+		grants:  grants{},
+		demands: demandIndex{
+			objects: map[model.ObjectRef]*demand{}, byUser: map[model.ObjectRef][]model.ObjectRef{},
 			refused: map[string]map[model.ObjectRef]struct{}{}, refusedIn: map[model.ObjectRef][]string{},
 		},
 	}
 	for _, k := range d.catalog.All() {
-		d.read[k.Kind] = k.Reading == kind.OnDemand
+		d.kindsRead[k.Kind] = k.ReadScope == kind.OnDemand
 	}
-	d.life = lifecycle.New(d, d.catalog.ByNaming)
+	d.objects = lifecycle.New(d, d.catalog.ByNaming)
 	return d
 }
 
-// work takes events and puts what follows into the graph, in one batch. It returns when there is work again without an
-// event; zero: never.
-func (d *intake) work(events []event, now time.Time) time.Time {
+// processEvents takes events and puts what follows into the graph, in one batch. It returns when there is work again
+// without an event; zero: never.
+func (d *admitter) processEvents(events []event, now time.Time) time.Time {
 	d.now = now
 	for _, e := range events {
-		d.take(e)
+		d.handleEvent(e)
 	}
-	d.expire()
-	d.life.Settle(d.now, d.publish, d.drop)
-	d.apply()
-	return d.next()
+	d.expireDemands()
+	d.objects.ReleaseDue(d.now, d.publishVersion, d.dropObject)
+	d.applyEdits()
+	return d.nextDeadline()
 }
 
-func (d *intake) take(e event) {
-	switch e.what {
+func (d *admitter) handleEvent(e event) {
+	switch e.action {
 	case isSet:
-		d.set(e.object)
+		d.setVersion(e.object)
 	case isRemoved:
-		d.remove(e.ref)
+		d.removeObject(e.ref)
 	case isReplaced:
-		d.replace(e.kind, e.objects)
-		d.wasRead(e.kind)
+		d.replaceKind(e.objectKind, e.objects)
+		d.noteKindRead(e.objectKind)
 	case isUnreadable:
-		d.wasRead(e.kind)
+		d.noteKindRead(e.objectKind)
 	case isAnswered:
-		d.answer(e.ref, e.object, e.keys)
+		d.recordAnswer(e.ref, e.object, e.keys)
 	case isFailed:
-		d.failed(e.ref, e.err)
+		d.noteUnreadable(e.ref, e.err)
 	}
 }
 
-// wasRead judges what waited for a kind.
-func (d *intake) wasRead(kind model.Kind) {
-	if d.read[kind] {
+// noteKindRead judges what waited for a kind.
+func (d *admitter) noteKindRead(kind model.Kind) {
+	if d.kindsRead[kind] {
 		return
 	}
-	d.read[kind] = true
-	for _, ref := range d.life.AllWaiting() {
-		if v, waits := d.life.Waiting(ref); waits && d.judges(ref.Kind()) {
-			d.decide(v.object)
+	d.kindsRead[kind] = true
+	for _, ref := range d.objects.AllWaiting() {
+		if v, waits := d.objects.WaitingVersion(ref); waits && d.canJudge(ref.Kind()) {
+			d.decideVersion(v.object)
 		}
 	}
 }
 
-// judges says whether all was read that must be before objects of a kind can be judged.
-func (d *intake) judges(kind model.Kind) bool {
-	first := d.catalog.Of(kind).After
-	return first == model.KindNone || d.read[first] && d.judges(first)
+// canJudge says whether all was read that must be before objects of a kind can be judged.
+func (d *admitter) canJudge(kind model.Kind) bool {
+	first := d.catalog.FindKind(kind).ReadAfter
+	return first == model.KindNone || d.kindsRead[first] && d.canJudge(first)
 }
 
-// replace makes a kind's objects those of a list.
-func (d *intake) replace(kind model.Kind, objects []*object) {
+// replaceKind makes a kind's objects those of a list.
+func (d *admitter) replaceKind(kind model.Kind, objects []*object) {
 	there := make(map[model.ObjectRef]struct{}, len(objects))
 	for _, o := range objects {
 		there[o.ref] = struct{}{}
-		d.set(o)
+		d.setVersion(o)
 	}
-	gone := slices.Concat(slices.Collect(maps.Keys(d.life.AllKnown(kind))), d.life.AllWaiting(),
-		slices.Collect(maps.Keys(d.others.parked)))
+	gone := slices.Concat(slices.Collect(maps.Keys(d.objects.PublishedOfKind(kind))), d.objects.AllWaiting(),
+		slices.Collect(maps.Keys(d.foreign.parkedRoutes)))
 	gone = slices.DeleteFunc(gone, func(ref model.ObjectRef) bool {
 		_, is := there[ref]
 		return is || ref.Kind() != kind
 	})
 	slices.SortFunc(gone, model.ObjectRef.Compare)
 	for _, ref := range slices.Compact(gone) {
-		d.remove(ref)
+		d.removeObject(ref)
 	}
 }
 
-// set takes an object's new version. One that differs in nothing that is kept is none.
-func (d *intake) set(o *object) {
+// setVersion takes an object's new version. One that differs in nothing that is kept is none.
+func (d *admitter) setVersion(o *object) {
 	if grant, is := o.spec.(*gatewayv1.ReferenceGrantSpec); is {
-		d.grant(o.ref, grant)
+		d.updateGrant(o.ref, grant)
 	}
-	live, known := d.life.Known(o.ref)
-	next, waits := d.life.Waiting(o.ref)
+	live, known := d.objects.PublishedVersion(o.ref)
+	next, waits := d.objects.WaitingVersion(o.ref)
 	switch {
-	case waits && next.print == o.print:
-	case known && live.print == o.print && !(live.index.trimmed && d.catalog.Of(o.ref.Kind()).Route && !o.mine):
-		d.takeBack(o.ref)
-		d.life.Confirm(o.ref)
+	case waits && next.fingerprint == o.fingerprint:
+	case known && live.fingerprint == o.fingerprint && !(live.index.trimmed &&
+		d.catalog.FindKind(o.ref.Kind()).Route != nil && !o.hasOwnStatus):
+		d.dropWaitingDemand(o.ref)
+		d.objects.StopWaiting(o.ref)
 	default:
-		d.decide(o)
+		d.decideVersion(o)
 	}
 }
 
-// decide finds out what is to become of a version.
-func (d *intake) decide(o *object) {
-	if d.judges(o.ref.Kind()) {
-		if o = d.claim(o); o == nil {
+// decideVersion finds out what is to become of a version.
+func (d *admitter) decideVersion(o *object) {
+	if d.canJudge(o.ref.Kind()) {
+		if o = d.claimObject(o); o == nil {
 			return
 		}
-		live, _ := d.life.Known(o.ref)
-		d.want(o.ref, live.names(), o.index.names)
+		live, _ := d.objects.PublishedVersion(o.ref)
+		d.demandReferences(o.ref, live.listReferences(), o.index.references)
 	}
-	v := version{o.print, o.index, o}
-	if d.life.Arrive(o.ref, v, d.now) {
-		d.publish(o.ref, v)
+	v := objectVersion{o.fingerprint, o.index, o}
+	if d.objects.AddVersion(o.ref, v, d.now) {
+		d.publishVersion(o.ref, v)
 	}
 }
 
-// Names implements lifecycle.Source.
-func (d *intake) Names(v version) []kind.Reference { return v.names() }
+// ListReferences implements lifecycle.Source.
+func (d *admitter) ListReferences(v objectVersion) []kind.Reference { return v.listReferences() }
 
-// Unanswered implements lifecycle.Source: the object can't be judged yet, or the first answer is still to come about
+// IsUnanswered implements lifecycle.Source: the object can't be judged yet, or the first answer is still to come about
 // what is read for it.
-func (d *intake) Unanswered(ref model.ObjectRef, v version) bool {
-	return !d.judges(ref.Kind()) || slices.ContainsFunc(v.names(), d.unknown) ||
+func (d *admitter) IsUnanswered(ref model.ObjectRef, v objectVersion) bool {
+	return !d.canJudge(ref.Kind()) || slices.ContainsFunc(v.listReferences(), d.isPending) ||
 		ref.Kind() == model.KindReferenceGrant && d.grantWaits(ref)
 }
 
-// Finds implements lifecycle.Source.
-func (d *intake) Finds(r kind.Reference, v version) bool {
+// HasPart implements lifecycle.Source.
+func (d *admitter) HasPart(r kind.Reference, v objectVersion) bool {
 	switch {
-	case v.index.whole:
+	case v.index.anyPart:
 		return true
-	case d.catalog.Of(r.To.Kind()).Sliced != nil && d.backed[r.To] == 0:
+	case d.catalog.FindKind(r.To.Kind()).OwnsEndpointSlices != nil && d.sliceCounts[r.To] == 0:
 		return false // its endpoints are on their way: they are objects of their own
 	}
-	return r.Finds(v.index.parts)
+	return r.MatchesPart(v.index.parts)
 }
 
-// publish puts a version into the graph.
-func (d *intake) publish(ref model.ObjectRef, v version) {
+// publishVersion puts a version into the graph.
+func (d *admitter) publishVersion(ref model.ObjectRef, v objectVersion) {
 	o := v.object
 	v.object = nil
-	live, known := d.life.Publish(ref, v)
-	d.back(live, -1)
-	d.back(v, +1)
-	d.want(ref, v.names())
+	live, known := d.objects.SetPublished(ref, v)
+	d.countSlices(live, -1)
+	d.countSlices(v, +1)
+	d.demandReferences(ref, v.listReferences())
 	d.edits = append(d.edits, edit{ref: ref, object: o})
-	d.regard(o, live, known)
+	d.updateForeign(o, live, known)
 }
 
-// remove takes an object that is gone.
-func (d *intake) remove(ref model.ObjectRef) {
+// removeObject takes an object that is gone.
+func (d *admitter) removeObject(ref model.ObjectRef) {
 	if ref.Kind() == model.KindReferenceGrant {
-		d.grant(ref, nil)
+		d.updateGrant(ref, nil)
 	}
-	delete(d.others.parked, ref)
-	if !d.catalog.Of(ref.Kind()).Fades || !d.synced {
-		d.drop(ref)
+	delete(d.foreign.parkedRoutes, ref)
+	if !d.catalog.FindKind(ref.Kind()).Fades || !d.synced {
+		d.dropObject(ref)
 		return
 	}
-	d.takeBack(ref)
-	d.life.Fade(ref, d.now.Add(lifecycle.Hold))
+	d.dropWaitingDemand(ref)
+	d.objects.Fade(ref, d.now.Add(lifecycle.Hold))
 }
 
-// takeBack ends what is read for a version that waits, and not for the one that is in the graph.
-func (d *intake) takeBack(ref model.ObjectRef) {
-	if _, waits := d.life.Waiting(ref); waits {
-		live, _ := d.life.Known(ref)
-		d.want(ref, live.names())
+// dropWaitingDemand ends what is read for a version that waits, and not for the one that is in the graph.
+func (d *admitter) dropWaitingDemand(ref model.ObjectRef) {
+	if _, waits := d.objects.WaitingVersion(ref); waits {
+		live, _ := d.objects.PublishedVersion(ref)
+		d.demandReferences(ref, live.listReferences())
 	}
 }
 
-// drop takes an object out of the graph.
-func (d *intake) drop(ref model.ObjectRef) {
-	live, known := d.life.Remove(ref)
-	d.want(ref)
+// dropObject takes an object out of the graph.
+func (d *admitter) dropObject(ref model.ObjectRef) {
+	live, known := d.objects.Remove(ref)
+	d.demandReferences(ref)
 	if !known {
 		return
 	}
-	d.back(live, -1)
+	d.countSlices(live, -1)
 	d.edits = append(d.edits, edit{ref: ref})
 	if ref.Kind() == model.KindGatewayClass {
-		d.declare(ref.Name(), false, false)
+		d.setClass(ref.Name(), false, false)
 	}
 }
 
-// back counts the slices of a backend.
-func (d *intake) back(v version, n int) {
-	if v.index == nil || v.index.backs == (model.ObjectRef{}) {
+// countSlices counts the slices of a backend.
+func (d *admitter) countSlices(v objectVersion, n int) {
+	if v.index == nil || v.index.backend == (model.ObjectRef{}) {
 		return
 	}
-	if d.backed[v.index.backs] += n; d.backed[v.index.backs] == 0 {
-		delete(d.backed, v.index.backs)
+	if d.sliceCounts[v.index.backend] += n; d.sliceCounts[v.index.backend] == 0 {
+		delete(d.sliceCounts, v.index.backend)
 	}
 }
 
-// apply gives the graph what was decided.
-func (d *intake) apply() {
+// applyEdits gives the graph what was decided.
+func (d *admitter) applyEdits() {
 	edits := d.edits
 	d.edits = nil
-	begin := !d.synced && d.life.Count(lifecycle.Held)+d.life.Count(lifecycle.Unanswered) == 0
-	for _, read := range d.read {
+	begin := !d.synced && d.objects.Count(lifecycle.Held)+d.objects.Count(lifecycle.Unanswered) == 0
+	for _, read := range d.kindsRead {
 		begin = begin && read
 	}
 	if begin || len(edits) > 0 {
 		d.graph.Apply("kube", func(b *flow.Batch) {
 			for _, e := range edits {
-				d.write(b, e)
+				d.writeEdit(b, e)
 			}
 			if begin {
-				d.sources.Synced(b)
+				d.sources.MarkSynced(b)
 			}
 		})
 		d.synced = d.synced || begin
 	}
 	for kind := range d.relist {
 		delete(d.relist, kind)
-		d.again(kind)
+		d.relistKind(kind)
 	}
 }
 
-func (d *intake) write(b *flow.Batch, e edit) {
-	switch source := d.sources.Of(e.ref.Kind()); {
+func (d *admitter) writeEdit(b *flow.Batch, e edit) {
+	switch source := d.sources.KindSource(e.ref.Kind()); {
 	case e.unread && e.why != "":
-		d.sources.Unread.Set(b, e.ref, e.why)
+		d.sources.Unreadable.Set(b, e.ref, e.why)
 	case e.unread:
-		d.sources.Unread.Delete(b, e.ref)
+		d.sources.Unreadable.Delete(b, e.ref)
 	case e.object != nil:
 		source.Set(b, e.ref, e.object.meta, e.object.spec)
 	default:
@@ -282,12 +283,12 @@ func (d *intake) write(b *flow.Batch, e edit) {
 	}
 }
 
-// next is when something has waited long enough.
-func (d *intake) next() time.Time {
-	at := d.life.Next()
-	i := slices.IndexFunc(d.wanted.asked, (*demand).waiting)
-	if i >= 0 && (at.IsZero() || d.wanted.asked[i].deadline.Before(at)) {
-		at = d.wanted.asked[i].deadline
+// nextDeadline is when something has waited long enough.
+func (d *admitter) nextDeadline() time.Time {
+	at := d.objects.NextDeadline()
+	i := slices.IndexFunc(d.demands.queue, (*demand).awaitsAnswer)
+	if i >= 0 && (at.IsZero() || d.demands.queue[i].deadline.Before(at)) {
+		at = d.demands.queue[i].deadline
 	}
 	return at
 }

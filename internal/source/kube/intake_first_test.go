@@ -11,12 +11,12 @@ import (
 // read yet, so no route is served for a moment without the policy that protects it.
 func TestNothingIsServedBeforeEveryKindIsRead(t *testing.T) {
 	for _, late := range catalog.All() {
-		if late.Reading == kind.OnDemand {
+		if late.ReadScope == kind.OnDemand {
 			continue
 		}
 		b := newEmptyBench(t)
 		for _, k := range catalog.All() {
-			if k.Kind == late.Kind || k.Reading == kind.OnDemand {
+			if k.Kind == late.Kind || k.ReadScope == kind.OnDemand {
 				continue
 			}
 			if k.Kind == model.KindGatewayClass {

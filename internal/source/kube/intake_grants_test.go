@@ -93,11 +93,11 @@ func TestSecretOfAnotherNamespace(t *testing.T) {
 	b.list(model.KindReferenceGrant)
 	wants("gone from the list", false, false, false)
 	b.set(grantTo(6, "cert"))
-	b.later(patience)
+	b.later(firstAnswerTimeout)
 	wants("no answer", true, true, false)
 	b.remove(g)
-	if len(b.asked)+len(b.intake.wanted.objects)+len(b.intake.wanted.by) > 0 {
-		t.Errorf("still asked for: %v, %+v", b.asked, b.intake.wanted)
+	if len(b.asked)+len(b.intake.demands.objects)+len(b.intake.demands.byUser) > 0 {
+		t.Errorf("still asked for: %v, %+v", b.asked, b.intake.demands)
 	}
 	b.remove(grantTo(6, "cert"))
 	if len(b.intake.grants) > 0 {

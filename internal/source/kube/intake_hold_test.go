@@ -116,8 +116,8 @@ func TestLinger(t *testing.T) {
 		if _, found := lookup(b, b.sources.EndpointSlices, "shop-1"); has(b) || found {
 			t.Fatal("it is still there")
 		}
-		if len(b.intake.backed) > 0 {
-			t.Errorf("slices are counted that are gone: %v", b.intake.backed)
+		if len(b.intake.sliceCounts) > 0 {
+			t.Errorf("slices are counted that are gone: %v", b.intake.sliceCounts)
 		}
 	})
 	t.Run("or comes back", func(t *testing.T) {

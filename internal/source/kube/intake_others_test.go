@@ -26,7 +26,7 @@ func TestOthers(t *testing.T) {
 		t.Error("its status is news")
 	}
 	b.remove(r)
-	if len(b.intake.others.parked) > 0 {
+	if len(b.intake.foreign.parkedRoutes) > 0 {
 		t.Error("a route that is gone is remembered")
 	}
 }

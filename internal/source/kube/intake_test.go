@@ -27,7 +27,7 @@ import (
 // elsewhere.
 type bench struct {
 	t       *testing.T
-	intake  *intake
+	intake  *admitter
 	graph   *flow.Graph
 	sources *kinds.Sources
 	now     time.Time
@@ -47,7 +47,7 @@ func newBench(t *testing.T, objects ...metav1.Object) *bench {
 				list = append(list, o)
 			}
 		}
-		if k.Kind != model.KindGatewayClass && k.Reading != kind.OnDemand {
+		if k.Kind != model.KindGatewayClass && k.ReadScope != kind.OnDemand {
 			b.list(k.Kind, list...)
 		}
 	}
@@ -64,13 +64,13 @@ func newEmptyBench(t *testing.T) *bench {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	b := &bench{t: t, graph: g, sources: kinds.NewSources(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{},
 		again: map[model.Kind]int{}}
-	g.Apply("test", func(batch *flow.Batch) { b.sources.Environment.Synced(batch) })
-	b.intake = newIntake(g, b.sources.Sources)
-	b.intake.ask = func(ref model.ObjectRef, _ kind.Keys) func() {
+	g.Apply("test", func(batch *flow.Batch) { b.sources.Environment.MarkSynced(batch) })
+	b.intake = newAdmitter(g, b.sources.Sources)
+	b.intake.startReading = func(ref model.ObjectRef, _ kind.DataKeys) func() {
 		b.asked[ref] = true
 		return func() { delete(b.asked, ref) }
 	}
-	b.intake.again = func(kind model.Kind) { b.again[kind]++ }
+	b.intake.relistKind = func(kind model.Kind) { b.again[kind]++ }
 	return b
 }
 
@@ -86,7 +86,7 @@ func (b *bench) trim(o metav1.Object) *object {
 // work has the admitter do what events ask for, and the graph turn.
 func (b *bench) work(events ...event) {
 	b.t.Helper()
-	b.next = b.intake.work(events, b.now)
+	b.next = b.intake.processEvents(events, b.now)
 	b.graph.Settle()
 }
 
@@ -95,7 +95,7 @@ func (b *bench) set(objects ...metav1.Object) {
 	var events []event
 	for _, o := range objects {
 		trimmed := b.trim(o)
-		events = append(events, event{what: isSet, kind: trimmed.ref.Kind(), object: trimmed})
+		events = append(events, event{action: isSet, objectKind: trimmed.ref.Kind(), object: trimmed})
 	}
 	b.work(events...)
 }
@@ -105,14 +105,14 @@ func (b *bench) remove(objects ...metav1.Object) {
 	var events []event
 	for _, o := range objects {
 		ref := b.trim(o).ref
-		events = append(events, event{what: isRemoved, kind: ref.Kind(), ref: ref})
+		events = append(events, event{action: isRemoved, objectKind: ref.Kind(), ref: ref})
 	}
 	b.work(events...)
 }
 
 func (b *bench) list(kind model.Kind, objects ...metav1.Object) {
 	b.t.Helper()
-	e := event{what: isReplaced, kind: kind}
+	e := event{action: isReplaced, objectKind: kind}
 	for _, o := range objects {
 		e.objects = append(e.objects, b.trim(o))
 	}
@@ -123,7 +123,7 @@ func (b *bench) list(kind model.Kind, objects ...metav1.Object) {
 func (b *bench) listOthers() {
 	b.t.Helper()
 	for _, k := range catalog.All() {
-		if k.Reading != kind.OnDemand && !b.intake.read[k.Kind] {
+		if k.ReadScope != kind.OnDemand && !b.intake.kindsRead[k.Kind] {
 			b.list(k.Kind)
 		}
 	}
@@ -131,7 +131,7 @@ func (b *bench) listOthers() {
 
 func (b *bench) answer(ref model.ObjectRef, o metav1.Object) {
 	b.t.Helper()
-	e := event{what: isAnswered, kind: ref.Kind(), ref: ref, keys: kind.AllKeys}
+	e := event{action: isAnswered, objectKind: ref.Kind(), ref: ref, keys: kind.AllKeys}
 	if o != nil {
 		e.object = b.trim(o)
 	}
@@ -140,7 +140,7 @@ func (b *bench) answer(ref model.ObjectRef, o metav1.Object) {
 
 func (b *bench) fail(ref model.ObjectRef, err error) {
 	b.t.Helper()
-	b.work(event{what: isFailed, kind: ref.Kind(), ref: ref, err: err})
+	b.work(event{action: isFailed, objectKind: ref.Kind(), ref: ref, err: err})
 }
 
 // later lets time pass until the admitter wants to work again, which must be after so long.
@@ -187,7 +187,7 @@ func (b *bench) wantPath(name, want string) {
 }
 
 func (b *bench) unread(ref model.ObjectRef) (why string) {
-	b.graph.View(func(v flow.View) { why, _ = flow.Get(v, b.sources.Unread.Collection(), ref) })
+	b.graph.View(func(v flow.View) { why, _ = flow.Get(v, b.sources.Unreadable.Collection(), ref) })
 	return why
 }
 
@@ -295,9 +295,9 @@ func TestNoNews(t *testing.T) {
 	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.9"}}
 	e.Labels["some"] = "label"
 	e.Generation, e.Endpoints[0].NodeName = 2, new("elsewhere")
-	b.work(event{what: isSet, kind: model.KindHTTPRoute, object: b.trim(r)},
-		event{what: isSet, kind: model.KindService, object: b.trim(s)},
-		event{what: isSet, kind: model.KindEndpointSlice, object: b.trim(e)})
+	b.work(event{action: isSet, objectKind: model.KindHTTPRoute, object: b.trim(r)},
+		event{action: isSet, objectKind: model.KindService, object: b.trim(s)},
+		event{action: isSet, objectKind: model.KindEndpointSlice, object: b.trim(e)})
 	if b.rev() != before {
 		t.Error("the graph turned")
 	}
@@ -323,7 +323,7 @@ func TestKindsInOrder(t *testing.T) {
 		t.Fatal("the first load is not over")
 	}
 	b.wantPath("route", "")
-	if len(b.intake.others.parked) != 1 {
+	if len(b.intake.foreign.parkedRoutes) != 1 {
 		t.Error("another controller's route was kept")
 	}
 }
@@ -339,9 +339,9 @@ func TestWaitingDoesNotGrow(t *testing.T) {
 		r = edited(r, fmt.Sprint("/", i), "shop", 80)
 		b.set(r, gone)
 		b.remove(gone)
-		b.work(event{what: isUnreadable, kind: model.KindHTTPRoute})
+		b.work(event{action: isUnreadable, objectKind: model.KindHTTPRoute})
 	}
-	if n := len(b.intake.life.AllWaiting()); n != 1 {
+	if n := len(b.intake.objects.AllWaiting()); n != 1 {
 		t.Errorf("%d versions wait, want that of the route that is there", n)
 	}
 	b.list(model.KindHTTPRoute, gone)

@@ -90,7 +90,7 @@ func TestSecretOnDemand(t *testing.T) {
 		b.set(gateway("web", "ours", "cert"))
 		b.fail(certificate, errAway)
 		b.wantPort("web", 0)
-		b.later(patience)
+		b.later(firstAnswerTimeout)
 		b.wantPort("web", 443)
 		if why := b.unread(certificate); why != errAway.Error() {
 			t.Errorf("why it can't be read: %q", why)
@@ -102,8 +102,8 @@ func TestSecretOnDemand(t *testing.T) {
 		if why := b.unread(certificate); why != errForbidden(certificate).Error() {
 			t.Errorf("why it can't be read: %q", why)
 		}
-		if len(b.intake.wanted.asked) > 0 {
-			t.Errorf("still asked for: %v", b.intake.wanted.asked)
+		if len(b.intake.demands.queue) > 0 {
+			t.Errorf("still asked for: %v", b.intake.demands.queue)
 		}
 	})
 	t.Run("not readable any more", func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestSecretOfEdit(t *testing.T) {
 	b.set(back)
 	b.wantPort("web", 80)
 	b.wantSecret("")
-	if len(b.asked) > 0 || len(b.intake.wanted.objects)+len(b.intake.wanted.by) > 0 {
-		t.Errorf("still asked for: %v, %+v", b.asked, b.intake.wanted)
+	if len(b.asked) > 0 || len(b.intake.demands.objects)+len(b.intake.demands.byUser) > 0 {
+		t.Errorf("still asked for: %v, %+v", b.asked, b.intake.demands)
 	}
 	b.answer(certificate, secret("cert", "late")) // was on its way
 	b.wantSecret("")
@@ -232,7 +232,7 @@ func TestSecretKeys(t *testing.T) {
 	}
 }
 
-// TestMoreKeys: who asks for more entries of a Secret than are read waits for them, until patience is over; who has
+// TestMoreKeys: who asks for more entries of a Secret than are read waits for them, until the deadline; who has
 // what it asked for does not.
 func TestMoreKeys(t *testing.T) {
 	for name, answered := range map[string]bool{"answered": true, "not answered": false} {
@@ -240,23 +240,23 @@ func TestMoreKeys(t *testing.T) {
 			b := newBench(t)
 			b.set(gateway("web", "ours", "cert"))
 			b.answer(certificate, secret("cert", "one"))
-			b.intake.wanted.objects[certificate].answered = kind.PairKeys
+			b.intake.demands.objects[certificate].answeredKeys = kind.PairKeys
 			pair := kind.Reference{To: certificate, Keys: kind.PairKeys}
 			all := kind.Reference{To: certificate, Keys: kind.AllKeys}
 			waits := func(r kind.Reference, want bool) {
 				t.Helper()
-				if got := b.intake.unknown(r); got != want {
+				if got := b.intake.isPending(r); got != want {
 					t.Errorf("entries %d are waited for: %t, want %t", r.Keys, got, want)
 				}
 			}
-			b.intake.want(model.Ref(model.KindXBackend, certificate.Namespace(), "other"), []kind.Reference{all})
+			b.intake.demandReferences(model.Ref(model.KindXBackend, certificate.Namespace(), "other"), []kind.Reference{all})
 			b.work()
 			waits(pair, false)
 			waits(all, true)
 			if answered {
 				b.answer(certificate, secret("cert", "one"))
 			} else {
-				b.now = b.now.Add(patience)
+				b.now = b.now.Add(firstAnswerTimeout)
 				b.work()
 			}
 			waits(all, false)
@@ -271,12 +271,12 @@ func TestMoreKeys(t *testing.T) {
 func TestRefusedIsForgotten(t *testing.T) {
 	b := newBench(t)
 	user := model.Ref(model.KindXBackend, "elsewhere", "app")
-	b.intake.want(user, []kind.Reference{{To: certificate, Keys: kind.PairKeys}})
-	if len(b.intake.wanted.refused) != 1 || len(b.asked) > 0 {
-		t.Errorf("refused: %v, asked for: %v", b.intake.wanted.refused, b.asked)
+	b.intake.demandReferences(user, []kind.Reference{{To: certificate, Keys: kind.PairKeys}})
+	if len(b.intake.demands.refused) != 1 || len(b.asked) > 0 {
+		t.Errorf("refused: %v, asked for: %v", b.intake.demands.refused, b.asked)
 	}
-	b.intake.want(user)
-	if len(b.intake.wanted.refused)+len(b.intake.wanted.refusedIn) > 0 {
-		t.Errorf("left: %v, %v", b.intake.wanted.refused, b.intake.wanted.refusedIn)
+	b.intake.demandReferences(user)
+	if len(b.intake.demands.refused)+len(b.intake.demands.refusedIn) > 0 {
+		t.Errorf("left: %v, %v", b.intake.demands.refused, b.intake.demands.refusedIn)
 	}
 }

@@ -16,13 +16,13 @@ func TestEditOfALedger(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    string
 		notes map[string]string
-		want  model.Edit
+		want  model.LastEdit
 	}{
-		"applied":       {ledger.FieldManager, notes, model.Edit{By: "alice", At: at, Change: 7, Message: "why"}},
-		"edited since":  {"kubectl-edit", notes, model.Edit{By: "kubectl-edit", At: at}},
-		"without marks": {ledger.FieldManager, nil, model.Edit{By: ledger.FieldManager, At: at}},
+		"applied":       {ledger.FieldManager, notes, model.LastEdit{By: "alice", At: at, Change: 7, Message: "why"}},
+		"edited since":  {"kubectl-edit", notes, model.LastEdit{By: "kubectl-edit", At: at}},
+		"without marks": {ledger.FieldManager, nil, model.LastEdit{By: ledger.FieldManager, At: at}},
 	} {
-		if got := ofLedger(model.Edit{By: c.by, At: at}, c.notes); got != c.want {
+		if got := ofLedger(model.LastEdit{By: c.by, At: at}, c.notes); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}

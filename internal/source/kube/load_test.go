@@ -79,8 +79,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("listeners %+v, want one, with the API server's defaults", l)
 	}
 	m := gateway.Meta
-	if m.UID == "" || m.Generation != 1 || m.Created.IsZero() || m.Deleting || m.Edit.By != "testcluster" ||
-		m.Edit.At.Before(m.Created) || m.Edit.At.After(before.Time) {
+	if m.UID == "" || m.Generation != 1 || m.Created.IsZero() || m.Deleting || m.LastEdit.By != "testcluster" ||
+		m.LastEdit.At.Before(m.Created) || m.LastEdit.At.After(before.Time) {
 		t.Errorf("metadata %+v", m)
 	}
 	if o := await(r, s.GatewayClasses, model.Ref(model.KindGatewayClass, "", p.namespace),
@@ -121,7 +121,7 @@ func TestLoad(t *testing.T) {
 	}
 
 	state := r.edge.State()
-	if bundles := state.Bundles(); len(bundles) != 1 || bundles[0] != "v1.7.0" {
+	if bundles := state.BundleVersions(); len(bundles) != 1 || bundles[0] != "v1.7.0" {
 		t.Errorf("bundles %v", bundles)
 	}
 	k := r.kind(model.KindHTTPRoute)
@@ -157,7 +157,7 @@ func TestEdit(t *testing.T) {
 	if list := changes.changes(); len(list) != 1 {
 		t.Errorf("%d changes, want 1: %+v", len(list), list)
 	}
-	if e := now.Meta.Edit; e.By != "editor" || e.At.Before(first.Meta.Edit.At) || now.Meta.UID != first.Meta.UID {
+	if e := now.Meta.LastEdit; e.By != "editor" || e.At.Before(first.Meta.LastEdit.At) || now.Meta.UID != first.Meta.UID {
 		t.Errorf("metadata %+v", now.Meta)
 	}
 	// Who reads it for the first time reads the same.
@@ -175,7 +175,7 @@ func TestEdit(t *testing.T) {
 	p.patch("editor", service, "", `{"spec":{"ports":[{"name":"http","port":80,"appProtocol":"http"}]}}`)
 	edited := await(r, r.sources.Services, p.ref(model.KindService, "shop"),
 		func(o serviceObject) bool { return o.Spec.Ports[0].AppProtocol != nil })
-	if list := services.changes(); len(list) != 1 || edited.Meta.Edit.By != "editor" {
+	if list := services.changes(); len(list) != 1 || edited.Meta.LastEdit.By != "editor" {
 		t.Errorf("%d changes, want 1; %+v", len(list), edited.Meta)
 	}
 
@@ -194,8 +194,8 @@ func TestNamespaceLabels(t *testing.T) {
 	p.patch("editor", "/api/v1/namespaces/%s", "", `{"metadata":{"labels":{"team":"shop"}}}`)
 	o := await(r, r.sources.Namespaces, ref,
 		func(o input.Object[input.NamespaceSpec]) bool { return o.Meta.Labels.Get("team") == "shop" })
-	if o.Meta.Edit.By != "editor" {
-		t.Errorf("edited by %q", o.Meta.Edit.By)
+	if o.Meta.LastEdit.By != "editor" {
+		t.Errorf("edited by %q", o.Meta.LastEdit.By)
 	}
 }
 

@@ -9,19 +9,19 @@ import (
 
 // event is something that a watch saw.
 type event struct {
-	what    what
-	kind    model.Kind
-	ref     model.ObjectRef // removed, failed: the object; answered: the one that was asked for
-	object  *object         // set; answered, nil if there is none
-	objects []*object       // replaced: all there are
-	keys    kind.Keys       // answered: the entries that the object has
-	err     error           // failed
+	action     eventType
+	objectKind model.Kind
+	ref        model.ObjectRef // removed, failed: the object; answered: the one that was asked for
+	object     *object         // set; answered, nil if there is none
+	objects    []*object       // replaced: all there are
+	keys       kind.DataKeys   // answered: the entries that the object has
+	err        error           // failed
 }
 
-type what uint8
+type eventType uint8
 
 const (
-	isSet what = iota
+	isSet eventType = iota
 	isRemoved
 	isReplaced   // the kind was listed
 	isUnreadable // the kind can't be read, and what else is there is not to wait for it
@@ -39,14 +39,14 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-func (m *mailbox) put(e event) {
+func (m *mailbox) putEvent(e event) {
 	m.mu.Lock()
 	m.events = append(m.events, e)
 	m.mu.Unlock()
-	knock(m.wake)
+	signalChannel(m.wake)
 }
 
-func (m *mailbox) take() []event {
+func (m *mailbox) takeEvents() []event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	events := m.events
@@ -54,8 +54,8 @@ func (m *mailbox) take() []event {
 	return events
 }
 
-// knock says on a channel of capacity 1 that there is something to look at.
-func knock(c chan struct{}) {
+// signalChannel says on a channel of capacity 1 that there is something to look at.
+func signalChannel(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -30,28 +30,19 @@ import (
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 func TestMain(m *testing.M) {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // what tests write as a certificate is none
-	cluster.Main(m)
+	kubetest.Main(m)
 }
 
 // patient is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
 const patient = 60 * time.Second
 
-// shared cluster of all tests, which leave it as it was. It ends with the process.
-var sharedCluster = sync.OnceValues(func() (*cluster.Cluster, error) {
-	c, err := cluster.Up(context.Background(), cluster.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return c, installAll(c)
-})
-
 // installAll installs every kind that Cardea reads.
-func installAll(c *cluster.Cluster) error {
+func installAll(c *kubetest.Cluster) error {
 	if err := c.InstallGatewayAPI(context.Background(), "experimental"); err != nil {
 		return err
 	}
@@ -64,31 +55,18 @@ func installAll(c *cluster.Cluster) error {
 
 // place is a namespace of its own in the shared cluster, and a graph that the cluster is read into.
 type place struct {
-	*cluster.Cluster
+	*kubetest.Cluster
 	t         testing.TB
 	namespace string
 }
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
-	cluster.Require(t)
-	c, err := sharedCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := c.Client.CoreV1().Namespaces().
-		Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}},
-			metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &place{c, t, made.Name}
+	c := kubetest.Shared(t, installAll)
+	p := &place{c, t, c.Namespace(t)}
 	t.Cleanup(func() {
-		if err := c.Client.CoreV1().Namespaces().Delete(context.Background(), made.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
 		err := c.Client.RESTClient().Delete().AbsPath("/apis/gateway.networking.k8s.io/v1/gatewayclasses/" +
-			made.Name).Do(context.Background()).Error()
+			p.namespace).Do(context.Background()).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
@@ -120,7 +98,7 @@ type (
 // reading is a graph that the cluster is read into.
 type reading struct {
 	*place
-	edge    *Edge
+	edge    *Watcher
 	graph   *flow.Graph
 	sources *kinds.Sources
 	log     *logged
@@ -130,17 +108,17 @@ type reading struct {
 type option func(*Config)
 
 // catalog is of the kinds that are read.
-var catalog = kinds.Catalog()
+var catalog = kinds.NewCatalog()
 
 // read is what is kept of an object that the API server sends; of a Secret what listeners need.
 func read(o metav1.Object) (*object, error) {
 	name := reflect.TypeOf(o).Elem().Name()
 	i := slices.IndexFunc(catalog.All(), func(k *kind.Kind) bool {
-		return k.String() == name || k.Reading == kind.MetadataOnly && name == "PartialObjectMetadata"
+		return k.String() == name || k.ReadScope == kind.MetadataOnly && name == "PartialObjectMetadata"
 	})
 	k := catalog.All()[i]
 	if k.Definition == nil {
-		return trim(k, o, kind.PairKeys)
+		return trimObject(k, o, kind.PairKeys)
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -155,7 +133,7 @@ func read(o metav1.Object) (*object, error) {
 	if err := json.Unmarshal(text, sent); err != nil {
 		return nil, err
 	}
-	return trim(k, sent, kind.PairKeys)
+	return trimObject(k, sent, kind.PairKeys)
 }
 
 // read begins to read the cluster; it ends with the test at the latest.
@@ -168,10 +146,10 @@ func (p *place) read(options ...option) *reading {
 func (p *place) readKinds(catalog *kind.Catalog, options ...option) *reading {
 	p.t.Helper()
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	r := &reading{place: p, graph: g, sources: kinds.Of(input.New(g, catalog)), log: &logged{}}
+	r := &reading{place: p, graph: g, sources: kinds.SourcesOf(input.New(g, catalog)), log: &logged{}}
 	g.Apply("test", func(b *flow.Batch) {
 		r.sources.Environment.Set(b, model.ObjectRef{}, model.Environment{})
-		r.sources.Environment.Synced(b)
+		r.sources.Environment.MarkSynced(b)
 	})
 	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources.Sources,
 		Log: slog.New(slog.NewTextHandler(r.log, nil))}

@@ -6,14 +6,14 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-type metrics struct {
+type readMetrics struct {
 	objects *prometheus.GaugeVec
 	lists   *prometheus.CounterVec
 	errors  *prometheus.CounterVec
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
+func newMetrics(r prometheus.Registerer) (*readMetrics, error) {
+	m := &readMetrics{
 		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cardea_kube_objects",
 			Help: "Objects of the cluster that are kept."}, []string{"kind"}),
 		lists: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -37,10 +37,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) count(kind model.Kind, n int) {
+func (m *readMetrics) setObjects(kind model.Kind, n int) {
 	m.objects.WithLabelValues(kind.String()).Set(float64(n))
 }
 
-func (m *metrics) listed(kind model.Kind) { m.lists.WithLabelValues(kind.String()).Inc() }
+func (m *readMetrics) countList(kind model.Kind) { m.lists.WithLabelValues(kind.String()).Inc() }
 
-func (m *metrics) failed(kind model.Kind) { m.errors.WithLabelValues(kind.String()).Inc() }
+func (m *readMetrics) countError(kind model.Kind) { m.errors.WithLabelValues(kind.String()).Inc() }

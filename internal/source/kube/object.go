@@ -17,38 +17,38 @@ import (
 
 // object is what is kept of an object of the API server, on its way to the graph.
 type object struct {
-	ref   model.ObjectRef
-	meta  model.Meta
-	spec  any    // of the type that the kind's source has
-	print uint64 // equal for versions that differ in nothing that is kept
-	index *index
-	mine  bool // its status has an entry of this controller
+	ref          model.ObjectRef
+	meta         model.Meta
+	spec         any    // of the type that the kind's source has
+	fingerprint  uint64 // equal for versions that differ in nothing that is kept
+	index        *index
+	hasOwnStatus bool // its status has an entry of this controller
 }
 
 // index is what the admitter must know of an object that is in the graph.
 type index struct {
-	names   []kind.Reference
-	parts   []kind.Part
-	backs   model.ObjectRef // the owner of an EndpointSlice's endpoints; zero: none
-	whole   bool            // it has no parts, or they are not known: whoever names one of them finds it
-	trimmed bool            // most of its spec was left out, since it is another controller's
+	references []kind.Reference
+	parts      []kind.Part
+	backend    model.ObjectRef // the owner of an EndpointSlice's endpoints; zero: none
+	anyPart    bool            // it has no parts, or they are not known: whoever names one of them finds it
+	trimmed    bool            // most of its spec was left out, since it is another controller's
 }
 
-// plain is the index of all objects that are only known to be there.
-var plain = &index{whole: true}
+// plainIndex is the index of all objects that are only known to be there.
+var plainIndex = &index{anyPart: true}
 
-// version is a version of an object at the admitter; zero: there is none.
-type version struct {
-	print  uint64
-	index  *index
-	object *object // nil once it is in the graph
+// objectVersion is a version of an object at the admitter; zero: there is none.
+type objectVersion struct {
+	fingerprint uint64
+	index       *index
+	object      *object // nil once it is in the graph
 }
 
-func (v version) names() []kind.Reference {
+func (v objectVersion) listReferences() []kind.Reference {
 	if v.index == nil {
 		return nil
 	}
-	return v.index.names
+	return v.index.references
 }
 
 // GetObjectMeta is for client-go, which sorts what it lists by name.
@@ -61,14 +61,14 @@ func (o *object) GetObjectMeta() metav1.Object {
 func metaOf(m metav1.Object, labels map[string]string, content string) model.Meta {
 	return model.Meta{
 		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
-		Deleting: m.GetDeletionTimestamp() != nil, Held: slices.Contains(m.GetFinalizers(), model.Finalizer),
-		Labels: model.LabelsOf(labels),
-		Edit:   new(ofLedger(lastEdit(m.GetManagedFields(), content), m.GetAnnotations())),
+		Deleting: m.GetDeletionTimestamp() != nil, HasFinalizer: slices.Contains(m.GetFinalizers(), model.Finalizer),
+		Labels:   model.LabelsOf(labels),
+		LastEdit: new(ofLedger(lastEdit(m.GetManagedFields(), content), m.GetAnnotations())),
 	}
 }
 
 // ofLedger is an edit with the author and the change that the object's annotations tell, if the ledger made it.
-func ofLedger(edit model.Edit, notes map[string]string) model.Edit {
+func ofLedger(edit model.LastEdit, notes map[string]string) model.LastEdit {
 	if edit.By == ledger.FieldManager && notes[ledger.AuthorAnnotation] != "" {
 		edit.By, edit.Message = notes[ledger.AuthorAnnotation], notes[ledger.MessageAnnotation]
 		edit.Change, _ = strconv.ParseInt(notes[ledger.ChangeAnnotation], 10, 64)
@@ -78,11 +78,11 @@ func ofLedger(edit model.Edit, notes map[string]string) model.Edit {
 
 // lastEdit finds the newest edit of a field. An edit of the status is none, nor is one of metadata alone: who adds a
 // finalizer has not changed the object. If nobody has the field, whoever wrote last counts.
-func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
-	newest := func(counts func(metav1.ManagedFieldsEntry) bool) (edit model.Edit) {
+func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.LastEdit {
+	newest := func(counts func(metav1.ManagedFieldsEntry) bool) (edit model.LastEdit) {
 		for _, e := range entries {
 			if e.Subresource == "" && e.Time != nil && !e.Time.Time.Before(edit.At) && counts(e) {
-				edit = model.Edit{By: shared(e.Manager), At: e.Time.UTC()}
+				edit = model.LastEdit{By: internString(e.Manager), At: e.Time.UTC()}
 			}
 		}
 		return edit
@@ -97,13 +97,13 @@ func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 	return edit
 }
 
-// shared returns one copy of a string that many objects have.
-func shared(s string) string { return unique.Make(s).Value() }
+// internString returns one copy of a string that many objects have.
+func internString(s string) string { return unique.Make(s).Value() }
 
 // generation is what tells versions of a spec apart that is of a custom kind.
 type generation struct {
 	number int64
-	sum    uint64 // see kind.Kept
+	sum    uint64 // see kind.KeptObject
 }
 
 // Marshal implements kind.Marshaler.
@@ -111,15 +111,15 @@ func (g generation) Marshal() ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(g.number)), g.sum), nil
 }
 
-// fingerprint tells versions apart by what is kept of them.
-func fingerprint(meta model.Meta, content kind.Marshaler) uint64 {
+// fingerprintOf tells versions apart by what is kept of them.
+func fingerprintOf(meta model.Meta, content kind.Marshaler) uint64 {
 	h := xxhash.New()
 	write := func(s string) {
 		_, _ = h.WriteString(s)
 		_, _ = h.Write([]byte{0})
 	}
 	write(meta.UID)
-	if meta.Held {
+	if meta.HasFinalizer {
 		write("held")
 	}
 	if meta.Deleting {

@@ -26,21 +26,21 @@ func TestLastEdit(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		entries []metav1.ManagedFieldsEntry
-		want    model.Edit
+		want    model.LastEdit
 	}{
-		{"nobody", nil, model.Edit{}},
-		{"one", []metav1.ManagedFieldsEntry{entry("kubectl", 1, "", spec)}, model.Edit{By: "kubectl", At: at(1)}},
+		{"nobody", nil, model.LastEdit{}},
+		{"one", []metav1.ManagedFieldsEntry{entry("kubectl", 1, "", spec)}, model.LastEdit{By: "kubectl", At: at(1)}},
 		{"the newest", []metav1.ManagedFieldsEntry{entry("new", 2, "", spec), entry("old", 1, "", spec)},
-			model.Edit{By: "new", At: at(2)}},
+			model.LastEdit{By: "new", At: at(2)}},
 		{"within a second, the last", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 1, "", spec)},
-			model.Edit{By: "b", At: at(1)}},
+			model.LastEdit{By: "b", At: at(1)}},
 		{"not the status", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 2, "status", status)},
-			model.Edit{By: "a", At: at(1)}},
+			model.LastEdit{By: "a", At: at(1)}},
 		{"not a finalizer", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 2, "", meta)},
-			model.Edit{By: "a", At: at(1)}},
+			model.LastEdit{By: "a", At: at(1)}},
 		{"no spec", []metav1.ManagedFieldsEntry{entry("a", 1, "", meta), entry("b", 2, "status", status)},
-			model.Edit{By: "a", At: at(1)}},
-		{"no time", []metav1.ManagedFieldsEntry{untimed}, model.Edit{}},
+			model.LastEdit{By: "a", At: at(1)}},
+		{"no time", []metav1.ManagedFieldsEntry{untimed}, model.LastEdit{}},
 	} {
 		if got := lastEdit(c.entries, "spec"); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
@@ -59,7 +59,7 @@ func TestHeld(t *testing.T) {
 		return o
 	}
 	other, held := version("example.com/other"), version("example.com/other", model.Finalizer)
-	if other.meta.Held || !held.meta.Held || other.print == held.print {
+	if other.meta.HasFinalizer || !held.meta.HasFinalizer || other.fingerprint == held.fingerprint {
 		t.Errorf("%+v and %+v", other, held)
 	}
 }

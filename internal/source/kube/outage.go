@@ -19,7 +19,7 @@ type outage struct {
 	failing   map[model.Kind]struct{}
 	forbidden map[model.Kind]struct{}
 	since     time.Time
-	said      bool // that it began
+	announced bool // that it began
 	ended     time.Time
 }
 
@@ -27,30 +27,30 @@ func newOutage(log *slog.Logger, now func() time.Time) *outage {
 	return &outage{log: log, now: now, failing: map[model.Kind]struct{}{}, forbidden: map[model.Kind]struct{}{}}
 }
 
-// failed is called when a request of a kind was not answered.
-func (o *outage) failed(kind model.Kind, err error) {
+// noteFailure is called when a request of a kind was not answered.
+func (o *outage) noteFailure(kind model.Kind, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.failing) == 0 {
-		o.since, o.said = o.now(), false
+		o.since, o.announced = o.now(), false
 	}
 	o.failing[kind] = struct{}{}
 	// An API server that has just started serves some kinds before others: so ends an outage, and no other one begins.
 	notReady := apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) // paths, storage
-	starts := notReady && !o.ended.IsZero() && o.now().Sub(o.ended) < giveUp
-	if !o.said && !starts {
-		o.said = true
-		o.log.Warn("API server can't be read; going on with what is known", "kind", kind.String(), "error", err)
+	starts := notReady && !o.ended.IsZero() && o.now().Sub(o.ended) < refusalTimeout
+	if !o.announced && !starts {
+		o.announced = true
+		o.log.Warn("API server can't be read; the objects last read stay in use", "kind", kind.String(), "error", err)
 	}
 }
 
-// answered is called when a request of a kind was answered, if only by a refusal; nil: as it should be.
-func (o *outage) answered(kind model.Kind, refusal error) {
+// noteAnswer is called when a request of a kind was answered, if only by a refusal; nil: as it should be.
+func (o *outage) noteAnswer(kind model.Kind, refusal error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, failed := o.failing[kind]; failed {
 		if delete(o.failing, kind); len(o.failing) == 0 {
-			if o.ended = o.now(); o.said {
+			if o.ended = o.now(); o.announced {
 				o.log.Info("API server is read again", "after", o.ended.Sub(o.since))
 			}
 		}
@@ -60,7 +60,7 @@ func (o *outage) answered(kind model.Kind, refusal error) {
 		return
 	}
 	// An API server that has just started may not know yet who may do what.
-	settled := len(o.failing) == 0 && (o.ended.IsZero() || o.now().Sub(o.ended) >= giveUp)
+	settled := len(o.failing) == 0 && (o.ended.IsZero() || o.now().Sub(o.ended) >= refusalTimeout)
 	if _, said := o.forbidden[kind]; !said && settled && apierrors.IsForbidden(refusal) {
 		o.forbidden[kind] = struct{}{}
 		o.log.Warn("kind can't be read; see the permissions of Cardea's ServiceAccount", "kind", kind.String(), "error",

@@ -44,7 +44,7 @@ func TestAPIServerAway(t *testing.T) {
 			p.StopAPIServer()
 			eventually(t, func() error { // everyone has noticed
 				for _, k := range r.edge.State().Kinds {
-					if catalog.Of(k.Kind).Reading != kind.OnDemand && k.Err == "" {
+					if catalog.FindKind(k.Kind).ReadScope != kind.OnDemand && k.Err == "" {
 						return fmt.Errorf("%s is still read", k.Kind)
 					}
 				}
@@ -233,8 +233,8 @@ func TestHungUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failures []error
-	services := catalog.Of(model.KindService)
-	watcher := listWatch(clients.all(services, services.GroupVersion(0)),
+	services := catalog.FindKind(model.KindService)
+	watcher := listWatch(clients.kindReader(services, services.GroupVersion(0)),
 		func(err error) { failures = append(failures, err) }, func() { t.Error("a request was answered") })
 	w, err := watcher.(*cache.ListWatch).WatchWithContext(context.Background(), metav1.ListOptions{})
 	if err == nil { // else net/http had a name for it
@@ -263,14 +263,14 @@ func TestRetryAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	services := catalog.Of(model.KindService)
+	services := catalog.FindKind(model.KindService)
 	for name, ask := range map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, err := clients.all(services, services.GroupVersion(0)).List(ctx, metav1.ListOptions{})
+			_, err := clients.kindReader(services, services.GroupVersion(0)).List(ctx, metav1.ListOptions{})
 			return err
 		},
 		"watch": func(ctx context.Context) error {
-			_, err := clients.all(services, services.GroupVersion(0)).Watch(ctx, metav1.ListOptions{})
+			_, err := clients.kindReader(services, services.GroupVersion(0)).Watch(ctx, metav1.ListOptions{})
 			return err
 		},
 	} {
@@ -296,20 +296,20 @@ func TestOutageIsSaidOnce(t *testing.T) {
 				log.String())
 		}
 	}
-	o.failed(model.KindService, notReady) // whatever it says, it is the first
+	o.noteFailure(model.KindService, notReady) // whatever it says, it is the first
 	said(1, 0)
-	o.answered(model.KindService, nil)
+	o.noteAnswer(model.KindService, nil)
 	said(1, 1)
 	for _, err := range []error{notReady, apierrors.NewTooManyRequests("storage is (re)initializing", 1)} {
-		o.failed(model.KindGateway, err)
-		o.answered(model.KindGateway, nil)
+		o.noteFailure(model.KindGateway, err)
+		o.noteAnswer(model.KindGateway, nil)
 		said(1, 1)
 	}
-	o.failed(model.KindGateway, notReady)
-	now = now.Add(giveUp)
-	o.failed(model.KindGateway, notReady)
+	o.noteFailure(model.KindGateway, notReady)
+	now = now.Add(refusalTimeout)
+	o.noteFailure(model.KindGateway, notReady)
 	said(2, 1)
-	o.answered(model.KindGateway, nil)
-	o.failed(model.KindService, refused)
+	o.noteAnswer(model.KindGateway, nil)
+	o.noteFailure(model.KindService, refused)
 	said(3, 2)
 }

@@ -10,31 +10,31 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// pointPace is slower than that of kinds, since there may be thousands.
-var pointPace = pace{500 * time.Millisecond, 5 * time.Second}
+// objectPace is slower than that of kinds, since there may be thousands.
+var objectPace = pace{500 * time.Millisecond, 5 * time.Second}
 
-// point follows a single object until ctx ends.
-func (e *Edge) point(ctx context.Context, ref model.ObjectRef, keys kind.Keys) {
-	k := e.sources.Catalog.Of(ref.Kind())
+// followObject follows a single object until ctx ends.
+func (e *Watcher) followObject(ctx context.Context, ref model.ObjectRef, keys kind.DataKeys) {
+	k := e.sources.Catalog.FindKind(ref.Kind())
 	send := func(v event) {
-		v.kind, v.ref = ref.Kind(), ref
-		e.mail.put(v)
+		v.objectKind, v.ref = ref.Kind(), ref
+		e.mail.putEvent(v)
 	}
-	follow(ctx, e.clients.one(k, ref.Namespace(), ref.Name()), sink[*object]{
-		trim: func(from any) (*object, error) { return trim(k, from, keys) },
+	followObjects(ctx, e.clients.objectReader(k, ref.Namespace(), ref.Name()), sink[*object]{
+		trim: func(from any) (*object, error) { return trimObject(k, from, keys) },
 		replace: func(objects []*object) {
-			answer := event{what: isAnswered, keys: keys}
+			answer := event{action: isAnswered, keys: keys}
 			if len(objects) > 0 {
 				answer.object = objects[0]
 			}
 			send(answer)
 		},
-		set:    func(o *object) { send(event{what: isAnswered, object: o, keys: keys}) },
-		remove: func(metav1.Object) { send(event{what: isAnswered, keys: keys}) },
-		failed: func(err error) {
-			e.metrics.failed(ref.Kind())
-			send(event{what: isFailed, err: err})
+		set:    func(o *object) { send(event{action: isAnswered, object: o, keys: keys}) },
+		remove: func(metav1.Object) { send(event{action: isAnswered, keys: keys}) },
+		onFailure: func(err error) {
+			e.metrics.countError(ref.Kind())
+			send(event{action: isFailed, err: err})
 		},
-		works: func() {},
-	}, pointPace)
+		onAnswer: func() {},
+	}, objectPace)
 }

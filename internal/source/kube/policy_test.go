@@ -15,15 +15,15 @@ func TestPolicies(t *testing.T) {
 	list, err := policycrd.New(
 		[]extend.Kind{{Group: "policy.example.com", Version: "v1", Name: "ReadPolicy", Plural: "readpolicies",
 			Features: extend.AtRule}},
-		[]*extend.Declared{{Kind: "ReadPolicy.policy.example.com", Name: "timeouts", Schema: []byte(
+		[]*extend.UntypedFeature{{Kind: "ReadPolicy.policy.example.com", Name: "timeouts", Schema: []byte(
 			`{"type": "object", "properties": {"request": {"type": "string"}}}`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := list[0].Declaration
 	p := newPlace(t)
-	r := p.readKinds(kinds.Catalog(k))
-	source := input.Of[input.PolicySpec](r.sources.Sources, k.Kind)
+	r := p.readKinds(kinds.NewCatalog(k))
+	source := input.SourceOf[input.PolicySpec](r.sources.Sources, k.Kind)
 	if err := p.Apply(context.Background(), list[0].CRD); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,8 @@ func TestPolicies(t *testing.T) {
 	p.apply("apiVersion: policy.example.com/v1\nkind: ReadPolicy\nmetadata: {name: a, namespace: %s}\nspec:\n" +
 		"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]\n  timeouts: {request: 5s}\n")
 	o := await(r, source, p.ref(k.Kind, "a"), anyway)
-	if f, stated := o.Spec.Of("timeouts"); !stated || f.JSON != `{"request":"5s"}` || len(o.Spec.TargetRefs) != 1 {
+	if f, stated := o.Spec.FindFeature("timeouts"); !stated || f.JSON != `{"request":"5s"}` ||
+		len(o.Spec.TargetRefs) != 1 {
 		t.Errorf("the policy is read as %+v", o.Spec)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// parallel is how many requests ReadOnce makes at a time.
-const parallel = 8
+// maxParallel is how many requests ReadOnce makes at a time.
+const maxParallel = 8
 
-// Unread is a kind that ReadOnce could not read completely.
-type Unread struct {
+// UnreadKind is a kind that ReadOnce could not read completely.
+type UnreadKind struct {
 	Kind *kind.Kind
 	// Objects are those that could not be read, if objects of the kind are read one by one; nil: none of the kind could.
 	Objects []model.ObjectRef
@@ -28,8 +28,8 @@ type Unread struct {
 }
 
 // String is "httproutes.gateway.networking.k8s.io can't be read: WHY".
-func (u Unread) String() string {
-	what := u.Kind.Resource()
+func (u UnreadKind) String() string {
+	what := u.Kind.ResourceName()
 	if len(u.Objects) > 0 {
 		what = fmt.Sprintf("%d %s that other objects refer to", len(u.Objects), what)
 	}
@@ -41,62 +41,62 @@ var errNotInstalled = errors.New("the cluster has no such kind: its CRD is not i
 // ReadOnce reads the cluster into the graph as it is now, in place of Run. It only lists, so a user needs no permission
 // to watch. It returns the kinds and objects that it may not read, and the kinds that are not installed and not
 // optional; the graph is complete without them. An error is any other answer, or none.
-func (e *Edge) ReadOnce(ctx context.Context) (unread []Unread, err error) {
-	var asked []demanded
-	e.intake.ask = func(ref model.ObjectRef, keys kind.Keys) func() {
-		asked = append(asked, demanded{ref, keys})
+func (e *Watcher) ReadOnce(ctx context.Context) (unread []UnreadKind, err error) {
+	var asked []demandedObject
+	e.admitter.startReading = func(ref model.ObjectRef, keys kind.DataKeys) func() {
+		asked = append(asked, demandedObject{ref, keys})
 		return func() {}
 	}
-	e.intake.again = func(model.Kind) {} // nothing changes meanwhile
+	e.admitter.relistKind = func(model.Kind) {} // nothing changes meanwhile
 	var kinds []*kind.Kind
 	for _, k := range e.sources.Catalog.All() {
-		if k.Reading != kind.OnDemand {
+		if k.ReadScope != kind.OnDemand {
 			kinds = append(kinds, k)
 		}
 	}
-	events, err := gather(ctx, kinds, e.listed)
+	events, err := gatherEvents(ctx, kinds, e.listKind)
 	for err == nil && len(events) > 0 {
 		unread = e.noteUnread(unread, events)
-		e.intake.work(events, e.now())
+		e.admitter.processEvents(events, e.now())
 		wanted := asked
 		asked = nil
-		events, err = gather(ctx, wanted, e.lookedUp)
+		events, err = gatherEvents(ctx, wanted, e.readObject)
 	}
 	return unread, err
 }
 
 // ReadAlso reads single objects into the graph, after ReadOnce: such as nothing in the cluster refers to, so that they
 // were not read. One that does not exist is none.
-func (e *Edge) ReadAlso(ctx context.Context, refs []model.ObjectRef) (unread []Unread, err error) {
-	var wanted []demanded
+func (e *Watcher) ReadAlso(ctx context.Context, refs []model.ObjectRef) (unread []UnreadKind, err error) {
+	var wanted []demandedObject
 	for _, ref := range refs {
-		wanted = append(wanted, demanded{ref, kind.AllKeys})
+		wanted = append(wanted, demandedObject{ref, kind.AllKeys})
 	}
-	events, err := gather(ctx, wanted, e.lookedUp)
+	events, err := gatherEvents(ctx, wanted, e.readObject)
 	if err != nil {
 		return nil, err
 	}
 	e.graph.Apply("kube", func(b *flow.Batch) {
 		for _, v := range events {
 			if v.object != nil {
-				e.intake.write(b, edit{ref: v.ref, object: v.object})
+				e.admitter.writeEdit(b, edit{ref: v.ref, object: v.object})
 			}
 		}
 	})
 	return e.noteUnread(nil, events), nil
 }
 
-// demanded is an object that the admitter asks for.
-type demanded struct {
+// demandedObject is an object that the admitter asks for.
+type demandedObject struct {
 	ref  model.ObjectRef
-	keys kind.Keys
+	keys kind.DataKeys
 }
 
-// gather makes an event of each item, some at a time, in their order.
-func gather[T any](ctx context.Context, items []T, of func(context.Context, T) (event, error)) ([]event, error) {
+// gatherEvents makes an event of each item, some at a time, in their order.
+func gatherEvents[T any](ctx context.Context, items []T, of func(context.Context, T) (event, error)) ([]event, error) {
 	events := make([]event, len(items))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
+	group.SetLimit(maxParallel)
 	for i, item := range items {
 		group.Go(func() (err error) {
 			events[i], err = of(ctx, item)
@@ -106,30 +106,30 @@ func gather[T any](ctx context.Context, items []T, of func(context.Context, T) (
 	return events, group.Wait()
 }
 
-// listed reads all objects of a kind, in the first of its versions that is served.
-func (e *Edge) listed(ctx context.Context, k *kind.Kind) (event, error) {
+// listKind reads all objects of a kind, in the first of its versions that is served.
+func (e *Watcher) listKind(ctx context.Context, k *kind.Kind) (event, error) {
 	for i := range k.Versions {
-		objects, err := allOf(ctx, k, e.clients.all(k, k.GroupVersion(i)), kind.AllKeys)
+		objects, err := allOf(ctx, k, e.clients.kindReader(k, k.GroupVersion(i)), kind.AllKeys)
 		switch {
 		case err == nil:
-			return event{what: isReplaced, kind: k.Kind, objects: objects}, nil
+			return event{action: isReplaced, objectKind: k.Kind, objects: objects}, nil
 		case apierrors.IsForbidden(err):
-			return event{what: isUnreadable, kind: k.Kind, err: err}, nil
+			return event{action: isUnreadable, objectKind: k.Kind, err: err}, nil
 		case !apierrors.IsNotFound(err):
-			return event{}, fmt.Errorf("read %s: %w", k.Resource(), err)
+			return event{}, fmt.Errorf("read %s: %w", k.ResourceName(), err)
 		}
 	}
-	return event{what: isUnreadable, kind: k.Kind, err: errNotInstalled}, nil
+	return event{action: isUnreadable, objectKind: k.Kind, err: errNotInstalled}, nil
 }
 
-// lookedUp is one object, or that there is none.
-func (e *Edge) lookedUp(ctx context.Context, d demanded) (event, error) {
-	k := e.sources.Catalog.Of(d.ref.Kind())
-	objects, err := allOf(ctx, k, e.clients.one(k, d.ref.Namespace(), d.ref.Name()), d.keys)
-	answer := event{what: isAnswered, kind: d.ref.Kind(), ref: d.ref, keys: d.keys}
+// readObject is one object, or that there is none.
+func (e *Watcher) readObject(ctx context.Context, d demandedObject) (event, error) {
+	k := e.sources.Catalog.FindKind(d.ref.Kind())
+	objects, err := allOf(ctx, k, e.clients.objectReader(k, d.ref.Namespace(), d.ref.Name()), d.keys)
+	answer := event{action: isAnswered, objectKind: d.ref.Kind(), ref: d.ref, keys: d.keys}
 	switch {
 	case apierrors.IsForbidden(err):
-		answer.what, answer.err = isFailed, err
+		answer.action, answer.err = isFailed, err
 	case apierrors.IsNotFound(err): // the cluster does not serve the kind, so there is none
 	case err != nil:
 		return event{}, fmt.Errorf("read %s: %w", d.ref, err)
@@ -140,9 +140,9 @@ func (e *Edge) lookedUp(ctx context.Context, d demanded) (event, error) {
 }
 
 // allOf is all that a reader reads, page by page.
-func allOf(ctx context.Context, k *kind.Kind, from reader, keys kind.Keys) (objects []*object, err error) {
+func allOf(ctx context.Context, k *kind.Kind, from reader, keys kind.DataKeys) (objects []*object, err error) {
 	err = pager.New(from.List).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		o, err := trim(k, item, keys)
+		o, err := trimObject(k, item, keys)
 		objects = append(objects, o)
 		return err
 	})
@@ -150,17 +150,17 @@ func allOf(ctx context.Context, k *kind.Kind, from reader, keys kind.Keys) (obje
 }
 
 // noteUnread adds what events say could not be read.
-func (e *Edge) noteUnread(list []Unread, events []event) []Unread {
+func (e *Watcher) noteUnread(list []UnreadKind, events []event) []UnreadKind {
 	for _, v := range events {
-		k := e.sources.Catalog.Of(v.kind)
+		k := e.sources.Catalog.FindKind(v.objectKind)
 		switch last := len(list) - 1; {
 		case v.err == nil, k.Optional && errors.Is(v.err, errNotInstalled):
-		case v.what == isUnreadable:
-			list = append(list, Unread{Kind: k, Why: v.err.Error()})
+		case v.action == isUnreadable:
+			list = append(list, UnreadKind{Kind: k, Why: v.err.Error()})
 		case last >= 0 && list[last].Kind == k:
 			list[last].Objects = append(list[last].Objects, v.ref)
 		default:
-			list = append(list, Unread{Kind: k, Objects: []model.ObjectRef{v.ref}, Why: v.err.Error()})
+			list = append(list, UnreadKind{Kind: k, Objects: []model.ObjectRef{v.ref}, Why: v.err.Error()})
 		}
 	}
 	return list

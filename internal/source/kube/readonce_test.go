@@ -59,7 +59,7 @@ data: {tls.crt: YQ==, tls.key: Yg==}
 `
 
 // once is a graph into which the cluster was read once.
-func (p *place) once(as string) (g *flow.Graph, sources *kinds.Sources, unread []Unread) {
+func (p *place) once(as string) (g *flow.Graph, sources *kinds.Sources, unread []UnreadKind) {
 	p.t.Helper()
 	g = flow.New(flow.Config{Name: "test", Check: true})
 	sources = kinds.NewSources(g)
@@ -71,7 +71,7 @@ func (p *place) once(as string) (g *flow.Graph, sources *kinds.Sources, unread [
 	}
 	g.Apply("test", func(b *flow.Batch) {
 		sources.Environment.Set(b, model.ObjectRef{}, model.Environment{})
-		sources.Environment.Synced(b)
+		sources.Environment.MarkSynced(b)
 	})
 	if unread, err = edge.ReadOnce(p.t.Context()); err != nil {
 		p.t.Fatal(err)
@@ -85,8 +85,8 @@ func held(g *flow.Graph, sources *kinds.Sources) map[model.ObjectRef]string {
 	all := map[model.ObjectRef]string{}
 	g.View(func(v flow.View) {
 		for _, k := range catalog.All() {
-			source := sources.Of(k.Kind)
-			for _, ref := range source.Refs(v) {
+			source := sources.KindSource(k.Kind)
+			for _, ref := range source.ListRefs(v) {
 				o, _ := source.Get(v, ref)
 				all[ref] = fmt.Sprintf("%v %s %+v", o.Meta.Labels, o.Meta.UID, reflect.ValueOf(o.Spec).Elem())
 			}
@@ -145,7 +145,7 @@ func TestReadOnceOfWhoMayNothing(t *testing.T) {
 		of[u.Kind.Kind] = true
 	}
 	for _, k := range catalog.All() {
-		if of[k.Kind] != (k.Reading != kind.OnDemand) {
+		if of[k.Kind] != (k.ReadScope != kind.OnDemand) {
 			t.Errorf("%s: unread %v", k, of[k.Kind])
 		}
 	}

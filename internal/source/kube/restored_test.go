@@ -30,7 +30,7 @@ func TestStoreRestored(t *testing.T) {
 	p.apply(secureGateway("cert"))
 	p.apply(extraRoute("deleted"))
 	var told atomic.Int32
-	guard := kubeclient.New(func(r kubeclient.Restored) {
+	guard := kubeclient.NewGuard(func(r kubeclient.Restoration) {
 		told.Add(1)
 		if r.Now >= r.Seen {
 			t.Errorf("told %+v", r)
@@ -113,7 +113,7 @@ func TestGuardedWatches(t *testing.T) {
 	guarded := func() *rest.Config {
 		config := rest.CopyConfig(p.Config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return late{next} })
-		config.Wrap(kubeclient.New(func(r kubeclient.Restored) { t.Errorf("told %+v", r) }).Wrap)
+		config.Wrap(kubeclient.NewGuard(func(r kubeclient.Restoration) { t.Errorf("told %+v", r) }).Wrap)
 		return config
 	}
 	p.apply(`

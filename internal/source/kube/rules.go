@@ -11,18 +11,18 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// toRead are the verbs for what is listed and followed.
-var toRead = []string{"list", "watch"}
+// readVerbs are the verbs for what is listed and followed.
+var readVerbs = []string{"list", "watch"}
 
-// SecretRules is what an Edge must be permitted to read a Secret: in the whole cluster, or in the namespaces of those
-// that it may read.
+// SecretRules is what an Watcher must be permitted to read a Secret: in the whole cluster, or in the namespaces of
+// those that it may read.
 func SecretRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: toRead}}
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: readVerbs}}
 }
 
-// Rules is what an Edge and a Reviewer must be permitted, as the rules of a ClusterRole: to read what Cardea reads, but
-// for Secrets, its CustomResourceDefinitions by name, and to review tokens.
-func Rules(catalog *kind.Catalog) []rbacv1.PolicyRule {
+// ClusterRules is what an Watcher and a Reviewer must be permitted, as the rules of a ClusterRole: to read what Cardea
+// reads, but for Secrets, its CustomResourceDefinitions by name, and to review tokens.
+func ClusterRules(catalog *kind.Catalog) []rbacv1.PolicyRule {
 	byGroup := map[string][]string{}
 	var definitions []string
 	for _, k := range catalog.All() {
@@ -31,19 +31,19 @@ func Rules(catalog *kind.Catalog) []rbacv1.PolicyRule {
 		}
 		byGroup[k.Group()] = append(byGroup[k.Group()], k.Plural)
 		if k.Definition != nil {
-			definitions = append(definitions, k.Resource())
+			definitions = append(definitions, k.ResourceName())
 		}
 	}
 	var rules []rbacv1.PolicyRule
 	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
 		slices.Sort(byGroup[group])
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: byGroup[group], Verbs: toRead})
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: byGroup[group], Verbs: readVerbs})
 	}
 	slices.Sort(definitions)
 	return append(rules,
 		rbacv1.PolicyRule{
 			APIGroups: []string{definitionResource.Group}, Resources: []string{definitionResource.Resource},
-			ResourceNames: definitions, Verbs: toRead,
+			ResourceNames: definitions, Verbs: readVerbs,
 		},
 		rbacv1.PolicyRule{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"tokenreviews"},
 			Verbs: []string{"create"}},

@@ -44,7 +44,7 @@ func TestSecrets(t *testing.T) {
 	cert, web := p.ref(model.KindSecret, "cert"), p.ref(model.KindGateway, "web")
 	var broken atomic.Bool // in any turn, the Gateway referred to the Secret and it was not there
 	r := p.read(slowly, func(c *Config) {
-		sources := kinds.Of(c.Sources)
+		sources := kinds.SourcesOf(c.Sources)
 		flow.Map(sources.Gateways.Collection(), "probe",
 			func(f *flow.Ctx, ref model.ObjectRef, o gatewayObject) (bool, bool) {
 				_, found := flow.Fetch(f, sources.Secrets.Collection(), cert)
@@ -59,7 +59,7 @@ func TestSecrets(t *testing.T) {
 	p.apply(secureGateway("cert"))
 	await(r, s.Gateways, web, serves(443))
 	first := await(r, s.Secrets, cert, keyIs("one"))
-	if first.Meta.Edit.By != "testcluster" || first.Spec.Type != corev1.SecretTypeTLS {
+	if first.Meta.LastEdit.By != "testcluster" || first.Spec.Type != corev1.SecretTypeTLS {
 		t.Errorf("Secret %+v", first.Meta)
 	}
 	p.apply(tlsSecret("cert", "two"))
@@ -88,14 +88,14 @@ func TestSecrets(t *testing.T) {
 	await(r, s.Secrets, p.ref(model.KindSecret, "absent"), keyIs("late"))
 }
 
-// TestSecretsForbidden: a Cardea that may read what Rules says reads all but Secrets. That a Secret may not be read is
-// told with the command that permits it, and it is read as soon as SecretRules are granted in its namespace.
+// TestSecretsForbidden: a Cardea that may read what ClusterRules says reads all but Secrets. That a Secret may not be
+// read is told with the command that permits it, and it is read as soon as SecretRules are granted in its namespace.
 func TestSecretsForbidden(t *testing.T) {
 	p := newPlace(t)
 	p.apply(tlsSecret("cert", "one"))
 	p.apply(shopObjects)
 	p.apply(secureGateway("cert"))
-	config := p.account("cardea", Rules(catalog))
+	config := p.account("cardea", ClusterRules(catalog))
 	r := p.read(func(c *Config) { c.REST = config }).synced()
 	cert := p.ref(model.KindSecret, "cert")
 	await(r, r.sources.Gateways, p.ref(model.KindGateway, "web"), serves(443))
@@ -130,7 +130,7 @@ func TestKindForbidden(t *testing.T) {
 		return nil
 	})
 	r.wantLogged(`level=WARN msg="kind can't be read; see the permissions of Cardea's ServiceAccount" kind=Service`, 1)
-	p.permit("cardea", Rules(catalog))
+	p.permit("cardea", ClusterRules(catalog))
 	r.synced()
 	await(r, r.sources.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
 }
@@ -152,7 +152,7 @@ func (r *reading) wantSecrets(names ...string) {
 }
 
 func (r *reading) unread(ref model.ObjectRef) (why string) {
-	r.graph.View(func(v flow.View) { why, _ = flow.Get(v, r.sources.Unread.Collection(), ref) })
+	r.graph.View(func(v flow.View) { why, _ = flow.Get(v, r.sources.Unreadable.Collection(), ref) })
 	return why
 }
 

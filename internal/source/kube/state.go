@@ -39,9 +39,9 @@ type KindState struct {
 	Since time.Time
 }
 
-// Bundles lists the releases of the Gateway API that the installed CustomResourceDefinitions are from, for the kinds
-// that Cardea can't do without.
-func (s State) Bundles() []string {
+// BundleVersions lists the releases of the Gateway API that the installed CustomResourceDefinitions are from, for the
+// kinds that Cardea can't do without.
+func (s State) BundleVersions() []string {
 	found := map[string]bool{}
 	for _, k := range s.Kinds {
 		if k.Bundle != "" && !k.Optional {
@@ -51,9 +51,9 @@ func (s State) Bundles() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Definitions lists the CustomResourceDefinitions that are not as Cardea reads them. A cluster may be without the
-// optional kinds of the Gateway API: its standard channel has not all of them.
-func (s State) Definitions() (list []model.Definition) {
+// DifferingDefinitions lists the CustomResourceDefinitions that are not as Cardea reads them. A cluster may be without
+// the optional kinds of the Gateway API: its standard channel has not all of them.
+func (s State) DifferingDefinitions() (list []model.Definition) {
 	for _, k := range s.Kinds {
 		d := k.Definition
 		differs := d.Absent || d.NotServed || d.Lacks != ""
@@ -65,73 +65,73 @@ func (s State) Definitions() (list []model.Definition) {
 	return list
 }
 
-// board is where State is written.
-type board struct {
+// kindStatus is where State is written.
+type kindStatus struct {
 	mu     sync.Mutex
 	synced bool
-	kinds  map[model.Kind]*KindState
+	states map[model.Kind]*KindState
 	notify func(State) // called under mu
 }
 
-func newBoard(catalog *kind.Catalog, notify func(State)) *board {
-	b := &board{kinds: map[model.Kind]*KindState{}, notify: notify}
+func newKindStatus(catalog *kind.Catalog, notify func(State)) *kindStatus {
+	b := &kindStatus{states: map[model.Kind]*KindState{}, notify: notify}
 	for _, k := range catalog.All() {
 		state := &KindState{
-			Kind: k.Kind, Optional: k.Optional, Synced: k.Reading == kind.OnDemand, Version: k.APIVersion(),
+			Kind: k.Kind, Optional: k.Optional, Synced: k.ReadScope == kind.OnDemand, Version: k.APIVersion(),
 		}
 		if k.Definition != nil {
 			state.Definition = model.Definition{
-				Name: k.Resource(), Origin: k.Origin(), Reads: strings.Join(k.Versions, " or "),
+				Name: k.ResourceName(), Origin: k.DefinedBy(), Reads: strings.Join(k.Versions, " or "),
 			}
 		}
-		b.kinds[k.Kind] = state
+		b.states[k.Kind] = state
 	}
 	return b
 }
 
-func (b *board) state() State {
+func (b *kindStatus) snapshot() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.copy()
+	return b.copyState()
 }
 
-func (b *board) copy() State {
+func (b *kindStatus) copyState() State {
 	s := State{Synced: b.synced}
-	for _, k := range b.kinds {
+	for _, k := range b.states {
 		s.Kinds = append(s.Kinds, *k)
 	}
 	slices.SortFunc(s.Kinds, func(a, b KindState) int { return a.Kind.Compare(b.Kind) })
 	return s
 }
 
-// set changes what is said of a kind, and returns what was said before. Errors come and go, and are no news.
-func (b *board) set(kind model.Kind, change func(*KindState)) (before KindState) {
+// updateKind changes what is said of a kind, and returns what was said before. Errors come and go, and are no news.
+func (b *kindStatus) updateKind(kind model.Kind, change func(*KindState)) (before KindState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := b.kinds[kind]
+	k := b.states[kind]
 	before = *k
 	change(k)
 	if now := *k; b.notify != nil {
 		now.Err, now.Since = before.Err, before.Since
 		if now != before {
-			b.notify(b.copy())
+			b.notify(b.copyState())
 		}
 	}
 	return before
 }
 
-// count says how many objects of each kind are kept, and whether all was read.
-func (b *board) count(synced bool, objects func(model.Kind) (n int, read bool)) {
+// setCounts says how many objects of each kind are kept, and whether all was read.
+func (b *kindStatus) setCounts(synced bool, objects func(model.Kind) (n int, read bool)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	news := b.synced != synced
 	b.synced = synced
-	for kind, k := range b.kinds {
+	for kind, k := range b.states {
 		n, read := objects(kind)
 		news = news || k.Synced != read
 		k.Objects, k.Synced = n, read
 	}
 	if news && b.notify != nil {
-		b.notify(b.copy())
+		b.notify(b.copyState())
 	}
 }

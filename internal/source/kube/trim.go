@@ -10,9 +10,9 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// trim keeps of an object what Cardea reads; of its entries, those that somebody asks for. It may be called from any
-// goroutine. The argument is not used by anyone else any more; the result shares memory with it.
-func trim(k *kind.Kind, from any, keys kind.Keys) (*object, error) {
+// trimObject keeps of an object what Cardea reads; of its entries, those that somebody asks for. It may be called from
+// any goroutine. The argument is not used by anyone else any more; the result shares memory with it.
+func trimObject(k *kind.Kind, from any, keys kind.DataKeys) (*object, error) {
 	if o, done := from.(*object); done {
 		return o, nil
 	}
@@ -28,15 +28,15 @@ func trim(k *kind.Kind, from any, keys kind.Keys) (*object, error) {
 		kept.Spec = k.Content.Narrow(kept.Spec, keys)
 	}
 	o := &object{
-		ref:  model.Ref(k.Kind, shared(m.GetNamespace()), m.GetName()),
-		meta: metaOf(m, k.Noted(kept.Labels, m.GetAnnotations()), k.Content.Edited), spec: kept.Spec,
-		mine: slices.Contains(kept.Controllers, model.ControllerName),
+		ref:  model.Ref(k.Kind, internString(m.GetNamespace()), m.GetName()),
+		meta: metaOf(m, k.MergeAnnotations(kept.Labels, m.GetAnnotations()), k.Content.EditField), spec: kept.Spec,
+		hasOwnStatus: slices.Contains(kept.Controllers, model.ControllerName),
 	}
 	o.meta.Unknown = kept.Unknown
-	if k.Content.Print == nil {
-		o.print = fingerprint(o.meta, generation{m.GetGeneration(), kept.Sum})
+	if k.Content.Fingerprint == nil {
+		o.fingerprint = fingerprintOf(o.meta, generation{m.GetGeneration(), kept.Sum})
 	} else {
-		o.print = fingerprint(o.meta, k.Content.Print(o.spec))
+		o.fingerprint = fingerprintOf(o.meta, k.Content.Fingerprint(o.spec))
 	}
 	o.index = indexOf(k, o)
 	return o, nil
@@ -45,14 +45,14 @@ func trim(k *kind.Kind, from any, keys kind.Keys) (*object, error) {
 // indexOf is what others have to know of an object.
 func indexOf(k *kind.Kind, o *object) *index {
 	parts, divided := k.PartsOf(o.spec)
-	i := &index{names: k.Names(o.ref, o.spec), parts: parts, whole: !divided}
+	i := &index{references: k.ListReferences(o.ref, o.spec), parts: parts, anyPart: !divided}
 	if k.Owners != nil {
 		if owners := k.Owners(o.ref, o.meta.Labels, o.spec); len(owners) > 0 {
-			i.backs = owners[0]
+			i.backend = owners[0]
 		}
 	}
-	if len(i.names) == 0 && i.backs == (model.ObjectRef{}) && i.whole {
-		return plain
+	if len(i.references) == 0 && i.backend == (model.ObjectRef{}) && i.anyPart {
+		return plainIndex
 	}
 	return i
 }

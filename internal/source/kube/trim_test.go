@@ -68,7 +68,7 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", c.object), "*v1.")
 		t.Run(name, func(t *testing.T) {
 			kind := model.KindOf("", name)
-			if catalog.Of(kind) == nil {
+			if catalog.FindKind(kind) == nil {
 				kind = model.KindEndpointSlice
 			}
 			w := newTrimWorld(t, kind)
@@ -90,7 +90,7 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 				want, kept := whole(), trimmed()
 				if !reflect.DeepEqual(want, before) {
 					meant[leaf] = true
-					if kept.print == first.print {
+					if kept.fingerprint == first.fingerprint {
 						t.Errorf("%s = %s: another meaning, and not seen as another version", leaf, value)
 					}
 				}
@@ -256,7 +256,7 @@ var trimmedSlice = &discoveryv1.EndpointSlice{
 
 func trimmedSecret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: inShop("cert"), Type: corev1.SecretTypeTLS,
-		Data: testcert.Self("shop.example").Data()}
+		Data: testcert.SelfSigned("shop.example").SecretData()}
 }
 
 // trimWorld is a pure part in which objects of the kind that is tested mean something.
@@ -275,7 +275,7 @@ func newTrimWorld(t *testing.T, tested model.Kind) trimWorld {
 			if err := yaml.UnmarshalStrict([]byte(text), spec); err != nil {
 				t.Fatal(err)
 			}
-			w.Sources.Of(kind).Set(b, model.Ref(kind, namespace, name), meta, spec)
+			w.Sources.KindSource(kind).Set(b, model.Ref(kind, namespace, name), meta, spec)
 		}
 		put(model.KindGatewayClass, "", "cardea", `{controllerName: cardea.dev/gateway-controller}`,
 			&gatewayv1.GatewayClassSpec{})
@@ -286,7 +286,7 @@ func newTrimWorld(t *testing.T, tested model.Kind) trimWorld {
 		put(model.KindEndpointSlice, "shop", "app-0", fmt.Sprintf(trimEndpoints, tested == model.KindService),
 			&input.EndpointSliceSpec{})
 		put(model.KindService, "shop", "app", `{ports: [{name: web, port: 80}]}`, &corev1.ServiceSpec{})
-		w.Sources.Synced(b)
+		w.Sources.MarkSynced(b)
 	})
 	w.Graph.Settle()
 	return w
@@ -348,7 +348,7 @@ type meaning struct {
 
 // with is what everything means when one object is such.
 func (w trimWorld) with(ref model.ObjectRef, meta model.Meta, spec any) (m meaning) {
-	w.Graph.Apply("test", func(b *flow.Batch) { w.Sources.Of(ref.Kind()).Set(b, ref, meta, spec) })
+	w.Graph.Apply("test", func(b *flow.Batch) { w.Sources.KindSource(ref.Kind()).Set(b, ref, meta, spec) })
 	w.Graph.Settle()
 	w.Graph.View(func(v flow.View) {
 		m.Routes, m.Listeners, m.Materials = all(v, w.Plan.Routes), all(v, w.Plan.Listeners), all(v, w.Plan.Materials)

@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// look is how often the clock is looked at, at least: it may be set while Cardea runs.
-const look = time.Hour
+// clockInterval is how often the clock is looked at, at least: it may be set while Cardea runs.
+const clockInterval = time.Hour
 
 // Config is what a Keeper needs.
 type Config struct {
@@ -25,10 +25,10 @@ type Config struct {
 type Keeper struct {
 	cfg  Config
 	used *flow.Follower[model.MaterialKey, plan.Material]
-	// written is an edit that was applied last; nil: it has been seen in the graph. Uses depend on what is kept, so
+	// pendingEdit is an edit that was applied last; nil: it has been seen in the graph. Uses depend on what is kept, so
 	// nothing is decided between the two.
-	written *edit
-	next    time.Time // when the first of what is kept expires; zero: nothing does
+	pendingEdit *edit
+	nextExpiry  time.Time // when the first of what is kept expires; zero: nothing does
 }
 
 // edit is what is to be kept under a key; Gone: nothing.
@@ -56,81 +56,81 @@ func (k *Keeper) Run(ctx context.Context) error {
 			if !open {
 				return nil
 			}
-		case <-time.After(k.wait()):
+		case <-time.After(k.untilNextExpiry()):
 		}
 		k.Step()
 	}
 }
 
-// wait is how long nothing expires.
-func (k *Keeper) wait() time.Duration {
-	if k.next.IsZero() {
-		return look
+// untilNextExpiry is how long nothing expires.
+func (k *Keeper) untilNextExpiry() time.Duration {
+	if k.nextExpiry.IsZero() {
+		return clockInterval
 	}
-	return min(look, max(0, k.next.Sub(k.cfg.Now())))
+	return min(clockInterval, max(0, k.nextExpiry.Sub(k.cfg.Now())))
 }
 
 // Step keeps what the last turn shows as used, and ends what has expired. It tells whether it changed anything: then
 // another turn is due.
 func (k *Keeper) Step() (changed bool) {
 	k.cfg.Graph.View(func(v flow.View) {
-		if k.written != nil && !k.seen(v, *k.written) {
+		if k.pendingEdit != nil && !k.isApplied(v, *k.pendingEdit) {
 			return
 		}
-		k.written = nil
+		k.pendingEdit = nil
 		now := k.cfg.Now()
-		edits := k.changes(v, now)
-		if !k.next.IsZero() && !now.Before(k.next) {
-			edits = append(edits, k.expired(v, now)...)
+		edits := k.editsOfChanges(v, now)
+		if !k.nextExpiry.IsZero() && !now.Before(k.nextExpiry) {
+			edits = append(edits, k.editsOfExpired(v, now)...)
 		}
 		if len(edits) > 0 {
-			changed, k.written = true, &edits[0]
-			k.apply(edits)
+			changed, k.pendingEdit = true, &edits[0]
+			k.applyEdits(edits)
 		}
 	})
 	return changed
 }
 
-// seen tells whether an edit is in the graph.
-func (k *Keeper) seen(v flow.View, e edit) bool {
+// isApplied tells whether an edit is in the graph.
+func (k *Keeper) isApplied(v flow.View, e edit) bool {
 	is, kept := flow.Get(v, k.cfg.Kept.Collection(), e.Key)
-	return e.Gone && !kept || !e.Gone && kept && equal(is, e.Keep)
+	return e.Gone && !kept || !e.Gone && kept && equalMaterial(is, e.Keep)
 }
 
-// changes are the edits for what is used otherwise than before.
-func (k *Keeper) changes(v flow.View, now time.Time) (edits []edit) {
+// editsOfChanges are the edits for what is used otherwise than before.
+func (k *Keeper) editsOfChanges(v flow.View, now time.Time) (edits []edit) {
 	for change := range k.used.Changes(v) {
-		e := edit{change.Key, change.Value.Material, change.Deleted || expires(change.Value.Material, now)}
-		if !k.seen(v, e) {
+		e := edit{change.Key, change.Value.Material, change.Deleted || isExpired(change.Value.Material, now)}
+		if !k.isApplied(v, e) {
 			edits = append(edits, e)
 		}
 		if !e.Gone {
-			k.expect(e.Keep.Until)
+			k.noteExpiry(e.Keep.Until)
 		}
 	}
 	return edits
 }
 
-// expired are the edits for what has expired. It finds when the next of the others does.
-func (k *Keeper) expired(v flow.View, now time.Time) (edits []edit) {
-	k.next = time.Time{}
+// editsOfExpired are the edits for what has expired. It finds when the next of the others does.
+func (k *Keeper) editsOfExpired(v flow.View, now time.Time) (edits []edit) {
+	k.nextExpiry = time.Time{}
 	for key, own := range flow.All(v, k.cfg.Kept.Collection()) {
-		if expires(own, now) {
+		if isExpired(own, now) {
 			edits = append(edits, edit{Key: key, Gone: true})
 		} else {
-			k.expect(own.Until)
+			k.noteExpiry(own.Until)
 		}
 	}
 	return edits
 }
 
-func (k *Keeper) expect(until time.Time) {
-	if !until.IsZero() && (k.next.IsZero() || until.Before(k.next)) {
-		k.next = until
+func (k *Keeper) noteExpiry(until time.Time) {
+	if !until.IsZero() && (k.nextExpiry.IsZero() || until.Before(k.nextExpiry)) {
+		k.nextExpiry = until
 	}
 }
 
-func (k *Keeper) apply(edits []edit) {
+func (k *Keeper) applyEdits(edits []edit) {
 	k.cfg.Graph.Apply("last good", func(b *flow.Batch) {
 		for _, e := range edits {
 			if e.Gone {
@@ -142,9 +142,11 @@ func (k *Keeper) apply(edits []edit) {
 	})
 }
 
-// expires tells whether what is good until a time is not good any more.
-func expires(m model.Material, now time.Time) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
+// isExpired tells whether what is good until a time is not good any more.
+func isExpired(m model.Material, now time.Time) bool {
+	return !m.Until.IsZero() && !now.Before(m.Until)
+}
 
-func equal(a, b model.Material) bool {
+func equalMaterial(a, b model.Material) bool {
 	return bytes.Equal(a.Text, b.Text) && bytes.Equal(a.PrivateKey, b.PrivateKey) && a.Until.Equal(b.Until)
 }

@@ -24,8 +24,8 @@ func newRig() *rig {
 	r := &rig{g, flow.NewSource[model.MaterialKey, plan.Material](g, "used"),
 		flow.NewSource[model.MaterialKey, model.Material](g, "kept")}
 	g.Apply("start", func(b *flow.Batch) {
-		r.used.Synced(b)
-		r.kept.Synced(b)
+		r.used.MarkSynced(b)
+		r.kept.MarkSynced(b)
 	})
 	return r
 }

@@ -7,20 +7,20 @@ import (
 	"cardea.dev/cardea/internal/core/ledger"
 )
 
-// burstMost is how many changes are taken together.
-const burstMost = 100
+// maxBatch is how many changes are taken together.
+const maxBatch = 100
 
-// burst yields changes as they are watched: those that are there already together, as far as no object is edited twice.
-// So what they edited is read at once, as it was after the last of them: it was so after its own change, too. An error
-// is the last thing that it yields.
-func burst(ctx context.Context, r ledger.Reader, from int64) iter.Seq2[[]ledger.Change, error] {
+// batchChanges yields changes as they are watched: those that are there already together, as far as no object is edited
+// twice. So what they edited is read at once, as it was after the last of them: it was so after its own change, too. An
+// error is the last thing that it yields.
+func batchChanges(ctx context.Context, r ledger.Reader, from int64) iter.Seq2[[]ledger.Change, error] {
 	type item struct {
 		change ledger.Change
 		err    error
 	}
 	return func(yield func([]ledger.Change, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		come := make(chan item, burstMost)
+		come := make(chan item, maxBatch)
 		defer func() {
 			cancel()
 			for range come { // until the watch has ended
@@ -45,7 +45,7 @@ func burst(ctx context.Context, r ledger.Reader, from int64) iter.Seq2[[]ledger.
 			return len(given) == 0 || yield(given, nil)
 		}
 		for next := range come {
-			if (next.err != nil || repeats(edited, next.change)) && !give() {
+			if (next.err != nil || mustSplit(edited, next.change)) && !give() {
 				return
 			}
 			if next.err != nil {
@@ -56,7 +56,7 @@ func burst(ctx context.Context, r ledger.Reader, from int64) iter.Seq2[[]ledger.
 			for _, e := range next.change.Edited {
 				edited[e.Key] = true
 			}
-			if (len(come) == 0 || len(list) == burstMost) && !give() {
+			if (len(come) == 0 || len(list) == maxBatch) && !give() {
 				return
 			}
 		}
@@ -64,8 +64,8 @@ func burst(ctx context.Context, r ledger.Reader, from int64) iter.Seq2[[]ledger.
 	}
 }
 
-// repeats tells whether a change edits what was edited, or is too much to be taken together with it.
-func repeats(edited map[ledger.Key]bool, c ledger.Change) bool {
+// mustSplit tells whether a change edits what was edited, or is too much to be taken together with it.
+func mustSplit(edited map[ledger.Key]bool, c ledger.Change) bool {
 	for _, e := range c.Edited {
 		if edited[e.Key] {
 			return true

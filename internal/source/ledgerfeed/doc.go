@@ -7,7 +7,7 @@
 // Objects of one change need not wait for each other, as they do where they are written one by one (package lifecycle).
 //
 // An object that this program's schemas do not take, since another version took it, is a Problem: what served before
-// goes on; without one, what the object protects is closed (input.Closed). While the ledger can't be read,
+// goes on; without one, what the object protects is closed (input.ClosedTargets). While the ledger can't be read,
 // everything stays as it is. If its history is another one than what was read (a backup was restored), nothing is taken
 // until the ledger has another epoch, which tells that somebody decided so.
 //

@@ -26,10 +26,11 @@ type Config struct {
 	Graph   *flow.Graph
 	Schema  *schema.Schema
 	Log     *slog.Logger
-	// Memory knows which contents were valid in an earlier run. Nobody else uses it; nil: nothing is known.
-	Memory *validcache.Memory
-	// Fed, if not nil, is called after a snapshot or a change went into the graph, with what was edited, without contents.
-	Fed func([]ledger.Object)
+	// Cache knows which contents were valid in an earlier run. Nobody else uses it; nil: nothing is known.
+	Cache *validcache.Cache
+	// OnApplied, if not nil, is called after a snapshot or a change went into the graph, with what was edited, without
+	// contents.
+	OnApplied func([]ledger.Object)
 }
 
 // Problem is what is wrong with the ledger, or with an object of it.
@@ -49,22 +50,22 @@ type Feed struct {
 	Config
 
 	// Only in the goroutine that reads.
-	head   ledger.Head // up to which changes were taken, as it was then
-	loaded bool
-	uses   synthetic.Namespaces
-	grants withdrawn
-	sealed map[model.ObjectRef]ledger.Key // Secrets that can't be opened
-	reopen time.Duration                  // between tries to open them
+	head           ledger.Head // up to which changes were taken, as it was then
+	loaded         bool
+	namespaces     synthetic.Namespaces
+	grants         withdrawnGrants
+	sealedSecrets  map[model.ObjectRef]ledger.Key // Secrets that can't be opened
+	reopenInterval time.Duration                  // between tries to open them
 
-	mu       sync.Mutex
-	known    map[model.ObjectRef]known
-	problems map[model.ObjectRef]Problem
-	trouble  string // why the ledger is not followed; "" if it is
-	ready    bool
+	mu        sync.Mutex
+	known     map[model.ObjectRef]knownObject
+	problems  map[model.ObjectRef]Problem
+	lastError string // why the ledger is not followed; "" if it is
+	ready     bool
 }
 
-// known is what is known of an object.
-type known struct {
+// knownObject is what is known of an object.
+type knownObject struct {
 	generation, change int64
 	published          bool              // there is a version in the graph
 	old                map[string]any    // see schema.Object.Old
@@ -73,37 +74,38 @@ type known struct {
 
 // New makes a Feed; nothing is read yet.
 func New(c Config) *Feed {
-	if c.Memory == nil {
-		c.Memory = validcache.New("", "", c.Schema)
+	if c.Cache == nil {
+		c.Cache = validcache.New("", "", c.Schema)
 	}
-	return &Feed{Config: c, uses: synthetic.Namespaces{}, known: map[model.ObjectRef]known{},
-		problems: map[model.ObjectRef]Problem{}, sealed: map[model.ObjectRef]ledger.Key{}, reopen: lastRetry}
+	return &Feed{Config: c, namespaces: synthetic.Namespaces{}, known: map[model.ObjectRef]knownObject{},
+		problems: map[model.ObjectRef]Problem{}, sealedSecrets: map[model.ObjectRef]ledger.Key{},
+		reopenInterval: maxRetryDelay}
 }
 
 // The time between tries while the ledger can't be read, doubled each time.
 const (
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 5 * time.Second
+	minRetryDelay = 100 * time.Millisecond
+	maxRetryDelay = 5 * time.Second
 )
 
 // Run reads the ledger and follows it until ctx ends.
 func (f *Feed) Run(ctx context.Context) error {
-	wait := firstRetry
+	wait := minRetryDelay
 	for ctx.Err() == nil {
 		began := f.head
-		err := f.follow(ctx)
+		err := f.followLedger(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if f.head != began {
-			wait = firstRetry
+			wait = minRetryDelay
 		}
-		f.complain(err)
+		f.noteTrouble(err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
-		wait = min(2*wait, lastRetry)
+		wait = min(2*wait, maxRetryDelay)
 	}
 	return nil
 }
@@ -114,62 +116,62 @@ func (f *Feed) Load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
-	return f.snapshot(ctx, head)
+	return f.takeSnapshot(ctx, head)
 }
 
-// follow takes what the ledger has and then each change, until something fails.
-func (f *Feed) follow(ctx context.Context) error {
+// followLedger takes what the ledger has and then each change, until something fails.
+func (f *Feed) followLedger(ctx context.Context) error {
 	head, err := f.Ledger.Head(ctx)
 	if err != nil {
 		return err
 	}
 	if !f.loaded || head.Epoch != f.head.Epoch {
-		if err := f.snapshot(ctx, head); err != nil {
+		if err := f.takeSnapshot(ctx, head); err != nil {
 			return err
 		}
-	} else if err := f.continues(ctx, head); err != nil {
+	} else if err := f.checkHistory(ctx, head); err != nil {
 		return err
 	}
-	f.complain(nil)
+	f.noteTrouble(nil)
 	for again := true; again && err == nil; {
 		if err = f.openSealed(ctx); err == nil {
-			again, err = f.watch(ctx, head)
+			again, err = f.watchChanges(ctx, head)
 		}
 	}
 	return err
 }
 
-// watch takes each change. While a Secret can't be opened, it ends in time to try again, since its key file may come
-// back; again says so.
-func (f *Feed) watch(ctx context.Context, head ledger.Head) (again bool, err error) {
+// watchChanges takes each change. While a Secret can't be opened, it ends in time to try again, since its key file may
+// come back; again says so.
+func (f *Feed) watchChanges(ctx context.Context, head ledger.Head) (again bool, err error) {
 	watched, end := context.WithCancel(ctx)
 	defer end()
-	bound := sync.OnceFunc(func() { time.AfterFunc(f.reopen, end) })
-	if len(f.sealed) > 0 {
+	bound := sync.OnceFunc(func() { time.AfterFunc(f.reopenInterval, end) })
+	if len(f.sealedSecrets) > 0 {
 		bound()
 	}
-	for changes, err := range burst(watched, f.Ledger, f.head.Change) {
+	for changes, err := range batchChanges(watched, f.Ledger, f.head.Change) {
 		switch {
 		case ledger.CodeOf(err) == ledger.Compacted:
-			return false, f.snapshot(ctx, head)
+			return false, f.takeSnapshot(ctx, head)
 		case err != nil && watched.Err() == nil:
 			return false, err
 		case err == nil:
-			if err := f.take(ctx, changes); err != nil {
+			if err := f.takeChanges(ctx, changes); err != nil {
 				return false, err
 			}
 		}
-		if len(f.sealed) > 0 {
+		if len(f.sealedSecrets) > 0 {
 			bound()
 		}
 	}
 	return watched.Err() != nil && ctx.Err() == nil, nil
 }
 
-// continues returns an error if the ledger does not go on from what was taken: its history is another one.
-func (f *Feed) continues(ctx context.Context, head ledger.Head) error {
-	restored := fmt.Errorf("the ledger is at change %d and has not the change %d that is served: was an older backup "+
-		"restored? What is served stays; `cardea ledger restored` says that the ledger counts", head.Change, f.head.Change)
+// checkHistory returns an error if the ledger does not go on from what was taken: its history is another one.
+func (f *Feed) checkHistory(ctx context.Context, head ledger.Head) error {
+	restored := fmt.Errorf("the ledger is at change %d, but change %d is served: was an older backup restored? What "+
+		"is served stays unchanged; `cardea ledger restored` switches to the ledger", head.Change, f.head.Change)
 	if head.Change < f.head.Change {
 		return restored
 	}
@@ -183,15 +185,15 @@ func (f *Feed) continues(ctx context.Context, head ledger.Head) error {
 	return err
 }
 
-// complain notes and logs why the ledger is not followed, once; nil: it is.
-func (f *Feed) complain(err error) {
+// noteTrouble notes and logs why the ledger is not followed, once; nil: it is.
+func (f *Feed) noteTrouble(err error) {
 	trouble := ""
 	if err != nil {
 		trouble = err.Error()
 	}
 	f.mu.Lock()
-	before := f.trouble
-	f.trouble = trouble
+	before := f.lastError
+	f.lastError = trouble
 	f.mu.Unlock()
 	switch {
 	case trouble == before:
@@ -202,22 +204,22 @@ func (f *Feed) complain(err error) {
 	}
 }
 
-// Loaded says whether everything of the ledger was read once.
-func (f *Feed) Loaded() bool {
+// HasLoaded says whether everything of the ledger was read once.
+func (f *Feed) HasLoaded() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready
 }
 
-// Change is the change that made an object as it is; 0 if it is not in the ledger.
-func (f *Feed) Change(ref model.ObjectRef) int64 {
+// ChangeOf is the change that made an object as it is; 0 if it is not in the ledger.
+func (f *Feed) ChangeOf(ref model.ObjectRef) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.known[ref].change
 }
 
-// Untaken says why an object's newest version is not in the graph; "" if it is.
-func (f *Feed) Untaken(ref model.ObjectRef) string {
+// WhyNotTaken says why an object's newest version is not in the graph; "" if it is.
+func (f *Feed) WhyNotTaken(ref model.ObjectRef) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.problems[ref]
@@ -232,8 +234,8 @@ func (f *Feed) Problems() (list []Problem) {
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b Problem) int { return a.Ref.Compare(b.Ref) })
-	if f.trouble != "" {
-		list = slices.Insert(list, 0, Problem{Message: f.trouble})
+	if f.lastError != "" {
+		list = slices.Insert(list, 0, Problem{Message: f.lastError})
 	}
 	return list
 }

@@ -31,8 +31,8 @@ func TestSnapshot(t *testing.T) {
 	r.commit(elsewhere)
 	r.must(r.feed.Load(t.Context()))
 	r.graph.Settle()
-	if !r.feed.Loaded() || r.feed.Change(routeRef("web")) != 2 || r.feed.Change(ref("Service", "green")) != 0 {
-		t.Errorf("loaded is %v, the route is of change %d", r.feed.Loaded(), r.feed.Change(routeRef("web")))
+	if !r.feed.HasLoaded() || r.feed.ChangeOf(routeRef("web")) != 2 || r.feed.ChangeOf(ref("Service", "green")) != 0 {
+		t.Errorf("loaded is %v, the route is of change %d", r.feed.HasLoaded(), r.feed.ChangeOf(routeRef("web")))
 	}
 	r.is("HTTPRoute web 2 change 2\nNamespace shop implied\nSecret key 1 change 1\nService blue 1 change 2\n")
 	if _, is := r.get(synthetic.Class); !is {
@@ -52,8 +52,8 @@ func TestStatedClass(t *testing.T) {
 	number := r.commit(ledger.Edit{Key: k, Content: content})
 	r.must(r.feed.Load(t.Context()))
 	r.graph.Settle()
-	if o, _ := r.get(synthetic.Class); o.Meta.Edit == nil || o.Meta.Edit.Change != number {
-		t.Errorf("the GatewayClass is of %+v, want change %d", o.Meta.Edit, number)
+	if o, _ := r.get(synthetic.Class); o.Meta.LastEdit == nil || o.Meta.LastEdit.Change != number {
+		t.Errorf("the GatewayClass is of %+v, want change %d", o.Meta.LastEdit, number)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestInvalidObject(t *testing.T) {
 		!list[1].Stale || list[1].Change != 2 || !strings.Contains(list[1].Field+list[1].Message, "hostnames2") {
 		t.Errorf("the problems are %+v", list)
 	}
-	if why := r.feed.Untaken(routeRef("web")); !strings.Contains(why, "hostnames2") {
+	if why := r.feed.WhyNotTaken(routeRef("web")); !strings.Contains(why, "hostnames2") {
 		t.Errorf("it is not taken because %q", why)
 	}
 	if n := r.broken(); n != 1 {
@@ -211,9 +211,9 @@ func TestMemory(t *testing.T) {
 	const want = "HTTPRoute web 1 change 1\nNamespace shop implied\nSecret key 1 change 1\nService blue 1 change 1\n"
 	first.is(want)
 	second.is(want)
-	text, err := os.ReadFile(second.feed.Memory.Path())
+	text, err := os.ReadFile(second.feed.Cache.Path())
 	first.must(err)
-	if valid, _ := second.feed.Memory.Size(); valid != 2 || bytes.Contains(text, []byte("hunter")) {
+	if valid, _ := second.feed.Cache.Size(); valid != 2 || bytes.Contains(text, []byte("hunter")) {
 		t.Errorf("%d contents are remembered, want the route's and the Service's", valid)
 	}
 	// Who changes a content has it checked: the digest is of the bytes.
@@ -245,7 +245,7 @@ func TestClosed(t *testing.T) {
 		r.graph.Settle()
 		r.graph.View(func(v flow.View) {
 			for _, c := range flow.All(v, r.sources.Closed.Collection()) {
-				list = append(list, c.Of.String()+" "+c.Targets[0].String())
+				list = append(list, c.Object.String()+" "+c.Targets[0].String())
 			}
 		})
 		return list
@@ -278,7 +278,7 @@ func TestKeyIsLost(t *testing.T) {
 	r.must(err)
 	r.must(os.Rename(path, path+".lost"))
 	again := r.beside()
-	again.feed.reopen = time.Millisecond
+	again.feed.reopenInterval = time.Millisecond
 	again.run()
 	again.is("HTTPRoute web 1 change 1\nNamespace shop implied\n")
 	list := again.feed.Problems()
@@ -326,7 +326,7 @@ func TestSealedWhileFollowed(t *testing.T) {
 	writer.must(os.Rename(path, path+".lost"))
 	r := writer.beside()
 	asked := &reads{Reader: r.store}
-	r.feed.Ledger, r.feed.reopen = asked, time.Millisecond
+	r.feed.Ledger, r.feed.reopenInterval = asked, time.Millisecond
 	stop := r.run()
 	r.taken(writer.commit(secret("key")))
 	r.eventually(func() string {
@@ -346,12 +346,12 @@ func TestSealedWhileFollowed(t *testing.T) {
 	r.must(os.Rename(path, path+".lost"))
 	r = writer.beside()
 	r.must(r.feed.Load(t.Context()))
-	if len(r.feed.sealed) != 1 {
-		t.Errorf("sealed are %v", r.feed.sealed)
+	if len(r.feed.sealedSecrets) != 1 {
+		t.Errorf("sealed are %v", r.feed.sealedSecrets)
 	}
 	writer.commit(remove(secret("key")))
 	r.must(r.feed.Load(t.Context()))
-	if len(r.feed.sealed) != 0 {
-		t.Errorf("sealed are %v though the Secret is gone", r.feed.sealed)
+	if len(r.feed.sealedSecrets) != 0 {
+		t.Errorf("sealed are %v though the Secret is gone", r.feed.sealedSecrets)
 	}
 }

@@ -11,19 +11,19 @@ func digestOf(k ledger.Key, c ledger.Content) validcache.Digest {
 	if k.IsSecret() {
 		return validcache.Digest{}
 	}
-	return validcache.Of(c)
+	return validcache.DigestOf(c)
 }
 
-// remember keeps for the next start which of a snapshot's contents were valid, and what they are. Contents that change
+// saveCache keeps for the next start which of a snapshot's contents were valid, and what they are. Contents that change
 // later are checked again at the next start: they are few.
-func (f *Feed) remember(list []*arrived) {
+func (f *Feed) saveCache(list []*checkedObject) {
 	good := make([]validcache.Entry, 0, len(list))
 	for _, a := range list {
-		if a.read != nil && a.digest != (validcache.Digest{}) {
-			good = append(good, validcache.Entry{Digest: a.digest, Object: a.read})
+		if a.valid != nil && a.digest != (validcache.Digest{}) {
+			good = append(good, validcache.Entry{Digest: a.digest, Object: a.valid})
 		}
 	}
-	if err := f.Memory.Keep(good); err != nil {
-		f.Log.Warn("what was validated will be validated again", "error", err)
+	if err := f.Cache.SaveEntries(good); err != nil {
+		f.Log.Warn("the cache of valid objects can't be written; they will be validated again", "error", err)
 	}
 }

@@ -59,7 +59,7 @@ func TestDatabaseAwayAndBack(t *testing.T) {
 	server.Kill()
 	r.troubled("")
 	r.is("HTTPRoute web 1 change 1\nNamespace shop implied\n")
-	if !r.feed.Loaded() {
+	if !r.feed.HasLoaded() {
 		t.Error("it is not loaded any more")
 	}
 	r.must(server.Run())

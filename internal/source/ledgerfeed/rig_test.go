@@ -26,11 +26,11 @@ import (
 
 func TestMain(m *testing.M) { postgrestest.Main(m) }
 
-// patience is how long a test waits for what must come.
-const patience = time.Minute
+// waitTimeout is how long a test waits for what must come.
+const waitTimeout = time.Minute
 
 // one is shared: compiling the rules of a kind takes most of a test's time.
-var one = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.Catalog()) })
+var one = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.NewCatalog()) })
 
 // rig is a real ledger, and a feed of it into a running graph.
 type rig struct {
@@ -61,12 +61,12 @@ func rigOf(t *testing.T, url, cache string) *rig {
 	t.Helper()
 	r := &rig{t: t, url: url, cache: cache, graph: flow.New(flow.Config{Name: "test", Check: true})}
 	r.sources = kinds.NewSources(r.graph)
-	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.Synced(b) })
+	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.MarkSynced(b) })
 	r.store = r.open(url)
 	r.feed = New(Config{
 		Ledger: r.store, Target: ledger.DefaultTarget, Sources: r.sources.Sources, Graph: r.graph, Schema: one(),
-		Memory: validcache.New(cache, "test", one()), Log: slog.New(slog.DiscardHandler),
-		Fed: func(list []ledger.Object) {
+		Cache: validcache.New(cache, "test", one()), Log: slog.New(slog.DiscardHandler),
+		OnApplied: func(list []ledger.Object) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.all = append(r.all, list)
@@ -106,7 +106,7 @@ func (r *rig) run() (stop func()) {
 	})
 	r.t.Cleanup(stop)
 	r.eventually(func() string {
-		if !r.feed.Loaded() {
+		if !r.feed.HasLoaded() {
 			return "it is not loaded"
 		}
 		return ""
@@ -117,7 +117,7 @@ func (r *rig) run() (stop func()) {
 // eventually waits until holds says nothing.
 func (r *rig) eventually(holds func() (why string)) {
 	r.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); ; time.Sleep(5 * time.Millisecond) {
 		why := holds()
 		if why == "" {
 			return
@@ -160,9 +160,9 @@ func (r *rig) commit(edits ...ledger.Edit) int64 {
 }
 
 // get is an object of the graph.
-func (r *rig) get(ref model.ObjectRef) (o kind.Value, found bool) {
+func (r *rig) get(ref model.ObjectRef) (o kind.UntypedObject, found bool) {
 	r.graph.Settle()
-	r.graph.View(func(v flow.View) { o, found = r.sources.Of(ref.Kind()).Get(v, ref) })
+	r.graph.View(func(v flow.View) { o, found = r.sources.KindSource(ref.Kind()).Get(v, ref) })
 	return o, found
 }
 
@@ -173,14 +173,14 @@ func (r *rig) is(want string) {
 	r.graph.Settle()
 	r.graph.View(func(v flow.View) {
 		for _, k := range r.sources.Catalog.All() {
-			source := r.sources.Of(k.Kind)
+			source := r.sources.KindSource(k.Kind)
 			if source == nil {
 				continue
 			}
-			for _, ref := range source.Refs(v) {
+			for _, ref := range source.ListRefs(v) {
 				o, _ := source.Get(v, ref)
-				line := fmt.Sprintf("%s %s %d change %d\n", k.Kind, ref.Name(), o.Meta.Generation, o.Meta.Edit.Change)
-				if o.Meta.Edit.Change == 0 {
+				line := fmt.Sprintf("%s %s %d change %d\n", k.Kind, ref.Name(), o.Meta.Generation, o.Meta.LastEdit.Change)
+				if o.Meta.LastEdit.Change == 0 {
 					line = fmt.Sprintf("%s %s implied\n", k.Kind, ref.Name())
 				}
 				if ref != synthetic.Class {

@@ -12,6 +12,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/ledger"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/schema"
@@ -22,26 +23,26 @@ import (
 // pageSize is how many objects a snapshot reads at a time.
 const pageSize = 1000
 
-// arrived is an object of the ledger, and what this program makes of it.
-type arrived struct {
+// checkedObject is an object of the ledger, and what this program makes of it.
+type checkedObject struct {
 	ledger.Object // without its content, once it is read
 	ref           model.ObjectRef
-	read          *schema.Object // nil: deleted, or not taken
+	valid         *schema.Object // nil: deleted, or not taken
 	problem       *Problem
-	closes        []schema.Closed   // for as long as it can't be read
-	digest        validcache.Digest // of its content; zero: nothing is remembered of it
+	closes        []schema.ClosedTargets // for as long as it can't be read
+	digest        validcache.Digest      // of its content; zero: nothing is remembered of it
 }
 
-// snapshot takes everything that the ledger has, in one batch. Objects that were taken before and are not there any
+// takeSnapshot takes everything that the ledger has, in one batch. Objects that were taken before and are not there any
 // more go.
-func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
+func (f *Feed) takeSnapshot(ctx context.Context, head ledger.Head) error {
 	first := !f.loaded
 	if first {
-		if err := f.Memory.Load(); err != nil {
-			f.Log.Warn("the memory of valid objects is of no use", "error", err)
+		if err := f.Cache.Load(); err != nil {
+			f.Log.Warn("the cache of valid objects can't be used", "error", err)
 		}
 	}
-	var list []*arrived
+	var list []*checkedObject
 	pools := newPools()
 	there := map[model.ObjectRef]bool{}
 	q := ledger.ObjectsQuery{Target: f.Target, At: head.Change, Limit: pageSize, Contents: true}
@@ -52,31 +53,31 @@ func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
 		}
 		from := len(list)
 		for _, o := range page.Objects {
-			a := &arrived{Object: o, ref: refOf(o.Key)}
+			a := &checkedObject{Object: o, ref: refOf(o.Key)}
 			there[a.ref] = true
 			if f.known[a.ref].generation != o.Generation || head.Epoch != f.head.Epoch {
 				list = append(list, a)
 			}
 			q.After = &o.Key
 		}
-		f.read(list[from:], pools)
+		f.checkObjects(list[from:], pools)
 		more = page.More
 	}
 	for ref, k := range f.known {
 		if !there[ref] {
-			list = append(list, &arrived{ref: ref, Object: ledger.Object{Generation: k.generation, Change: head.Change}})
+			list = append(list, &checkedObject{ref: ref, Object: ledger.Object{Generation: k.generation, Change: head.Change}})
 		}
 	}
-	f.apply("ledger", list)
+	f.applyObjects("ledger", list)
 	f.head = head
 	if first {
-		f.remember(list)
+		f.saveCache(list)
 	}
 	return nil
 }
 
-// take takes changes of a burst: what they edited is read at once, and each is a batch of its own.
-func (f *Feed) take(ctx context.Context, changes []ledger.Change) error {
+// takeChanges takes changes of a burst: what they edited is read at once, and each is a batch of its own.
+func (f *Feed) takeChanges(ctx context.Context, changes []ledger.Change) error {
 	var keys []ledger.Key
 	for _, change := range changes {
 		for _, e := range change.Edited {
@@ -85,7 +86,7 @@ func (f *Feed) take(ctx context.Context, changes []ledger.Change) error {
 			}
 		}
 	}
-	made := map[int64][]*arrived{} // by change
+	made := map[int64][]*checkedObject{} // by change
 	if len(keys) > 0 {
 		page, err := f.Ledger.Objects(ctx, ledger.ObjectsQuery{Keys: keys, At: changes[len(changes)-1].Number,
 			Contents: true, Deleted: true, Limit: len(keys)})
@@ -93,13 +94,13 @@ func (f *Feed) take(ctx context.Context, changes []ledger.Change) error {
 			return err
 		}
 		for _, o := range page.Objects {
-			made[o.Change] = append(made[o.Change], &arrived{Object: o, ref: refOf(o.Key)})
+			made[o.Change] = append(made[o.Change], &checkedObject{Object: o, ref: refOf(o.Key)})
 		}
 	}
 	for _, change := range changes {
 		if list := made[change.Number]; len(list) > 0 {
-			f.read(list, newPools())
-			f.apply(fmt.Sprintf("change %d", change.Number), list)
+			f.checkObjects(list, newPools())
+			f.applyObjects(fmt.Sprintf("change %d", change.Number), list)
 		}
 		f.head.Change, f.head.Digest = change.Number, change.Digest
 	}
@@ -108,24 +109,24 @@ func (f *Feed) take(ctx context.Context, changes []ledger.Change) error {
 
 // openSealed takes Secrets that could not be opened and can be by now.
 func (f *Feed) openSealed(ctx context.Context) error {
-	if len(f.sealed) == 0 {
+	if len(f.sealedSecrets) == 0 {
 		return nil
 	}
-	q := ledger.ObjectsQuery{Keys: slices.Collect(maps.Values(f.sealed)), At: f.head.Change, Contents: true,
-		Limit: len(f.sealed)}
+	q := ledger.ObjectsQuery{Keys: slices.Collect(maps.Values(f.sealedSecrets)), At: f.head.Change, Contents: true,
+		Limit: len(f.sealedSecrets)}
 	page, err := f.Ledger.Objects(ctx, q)
 	if err != nil {
 		return err
 	}
-	var list []*arrived
+	var list []*checkedObject
 	for _, o := range page.Objects {
 		if o.Unopened == "" {
-			list = append(list, &arrived{Object: o, ref: refOf(o.Key)})
+			list = append(list, &checkedObject{Object: o, ref: refOf(o.Key)})
 		}
 	}
 	if len(list) > 0 {
-		f.read(list, newPools())
-		f.apply("Secrets that can be opened", list)
+		f.checkObjects(list, newPools())
+		f.applyObjects("Secrets that can be opened", list)
 	}
 	return nil
 }
@@ -137,12 +138,12 @@ func refOf(k ledger.Key) model.ObjectRef {
 // newPools are pools for one goroutine each. Values that they share live as long as they do.
 func newPools() []schema.Pool { return make([]schema.Pool, runtime.GOMAXPROCS(0)) }
 
-// read checks objects, on all cores if they are many. Their contents are not needed any more then.
-func (f *Feed) read(list []*arrived, pools []schema.Pool) {
+// checkObjects checks objects, on all cores if they are many. Their contents are not needed any more then.
+func (f *Feed) checkObjects(list []*checkedObject, pools []schema.Pool) {
 	var next atomic.Int64
 	work := func(pool *schema.Pool) {
 		for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
-			f.check(list[i-1], pool)
+			f.checkObject(list[i-1], pool)
 			list[i-1].Content = nil
 		}
 	}
@@ -157,8 +158,8 @@ func (f *Feed) read(list []*arrived, pools []schema.Pool) {
 	wait.Wait()
 }
 
-// check makes of an object what the graph holds.
-func (f *Feed) check(a *arrived, pool *schema.Pool) {
+// checkObject makes of an object what the graph holds.
+func (f *Feed) checkObject(a *checkedObject, pool *schema.Pool) {
 	if a.IsDeleted() {
 		return
 	}
@@ -167,29 +168,30 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 	}
 	if a.Forgotten {
 		problem("", "its content is not kept any more")
-		a.closes = f.Schema.Closes(a.bare())
+		a.closes = f.Schema.ClosedTargets(a.bareObject())
 		return
 	}
 	if a.Unopened != "" {
 		problem("", a.Unopened)
-		a.closes = f.Schema.Closes(a.bare())
+		a.closes = f.Schema.ClosedTargets(a.bareObject())
 		return
 	}
 	a.digest = digestOf(a.Key, a.Content)
-	if o, known := f.Memory.Object(pool, a.digest); known && o.Ref == a.ref && f.Sources.Of(o.Ref.Kind()) != nil {
-		a.read = &o
+	if o, known := f.Cache.LoadObject(pool, a.digest); known && o.Ref == a.ref &&
+		f.Sources.KindSource(o.Ref.Kind()) != nil {
+		a.valid = &o
 		return
 	}
-	doc, err := a.Content.Object()
+	doc, err := a.Content.DecodeObject()
 	if err != nil {
 		problem("", "its content is not JSON: "+err.Error())
-		a.closes = f.Schema.Closes(a.bare())
+		a.closes = f.Schema.ClosedTargets(a.bareObject())
 		return
 	}
-	options := schema.Options{Old: f.known[a.ref].old, KnownValid: f.Memory.Valid(a.digest)}
+	options := schema.Options{Old: f.known[a.ref].old, KnownValid: f.Cache.IsValid(a.digest)}
 	read, found := f.Schema.Check(doc, options)
-	if read != nil && f.Sources.Of(read.Ref.Kind()) != nil {
-		a.read = new(f.Schema.Share(pool, read))
+	if read != nil && f.Sources.KindSource(read.Ref.Kind()) != nil {
+		a.valid = new(f.Schema.ShareContent(pool, read))
 		return
 	}
 	if len(found) == 0 {
@@ -197,130 +199,135 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 		return
 	}
 	problem(found[0].Field, found[0].Message)
-	if doc, err = a.Content.Object(); err == nil { // who checked it took out what is not known
-		a.closes = f.Schema.Closes(doc)
+	if doc, err = a.Content.DecodeObject(); err == nil { // who checked it took out what is not known
+		a.closes = f.Schema.ClosedTargets(doc)
 	}
 }
 
-// bare is an object with nothing known but its key.
-func (a *arrived) bare() map[string]any {
+// bareObject is an object with nothing known but its key.
+func (a *checkedObject) bareObject() map[string]any {
 	return map[string]any{"apiVersion": a.Group + "/", "kind": a.Kind, "metadata": map[string]any{
 		"namespace": a.Namespace, "name": a.Name,
 	}}
 }
 
-// apply puts objects into the graph, in one batch.
-func (f *Feed) apply(name string, list []*arrived) {
+// applyObjects puts objects into the graph, in one batch.
+func (f *Feed) applyObjects(name string, list []*checkedObject) {
 	first := !f.loaded
 	spaces := map[string]struct{}{}
 	f.mu.Lock()
 	f.Graph.Apply(name, func(b *flow.Batch) {
 		for _, a := range list {
-			f.put(b, a, spaces)
+			f.putObject(b, a, spaces)
 		}
 		for space := range spaces {
-			f.imply(b, model.Ref(model.KindNamespace, "", space))
+			f.updateSynthetic(b, model.Ref(model.KindNamespace, "", space))
 		}
 		if first {
-			f.imply(b, synthetic.Class)
-			f.Sources.Synced(b)
+			f.updateSynthetic(b, synthetic.Class)
+			f.Sources.MarkSynced(b)
 		}
 	})
 	f.loaded, f.ready = true, true
 	f.mu.Unlock()
-	if f.Fed != nil {
+	if f.OnApplied != nil {
 		fed := make([]ledger.Object, 0, len(list))
 		for _, a := range list {
 			if a.Kind != "" {
 				fed = append(fed, a.Object)
 			}
 		}
-		f.Fed(fed)
+		f.OnApplied(fed)
 	}
 }
 
-// put puts one object into the graph, and notes which namespaces it begins or ends. mu is held.
-func (f *Feed) put(b *flow.Batch, a *arrived, spaces map[string]struct{}) {
+// putObject puts one object into the graph, and notes which namespaces it begins or ends. mu is held.
+func (f *Feed) putObject(b *flow.Batch, a *checkedObject, spaces map[string]struct{}) {
 	before := f.known[a.ref]
-	now := known{generation: a.Generation, change: a.Change, published: before.published, old: before.old}
+	now := knownObject{generation: a.Generation, change: a.Change, published: before.published, old: before.old}
 	delete(f.problems, a.ref)
-	delete(f.sealed, a.ref)
+	delete(f.sealedSecrets, a.ref)
 	if a.Unopened != "" {
-		f.sealed[a.ref] = a.Key
+		f.sealedSecrets[a.ref] = a.Key
 	}
 	f.Sources.Broken.Delete(b, a.ref)
 	for _, key := range before.closed {
 		f.Sources.Closed.Delete(b, key)
 	}
-	if a.read != nil {
-		now.published, now.old = true, a.read.Old
-		f.set(b, a)
+	if a.valid != nil {
+		now.published, now.old = true, a.valid.Old
+		f.setObject(b, a)
 	}
 	if a.problem != nil {
 		a.problem.Stale = before.published
-		f.close(b, a, &now)
+		f.closeTargets(b, a, &now)
 		f.problems[a.ref] = *a.problem
 		if !now.published {
-			f.Sources.Broken.Set(b, a.ref, input.Broken{Where: fmt.Sprintf("change %d", a.Change), Why: a.problem.Message})
+			f.Sources.Broken.Set(b, a.ref, input.BrokenObject{Where: fmt.Sprintf("change %d", a.Change), Why: a.problem.Message})
 		}
 	}
 	f.known[a.ref] = now
-	if a.read == nil && a.problem == nil {
+	if a.valid == nil && a.problem == nil {
 		now.published = false
 		delete(f.known, a.ref)
-		f.remove(b, a, before)
+		f.removeObject(b, a, before)
 	}
 	count := map[bool]int{true: 1}
-	if f.uses.Use(a.ref.Namespace(), count[now.published]-count[before.published]) {
+	if f.namespaces.AddObjects(a.ref.Namespace(), count[now.published]-count[before.published]) {
 		spaces[a.ref.Namespace()] = struct{}{}
 	}
 }
 
-// close closes what an object protects that can't be read, unless the version before serves.
-func (f *Feed) close(b *flow.Batch, a *arrived, now *known) {
+// closeTargets closes what an object protects that can't be read, unless the version before serves.
+func (f *Feed) closeTargets(b *flow.Batch, a *checkedObject, now *knownObject) {
 	for _, c := range a.closes {
-		if now.published && (!c.Always || c.Guessed) {
+		if now.published && (!c.ClosesDespiteLastGood || c.TargetsUnknown) {
 			continue
 		}
-		closed := input.Closed{Of: c.Of, Kind: c.Kind, Targets: c.Targets, Where: fmt.Sprintf("change %d", a.Change),
+		closed := input.ClosedTargets{Object: c.Object, Kind: c.Kind, Targets: c.Targets, Where: fmt.Sprintf("change %d",
+			a.Change),
 			Why: strings.TrimPrefix(a.problem.Field+": "+a.problem.Message, ": ")}
 		f.Sources.Closed.Set(b, closed.Key(), closed)
 		now.closed = append(now.closed, closed.Key())
-		a.problem.Closes, a.problem.Stale = append(a.problem.Closes, c.Says()), false
+		a.problem.Closes, a.problem.Stale = append(a.problem.Closes, c.Describe(anyTarget)), false
 	}
 }
 
-func (f *Feed) set(b *flow.Batch, a *arrived) {
-	edit := &model.Edit{By: a.Author, At: a.At.UTC(), Change: a.Change, Message: a.Message}
-	labels := a.read.Labels
+// anyTarget takes every target as there: the objects of a snapshot come one after the other.
+func anyTarget(kind.Target) bool { return true }
+
+func (f *Feed) setObject(b *flow.Batch, a *checkedObject) {
+	edit := &model.LastEdit{By: a.Author, At: a.At.UTC(), Change: a.Change, Message: a.Message}
+	labels := a.valid.Labels
 	if a.ref.Kind() == model.KindNamespace {
-		labels = synthetic.Named(labels, a.ref.Name())
+		labels = synthetic.NamespaceLabels(labels, a.ref.Name())
 	}
-	f.grants.back(b, f.Sources, a)
-	f.Sources.Of(a.ref.Kind()).Set(b, a.ref,
-		model.Meta{UID: a.ID, Generation: a.Generation, Created: a.Created.UTC(), Labels: labels, Edit: edit}, a.read.Spec)
+	f.grants.noteReturn(b, f.Sources, a)
+	f.Sources.KindSource(a.ref.Kind()).Set(b, a.ref,
+		model.Meta{UID: a.ID, Generation: a.Generation, Created: a.Created.UTC(), Labels: labels, LastEdit: edit},
+		a.valid.Spec)
 }
 
-// remove takes an object out of the graph. An object that is there by itself comes back.
-func (f *Feed) remove(b *flow.Batch, a *arrived, before known) {
+// removeObject takes an object out of the graph. An object that is there by itself comes back.
+func (f *Feed) removeObject(b *flow.Batch, a *checkedObject, before knownObject) {
 	if before.published {
-		f.grants.gone(b, f.Sources, a)
-		f.Sources.Of(a.ref.Kind()).Delete(b, a.ref)
+		f.grants.noteGone(b, f.Sources, a)
+		f.Sources.KindSource(a.ref.Kind()).Delete(b, a.ref)
 	}
-	if f.Sources.Of(a.ref.Kind()) != nil {
-		f.imply(b, a.ref)
+	if f.Sources.KindSource(a.ref.Kind()) != nil {
+		f.updateSynthetic(b, a.ref)
 	}
 }
 
-// imply puts an object into the graph that is there by itself, or takes a Namespace out that is not any more, unless
-// the ledger has it.
-func (f *Feed) imply(b *flow.Batch, ref model.ObjectRef) {
+// updateSynthetic puts an object into the graph that is there by itself, or takes a Namespace out that is not any more,
+// unless the ledger has it.
+func (f *Feed) updateSynthetic(b *flow.Batch, ref model.ObjectRef) {
 	if f.known[ref].published {
 		return
 	}
-	source := f.Sources.Of(ref.Kind())
-	if o, is := f.uses.Of(ref); is {
-		source.Set(b, ref, model.Meta{Generation: 1, Labels: o.Labels, Edit: &model.Edit{}}, o.Spec)
+	source := f.Sources.KindSource(ref.Kind())
+	if o, is := f.namespaces.ObjectOf(ref); is {
+		source.Set(b, ref, model.Meta{Generation: 1, Labels: o.Labels, LastEdit: &model.LastEdit{}}, o.Spec)
 	} else if ref.Kind() == model.KindNamespace {
 		source.Delete(b, ref)
 	}

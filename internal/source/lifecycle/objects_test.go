@@ -247,12 +247,12 @@ func TestStates(t *testing.T) {
 				t.Errorf("%s: %d objects are in state %d", c.step, got, s)
 			}
 		}
-		_, waiting := r.Waiting(web)
+		_, waiting := r.WaitingVersion(web)
 		if want := c.want == Held || c.want == Unanswered; waiting != want || len(r.AllWaiting()) == 1 != want {
 			t.Errorf("%s: a version waits: %v, want %v", c.step, waiting, want)
 		}
-		_, known := r.Known(web)
-		if n := len(r.AllKnown(web.Kind())); known != (n == 1) {
+		_, known := r.PublishedVersion(web)
+		if n := len(r.PublishedOfKind(web.Kind())); known != (n == 1) {
 			t.Errorf("%s: published: %v, and %d of its kind", c.step, known, n)
 		}
 	}
@@ -264,8 +264,8 @@ func TestKnownCostsNothing(t *testing.T) {
 	r.step("shop.1")
 	ref, v := refTo("shop"), parse("shop.2")
 	if n := testing.AllocsPerRun(100, func() {
-		if r.Arrive(ref, v, r.now) {
-			r.Publish(ref, v)
+		if r.AddVersion(ref, v, r.now) {
+			r.SetPublished(ref, v)
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations", n)

@@ -61,19 +61,19 @@ func (w *world) check(step string, before map[string]version) {
 	for _, name := range worldNames {
 		ref := refTo(name)
 		state := w.state(ref)
-		live, known := w.Known(ref)
+		live, known := w.PublishedVersion(ref)
 		newest, exists := w.there[name]
 		switch {
 		case before[name].name != "" && exists && !known:
 			w.t.Fatalf("%s: %s exists and was removed", step, name)
 		case state == Known && live.name != newest.name, state == Absent && exists:
 			w.t.Fatalf("%s: %s is in state %d with %q, and the newest version is %q", step, name, state, live.name, newest.name)
-		case state == Fading && (exists || !known), state == Held && (!known || !w.loses(ref, newest)):
+		case state == Fading && (exists || !known), state == Held && (!known || !w.losesReference(ref, newest)):
 			w.t.Fatalf("%s: %s is in state %d and should not be", step, name, state)
 		}
 		w.checkTime(step, name, state)
 	}
-	at := w.Next()
+	at := w.NextDeadline()
 	if at.IsZero() != (w.Count(Held)+w.Count(Fading) == 0) || !at.IsZero() && !at.After(w.now) {
 		w.t.Fatalf("%s: the next look is at %v, and now it is %v", step, at, w.now)
 	}
@@ -94,7 +94,7 @@ func (w *world) checkTime(step, name string, state State) {
 
 func (w *world) published() map[string]version {
 	m := map[string]version{}
-	for ref, v := range w.AllKnown(model.KindService) {
+	for ref, v := range w.PublishedOfKind(model.KindService) {
 		m[ref.Name()] = v
 	}
 	return m
@@ -113,13 +113,13 @@ func run(t *testing.T, seed uint64) string {
 	w.step("x?")
 	w.step("y?")
 	for range 2 * len(worldNames) {
-		if at := w.Next(); !at.IsZero() {
+		if at := w.NextDeadline(); !at.IsZero() {
 			w.now = at
 			w.settle(at)
 		}
 	}
 	w.all = append(w.all, w.told())
-	if at := w.Next(); !at.IsZero() || len(w.AllWaiting()) > 0 {
+	if at := w.NextDeadline(); !at.IsZero() || len(w.AllWaiting()) > 0 {
 		t.Fatalf("seed %d: in the end %v wait, until %v", seed, w.AllWaiting(), at)
 	}
 	for _, name := range worldNames {

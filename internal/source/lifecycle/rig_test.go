@@ -59,16 +59,18 @@ func newRig() *rig {
 	return r
 }
 
-func (r *rig) Names(v version) []kind.Reference { return v.names }
+func (r *rig) ListReferences(v version) []kind.Reference { return v.names }
 
-func (r *rig) Finds(to kind.Reference, v version) bool { return v.parts == nil || to.Finds(v.parts) }
+func (r *rig) HasPart(to kind.Reference, v version) bool {
+	return v.parts == nil || to.MatchesPart(v.parts)
+}
 
-func (r *rig) Unanswered(_ model.ObjectRef, v version) bool {
+func (r *rig) IsUnanswered(_ model.ObjectRef, v version) bool {
 	return slices.ContainsFunc(v.asks, func(name string) bool { return !r.answered[name] })
 }
 
 func (r *rig) publish(v version) {
-	r.Publish(refTo(v.object()), v)
+	r.SetPublished(refTo(v.object()), v)
 	r.log = append(r.log, v.name)
 }
 
@@ -101,15 +103,15 @@ func (r *rig) step(line string) {
 	case first == "!":
 		r.remove(line[1:])
 	case first == "=":
-		r.Confirm(refTo(line[1:]))
+		r.StopWaiting(refTo(line[1:]))
 	case first == "?":
 		delete(r.answered, line[1:])
 	case first == "~":
-		r.Postpone(r.now)
+		r.PostponeAll(r.now)
 	case strings.HasSuffix(line, "?"):
 		r.answer(strings.TrimSuffix(line, "?"))
 	default:
-		if v := parse(line); r.Arrive(refTo(v.object()), v, r.now) {
+		if v := parse(line); r.AddVersion(refTo(v.object()), v, r.now) {
 			r.publish(v)
 		}
 	}
@@ -119,20 +121,21 @@ func (r *rig) step(line string) {
 func (r *rig) answer(name string) {
 	r.answered[name] = true
 	for _, ref := range r.AllWaiting() {
-		r.Answered(ref, r.now)
+		r.RecheckUnanswered(ref, r.now)
 	}
 }
 
 func (r *rig) settle(due time.Time) {
-	r.Settle(due, func(_ model.ObjectRef, v version) { r.publish(v) }, func(ref model.ObjectRef) { r.remove(ref.Name()) })
+	r.ReleaseDue(due, func(_ model.ObjectRef, v version) { r.publish(v) },
+		func(ref model.ObjectRef) { r.remove(ref.Name()) })
 }
 
 // state is what an object is in.
 func (r *rig) state(ref model.ObjectRef) State {
-	if w := r.find(ref); w.state != Absent {
+	if w := r.findWait(ref); w.state != Absent {
 		return w.state
 	}
-	if _, known := r.Known(ref); known {
+	if _, known := r.PublishedVersion(ref); known {
 		return Known
 	}
 	return Absent
@@ -143,7 +146,7 @@ func (r *rig) told() string {
 	lines := []string{strings.Join(r.log, " ")}
 	r.log = nil
 	for s, word := range map[State]string{Held: "held", Unanswered: "unanswered", Fading: "fading"} {
-		for ref, w := range r.waits[s] {
+		for ref, w := range r.waitingByState[s] {
 			line := ref.Name() + " " + word
 			if s != Unanswered {
 				line += fmt.Sprint(" ", w.until.Sub(r.now).Milliseconds())

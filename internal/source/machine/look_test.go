@@ -31,10 +31,10 @@ func TestWritable(t *testing.T) {
 	for name, want := range map[string]string{
 		at("there"): "", at("new"): "", at("link"): "", at("read"): "", "/dev/null": "", "/dev/stdout": "",
 		at("folder"): "is a folder", at("no/new"): "/no does not exist; make it", at("there/new"): "can't be reached: not a",
-		at("pipe"): "nobody reads the pipe", at("other"): "can't be written to: permission denied",
-		at("closed/new"): "no file can be made in folder " + at("closed"),
+		at("pipe"): "no process reads the pipe", at("other"): "can't be written to: permission denied",
+		at("closed/new"): "no file can be created in folder " + at("closed"),
 	} {
-		got := Writable(name)
+		got := WriteProblem(name)
 		if root && strings.Contains(name, "other") || root && strings.Contains(name, "closed") {
 			want = ""
 		}

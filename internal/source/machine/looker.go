@@ -8,26 +8,26 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// again is how long after a look at all files the next one is due.
-const again = 2 * time.Second
+// recheckInterval is how long after a look at all files the next one is due.
+const recheckInterval = 2 * time.Second
 
-// Config is what a Looker needs.
+// Config is what a Checker needs.
 type Config struct {
 	Graph  *flow.Graph
 	Wanted *flow.Collection[model.File, struct{}] // nil: nothing ever is
 	Files  *flow.Source[model.File, model.FileState]
 }
 
-// Looker looks at files. One goroutine may use it.
-type Looker struct {
+// Checker looks at files. One goroutine may use it.
+type Checker struct {
 	cfg    Config
 	wanted *flow.Follower[model.File, struct{}]
 	states map[model.File]model.FileState // of all that are wanted
 }
 
-// New makes a Looker. It does nothing before Run or Step.
-func New(cfg Config) *Looker {
-	l := &Looker{cfg: cfg, states: map[model.File]model.FileState{}}
+// New makes a Checker. It does nothing before Run or Step.
+func New(cfg Config) *Checker {
+	l := &Checker{cfg: cfg, states: map[model.File]model.FileState{}}
 	if cfg.Wanted != nil {
 		l.wanted = flow.Follow(cfg.Wanted)
 	}
@@ -35,7 +35,7 @@ func New(cfg Config) *Looker {
 }
 
 // Run looks at files until ctx is done: at once when one is named, and again from time to time.
-func (l *Looker) Run(ctx context.Context) error {
+func (l *Checker) Run(ctx context.Context) error {
 	if l.wanted == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (l *Looker) Run(ctx context.Context) error {
 	for {
 		var due <-chan time.Time
 		if len(l.states) > 0 {
-			due = time.After(again)
+			due = time.After(recheckInterval)
 		}
 		select {
 		case _, open := <-turns:
@@ -53,14 +53,14 @@ func (l *Looker) Run(ctx context.Context) error {
 			}
 			l.Step()
 		case <-due:
-			l.lookAgain()
+			l.recheckFiles()
 		}
 	}
 }
 
 // Step looks at the files that the last turn began to name. It tells whether it learned anything: then another turn is
 // due.
-func (l *Looker) Step() (changed bool) {
+func (l *Checker) Step() (changed bool) {
 	if l.wanted == nil {
 		return false
 	}
@@ -72,7 +72,7 @@ func (l *Looker) Step() (changed bool) {
 				delete(l.states, change.Key)
 				l.cfg.Graph.Apply("file", func(b *flow.Batch) { l.cfg.Files.Delete(b, change.Key) })
 			case !change.Deleted && !known:
-				l.set(change.Key, look(change.Key.Path))
+				l.publishState(change.Key, checkFile(change.Key.Path))
 			default:
 				continue
 			}
@@ -82,16 +82,16 @@ func (l *Looker) Step() (changed bool) {
 	return changed
 }
 
-// lookAgain finds what changed since.
-func (l *Looker) lookAgain() {
+// recheckFiles finds what changed since.
+func (l *Checker) recheckFiles() {
 	for file, was := range l.states {
-		if is := look(file.Path); is != was {
-			l.set(file, is)
+		if is := checkFile(file.Path); is != was {
+			l.publishState(file, is)
 		}
 	}
 }
 
-func (l *Looker) set(file model.File, is model.FileState) {
+func (l *Checker) publishState(file model.File, is model.FileState) {
 	l.states[file] = is
 	l.cfg.Graph.Apply("file", func(b *flow.Batch) { l.cfg.Files.Set(b, file, is) })
 }

@@ -18,9 +18,9 @@ var Class = model.Ref(model.KindGatewayClass, "", "cardea")
 // Namespaces counts the objects of each namespace, since one that has any exists.
 type Namespaces map[string]int
 
-// Use takes that a namespace has more objects, or fewer (n < 0). It tells whether the namespace came or left. Objects
-// without a namespace are in none.
-func (u Namespaces) Use(namespace string, n int) (changed bool) {
+// AddObjects takes that a namespace has more objects, or fewer (n < 0). It tells whether the namespace came or left.
+// Objects without a namespace are in none.
+func (u Namespaces) AddObjects(namespace string, n int) (changed bool) {
 	if namespace == "" {
 		return false
 	}
@@ -32,22 +32,22 @@ func (u Namespaces) Use(namespace string, n int) (changed bool) {
 	return before == 0 || before+n == 0
 }
 
-// Of is an object that is there by itself; false if there is none of that name.
-func (u Namespaces) Of(ref model.ObjectRef) (o input.Content, is bool) {
+// ObjectOf is an object that is there by itself; false if there is none of that name.
+func (u Namespaces) ObjectOf(ref model.ObjectRef) (o input.ObjectContent, is bool) {
 	switch {
 	case ref == Class:
-		return input.Content{Ref: ref, Spec: &gatewayv1.GatewayClassSpec{
+		return input.ObjectContent{Ref: ref, Spec: &gatewayv1.GatewayClassSpec{
 			ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs."),
 		}}, true
 	case ref.Kind() == model.KindNamespace && u[ref.Name()] > 0:
-		return input.Content{Ref: ref, Spec: &input.NamespaceSpec{}, Labels: Named(nil, ref.Name())}, true
+		return input.ObjectContent{Ref: ref, Spec: &input.NamespaceSpec{}, Labels: NamespaceLabels(nil, ref.Name())}, true
 	}
-	return input.Content{}, false
+	return input.ObjectContent{}, false
 }
 
-// Named are the labels of a Namespace, with the one that Kubernetes adds.
-func Named(labels model.Labels, name string) model.Labels {
-	all := labels.Map()
+// NamespaceLabels are the labels of a Namespace, with the one that Kubernetes adds.
+func NamespaceLabels(labels model.Labels, name string) model.Labels {
+	all := labels.ToMap()
 	if all == nil {
 		all = map[string]string{}
 	}

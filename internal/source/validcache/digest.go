@@ -8,14 +8,14 @@ import (
 // Digest names a text. Nobody can make an invalid text with the digest of a valid one.
 type Digest [16]byte
 
-// Of is the digest of a text.
-func Of(text []byte) Digest {
+// DigestOf is the digest of a text.
+func DigestOf(text []byte) Digest {
 	sum := sha256.Sum256(text)
 	return Digest(sum[:16])
 }
 
-// OfAnother is another digest of the same text, for a language in which it may mean something else.
-func OfAnother(text []byte) Digest {
+// OtherDigestOf is another digest of the same text, for a language in which it may mean something else.
+func OtherDigestOf(text []byte) Digest {
 	sum := sha256.Sum256(text)
 	return Digest(sum[16:])
 }

@@ -7,7 +7,7 @@
 //	sha256 of all before [32]
 //
 // It owns the file. It must never know where texts come from. Load and Keep are called by the one goroutine that reads
-// the texts, and Valid and Object from any while neither of those runs. Start reading at Memory.
+// the texts, and Valid and Object from any while neither of those runs. Start reading at Cache.
 package validcache
 
 import (
@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,65 +32,65 @@ import (
 	"cardea.dev/cardea/internal/core/schema"
 )
 
-// Memory is what is known of texts.
-type Memory struct {
-	schema  *schema.Schema
-	path    string   // "" if nothing is kept
-	rules   string   // by which texts are valid
-	program string   // which knows how objects are written
-	digests []Digest // of valid texts, sorted
-	objects [][]byte // in the same order, until something is kept; nil if there are none
-	foreign bool     // the file holds objects of another program
+// Cache is what is known of texts.
+type Cache struct {
+	schema           *schema.Schema
+	path             string   // "" if nothing is kept
+	rules            string   // by which texts are valid
+	program          string   // which knows how objects are written
+	digests          []Digest // of valid texts, sorted
+	objects          [][]byte // in the same order, until something is kept; nil if there are none
+	fromOtherProgram bool     // the file holds objects of another program
 }
 
 const (
-	memoryMagic = "cardea objects 1\n"
-	maxFile     = 64 << 20 // bytes that are read
-	maxPlaces   = 32       // files that are kept in a cache folder
-	prefix      = "validated-"
-	memorySize  = 3 * maxFile / 4 // bytes; of what comes behind, only the digests are written
+	fileMagic      = "cardea objects 1\n"
+	maxFileSize    = 64 << 20 // bytes that are read
+	maxFiles       = 32       // files that are kept in a cache folder
+	filePrefix     = "validated-"
+	maxObjectBytes = 3 * maxFileSize / 4 // bytes; of what comes behind, only the digests are written
 )
 
 // New makes an empty memory of the texts of one place, such as a folder. cacheDir "" keeps nothing.
-func New(cacheDir, place string, s *schema.Schema) *Memory {
-	m := &Memory{schema: s, rules: s.Fingerprint(), program: program()}
+func New(cacheDir, place string, s *schema.Schema) *Cache {
+	m := &Cache{schema: s, rules: s.Fingerprint(), program: programDigest()}
 	if cacheDir != "" {
 		name := sha256.Sum256([]byte(place))
-		m.path = filepath.Join(cacheDir, prefix+hex.EncodeToString(name[:8]))
+		m.path = filepath.Join(cacheDir, filePrefix+hex.EncodeToString(name[:8]))
 	}
 	return m
 }
 
-// program names this build by its bytes: another one may make another object of the same text. If they can't be read it
-// is unnamed, which is nobody's.
-func program() string {
+// programDigest names this build by its bytes: another one may make another object of the same text. If they can't be
+// read it is unnamed, which is nobody's.
+var programDigest = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
-		return unnamed
+		return unknownProgram
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return unnamed
+		return unknownProgram
 	}
 	defer f.Close()
 	h := xxhash.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return unnamed
+		return unknownProgram
 	}
 	return fmt.Sprintf("%032x", h.Sum64())
-}
+})
 
-var unnamed = strings.Repeat("-", 32)
+var unknownProgram = strings.Repeat("-", 32)
 
-// Valid says whether a text was valid.
-func (m *Memory) Valid(d Digest) bool {
+// IsValid says whether a text was valid.
+func (m *Cache) IsValid(d Digest) bool {
 	_, ok := slices.BinarySearchFunc(m.digests, d, Digest.Compare)
 	return ok
 }
 
-// Object is what was made of a text; false if that is not known.
-func (m *Memory) Object(p *schema.Pool, d Digest) (schema.Object, bool) {
-	b := m.stored(d)
+// LoadObject is what was made of a text; false if that is not known.
+func (m *Cache) LoadObject(p *schema.Pool, d Digest) (schema.Object, bool) {
+	b := m.storedObject(d)
 	if len(b) == 0 {
 		return schema.Object{}, false
 	}
@@ -97,8 +98,8 @@ func (m *Memory) Object(p *schema.Pool, d Digest) (schema.Object, bool) {
 	return o, err == nil
 }
 
-// stored is what was made of a text, as Store wrote it; empty if that is not known.
-func (m *Memory) stored(d Digest) []byte {
+// storedObject is what was made of a text, as Store wrote it; empty if that is not known.
+func (m *Cache) storedObject(d Digest) []byte {
 	if m.objects == nil {
 		return nil
 	}
@@ -110,13 +111,13 @@ func (m *Memory) stored(d Digest) []byte {
 }
 
 // Path is where the memory is kept; "" if it is not.
-func (m *Memory) Path() string { return m.path }
+func (m *Cache) Path() string { return m.path }
 
 // Size is how many texts are known to be valid, and how many objects of them are held in memory.
-func (m *Memory) Size() (valid, held int) { return len(m.digests), len(m.objects) }
+func (m *Cache) Size() (valid, held int) { return len(m.digests), len(m.objects) }
 
 // Load reads what the last run left. Only a file that can't be read is an error; one that is of no use is not.
-func (m *Memory) Load() error {
+func (m *Cache) Load() error {
 	if m.path == "" {
 		return nil
 	}
@@ -132,31 +133,31 @@ func (m *Memory) Load() error {
 	if err != nil {
 		return fmt.Errorf("read what was validated: %w", err)
 	}
-	if !private(info) || !info.Mode().IsRegular() || info.Size() > maxFile {
+	if !isPrivate(info) || !info.Mode().IsRegular() || info.Size() > maxFileSize {
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile))
+	text, err := io.ReadAll(io.LimitReader(f, maxFileSize))
 	if err != nil {
 		return fmt.Errorf("read what was validated: %w", err)
 	}
-	m.parse(text)
+	m.parseFile(text)
 	return nil
 }
 
-// private says that nobody else can have written a file: what it holds is believed.
-func private(info fs.FileInfo) bool {
+// isPrivate says that nobody else can have written a file: what it holds is believed.
+func isPrivate(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }
 
-// parse takes over what a file holds, if that is whole and of use.
-func (m *Memory) parse(text []byte) {
+// parseFile takes over what a file holds, if that is whole and of use.
+func (m *Cache) parseFile(text []byte) {
 	body, sum := text[:max(0, len(text)-sha256.Size)], text[max(0, len(text)-sha256.Size):]
-	rest, ok := bytes.CutPrefix(body, []byte(memoryMagic+m.rules))
+	rest, ok := bytes.CutPrefix(body, []byte(fileMagic+m.rules))
 	if want := sha256.Sum256(body); !ok || !bytes.Equal(sum, want[:]) || len(rest) < len(m.program) {
 		return
 	}
-	own := string(rest[:len(m.program)]) == m.program && m.program != unnamed
+	own := string(rest[:len(m.program)]) == m.program && m.program != unknownProgram
 	rest = rest[len(m.program):]
 	var digests []Digest
 	var objects [][]byte
@@ -175,7 +176,7 @@ func (m *Memory) parse(text []byte) {
 		rest = rest[size:]
 	}
 	m.digests = digests
-	m.foreign = !own
+	m.fromOtherProgram = !own
 	if own {
 		m.objects = objects
 	}
@@ -187,34 +188,34 @@ type Entry struct {
 	Object *schema.Object
 }
 
-// Keep remembers objects by their texts, and forgets all others. From then on the objects are in the file only.
-func (m *Memory) Keep(list []Entry) error {
+// SaveEntries remembers objects by their texts, and forgets all others. From then on the objects are in the file only.
+func (m *Cache) SaveEntries(list []Entry) error {
 	slices.SortFunc(list, func(a, b Entry) int { return a.Digest.Compare(b.Digest) })
 	list = slices.CompactFunc(list, func(a, b Entry) bool { return a.Digest == b.Digest })
 	same := slices.EqualFunc(list, m.digests, func(e Entry, d Digest) bool { return e.Digest == d })
 	m.objects = nil
-	if same && !m.foreign {
+	if same && !m.fromOtherProgram {
 		return nil
 	}
-	m.foreign, m.digests = false, make([]Digest, len(list))
+	m.fromOtherProgram, m.digests = false, make([]Digest, len(list))
 	for i, e := range list {
 		m.digests[i] = e.Digest
 	}
 	if m.path == "" {
 		return nil
 	}
-	if err := replaceFile(m.path, m.text(list)); err != nil {
+	if err := replaceFile(m.path, m.encodeFile(list)); err != nil {
 		return fmt.Errorf("remember what was validated: %w", err)
 	}
-	m.tidy()
+	m.removeOldFiles()
 	return nil
 }
 
-// tidy removes the files of places that were written longest ago, if there are many. A place without its file is
-// validated anew.
-func (m *Memory) tidy() {
-	list, err := filepath.Glob(filepath.Join(filepath.Dir(m.path), prefix+"*"))
-	if err != nil || len(list) <= maxPlaces {
+// removeOldFiles removes the files of places that were written longest ago, if there are many. A place without its file
+// is validated anew.
+func (m *Cache) removeOldFiles() {
+	list, err := filepath.Glob(filepath.Join(filepath.Dir(m.path), filePrefix+"*"))
+	if err != nil || len(list) <= maxFiles {
 		return
 	}
 	written := map[string]time.Time{}
@@ -224,17 +225,17 @@ func (m *Memory) tidy() {
 		}
 	}
 	slices.SortFunc(list, func(a, b string) int { return written[b].Compare(written[a]) })
-	for _, path := range list[maxPlaces:] {
+	for _, path := range list[maxFiles:] {
 		_ = os.Remove(path) // another program may have done so
 	}
 }
 
-// text is what the file holds.
-func (m *Memory) text(list []Entry) []byte {
-	text := []byte(memoryMagic + m.rules + m.program)
+// encodeFile is what the file holds.
+func (m *Cache) encodeFile(list []Entry) []byte {
+	text := []byte(fileMagic + m.rules + m.program)
 	var stored []byte
 	for _, e := range list {
-		if stored = stored[:0]; len(text) < memorySize {
+		if stored = stored[:0]; len(text) < maxObjectBytes {
 			stored = m.schema.Store(stored, e.Object)
 		}
 		text = append(text, e.Digest[:]...)

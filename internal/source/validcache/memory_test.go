@@ -26,34 +26,35 @@ func service(t *testing.T, s *schema.Schema) *schema.Object {
 
 // Another program may make other objects of a text. What is valid stays so.
 func TestAnotherProgram(t *testing.T) {
-	s := schema.New(kinds.Catalog())
+	s := schema.New(kinds.NewCatalog())
 	text := []byte(`{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}`)
 	o := service(t, s)
 	dir := filepath.Join(t.TempDir(), "cache")
 	own := New(dir, "here", s)
-	if err := own.Keep([]Entry{{Of(text), o}, {Of(text), o}}); err != nil {
+	if err := own.SaveEntries([]Entry{{DigestOf(text), o}, {DigestOf(text), o}}); err != nil {
 		t.Fatal(err)
 	}
 	again, other, elsewhere := New(dir, "here", s), New(dir, "here", s), New(dir, "there", s)
 	other.program = strings.Repeat("0", len(other.program))
 	var pool schema.Pool
 	for _, c := range []struct {
-		m            *Memory
+		m            *Cache
 		valid, holds bool
 	}{{again, true, true}, {other, true, false}, {elsewhere, false, false}} {
 		if err := c.m.Load(); err != nil {
 			t.Fatal(err)
 		}
-		read, holds := c.m.Object(&pool, Of(text))
-		if c.m.Valid(Of(text)) != c.valid || holds != c.holds || c.m.Valid(OfAnother(text)) {
-			t.Errorf("valid is %v, want %v; it holds an object: %v, want %v", c.m.Valid(Of(text)), c.valid, holds, c.holds)
+		read, holds := c.m.LoadObject(&pool, DigestOf(text))
+		if c.m.IsValid(DigestOf(text)) != c.valid || holds != c.holds || c.m.IsValid(OtherDigestOf(text)) {
+			t.Errorf("valid is %v, want %v; it holds an object: %v, want %v", c.m.IsValid(DigestOf(text)), c.valid, holds,
+				c.holds)
 		}
 		if holds && read.Ref != o.Ref {
 			t.Errorf("the object is %v", read.Ref)
 		}
 	}
 	before, _ := os.ReadFile(own.Path())
-	if err := other.Keep([]Entry{{Of(text), o}}); err != nil {
+	if err := other.SaveEntries([]Entry{{DigestOf(text), o}}); err != nil {
 		t.Fatal(err)
 	}
 	if after, _ := os.ReadFile(own.Path()); bytes.Equal(before, after) {
@@ -63,21 +64,21 @@ func TestAnotherProgram(t *testing.T) {
 
 // A damaged memory is refused or holds what it says, and never panics.
 func FuzzMemory(f *testing.F) {
-	d := Of([]byte("a"))
+	d := DigestOf([]byte("a"))
 	for _, records := range []string{"", string(d[:]) + "\x02ab", string(d[:]) + "\x00" + string(d[:]) + "\x01"} {
-		f.Add([]byte(memoryMagic + "xy" + records))
-		f.Add([]byte(memoryMagic + "xz" + records))
+		f.Add([]byte(fileMagic + "xy" + records))
+		f.Add([]byte(fileMagic + "xz" + records))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sum := sha256.Sum256(body)
-		m := &Memory{rules: "x", program: "y"}
-		m.parse(append(body, sum[:]...))
+		m := &Cache{rules: "x", program: "y"}
+		m.parseFile(append(body, sum[:]...))
 		size := len(m.digests) * len(Digest{})
 		for i, d := range m.digests {
-			if !m.Valid(d) || m.objects != nil && !bytes.Equal(m.stored(d), m.objects[i]) {
+			if !m.IsValid(d) || m.objects != nil && !bytes.Equal(m.storedObject(d), m.objects[i]) {
 				t.Fatalf("%x is not found", d)
 			}
-			size += len(m.stored(d))
+			size += len(m.storedObject(d))
 		}
 		if size > len(body) {
 			t.Fatal("more than it can hold")
@@ -87,16 +88,16 @@ func FuzzMemory(f *testing.F) {
 
 // TestPlacesAreBounded: the files of places that were written longest ago go, and no other file of the folder does.
 func TestPlacesAreBounded(t *testing.T) {
-	s := schema.New(kinds.Catalog())
+	s := schema.New(kinds.NewCatalog())
 	dir := t.TempDir()
 	other := filepath.Join(dir, "other")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var paths []string
-	for i := range maxPlaces + 3 {
+	for i := range maxFiles + 3 {
 		m := New(dir, fmt.Sprint(i), s)
-		if err := m.Keep([]Entry{{Of([]byte{byte(i)}), service(t, s)}}); err != nil {
+		if err := m.SaveEntries([]Entry{{DigestOf([]byte{byte(i)}), service(t, s)}}); err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, m.Path())
@@ -105,7 +106,7 @@ func TestPlacesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := New(dir, "last", s).Keep([]Entry{{Of([]byte("last")), service(t, s)}}); err != nil {
+	if err := New(dir, "last", s).SaveEntries([]Entry{{DigestOf([]byte("last")), service(t, s)}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, path := range append(paths, other) {

@@ -1,6 +1,6 @@
 // Package bodytest tells tests of HTTP handlers how a request's body was read.
 //
-// It owns no server, and must never know what is served. Start reading at Request.
+// It owns no server, and must never know what is served. Start reading at NewRequest.
 package bodytest
 
 import (
@@ -27,23 +27,25 @@ func (b *Body) Read(into []byte) (int, error) {
 // Close implements io.Closer.
 func (*Body) Close() error { return nil }
 
-// Answer notes the deadlines that are set for reading the body.
-type Answer struct {
+// DeadlineRecorder notes the deadlines that are set for reading the body.
+type DeadlineRecorder struct {
 	*httptest.ResponseRecorder
 	Deadlines []time.Time // in the order in which they were set; zero: none any more
 }
 
-// NewAnswer makes an Answer.
-func NewAnswer() *Answer { return &Answer{ResponseRecorder: httptest.NewRecorder()} }
+// NewDeadlineRecorder makes an DeadlineRecorder.
+func NewDeadlineRecorder() *DeadlineRecorder {
+	return &DeadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
+}
 
 // SetReadDeadline is what http.ResponseController calls.
-func (a *Answer) SetReadDeadline(t time.Time) error {
+func (a *DeadlineRecorder) SetReadDeadline(t time.Time) error {
 	a.Deadlines = append(a.Deadlines, t)
 	return nil
 }
 
-// Request makes a request whose body says that it has length bytes; -1: it does not say.
-func Request(t *testing.T, method, path string, body io.Reader, length int64) (*http.Request, *Body) {
+// NewRequest makes a request whose body says that it has length bytes; -1: it does not say.
+func NewRequest(t *testing.T, method, path string, body io.Reader, length int64) (*http.Request, *Body) {
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 	counts := &Body{Reader: body}
 	r.Body, r.ContentLength = counts, length

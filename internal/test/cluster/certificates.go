@@ -22,7 +22,7 @@ type authority struct {
 }
 
 func newAuthority(dir string) (*authority, error) {
-	a := &authority{dir, testcert.Authority("testcluster")}
+	a := &authority{dir, testcert.NewAuthority("testcluster")}
 	return a, a.write("ca", a.Pair)
 }
 

@@ -19,7 +19,7 @@ import (
 func TestPodCertificate(t *testing.T) {
 	p := newPlace(t)
 	const signer, name = "example.com/pods", "example.com:pods:all"
-	ca, other := testcert.Authority("ca"), testcert.Authority("other")
+	ca, other := testcert.NewAuthority("ca"), testcert.NewAuthority("other")
 	bundles := p.Client.CertificatesV1beta1().ClusterTrustBundles()
 	bundle, err := bundles.Create(t.Context(), &certificatesv1beta1.ClusterTrustBundle{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -76,7 +76,7 @@ func issue(t *testing.T, r *certificatesv1beta1.PodCertificateRequest, ca testce
 		t.Fatal(err)
 	}
 	from := time.Now().Truncate(time.Second)
-	leaf := testcert.For(x509.Certificate{NotBefore: from, NotAfter: from.Add(time.Hour)}, &ca, asked.PublicKey)
+	leaf := testcert.ForKey(x509.Certificate{NotBefore: from, NotAfter: from.Add(time.Hour)}, &ca, asked.PublicKey)
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: from.Add(d)} }
 	r.Status = certificatesv1beta1.PodCertificateRequestStatus{
 		Conditions: []metav1.Condition{{

@@ -22,8 +22,9 @@ import (
 	"cardea.dev/cardea/internal/test/cluster/sandbox"
 )
 
-// startTimeout is how long a cluster may take to start, or its API server to come back.
-const startTimeout = 90 * time.Second
+// startTimeout is how long a cluster may take to start, or its API server to come back. It is a bound for broken
+// programs, not a measure: if a program of the control plane ends, the wait ends.
+const startTimeout = 10 * time.Minute
 
 // Where the files of a cluster are, in a file system of the sandbox. Only one cluster runs there.
 const (

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
-const patience = 60 * time.Second
+// waitTimeout is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
+const waitTimeout = 60 * time.Second
 
 // shared is the cluster of all tests that leave it as it was. It ends with the process.
 var shared = sync.OnceValues(func() (*cluster.Cluster, error) {
@@ -74,7 +74,7 @@ func newPlace(t *testing.T) *place {
 func (p *place) eventually(ask func() error) {
 	p.t.Helper()
 	var last error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if last = ask(); last == nil {
 			return
 		}
@@ -150,7 +150,7 @@ func (p *place) service(name string, kind corev1.ServiceType, ports ...corev1.Se
 
 // get makes a request on a connection of its own.
 func get(address string) (string, error) {
-	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: waitTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get("http://" + address + "/")
 	if err != nil {
 		return "", err

@@ -35,6 +35,15 @@ func Enter() {
 	}
 }
 
+// Heir is the environment variable ("NAME=value") by which a program that this one starts, and that calls Enter, is in
+// the same sandbox. The error says why there is none.
+func Heir() (variable string, err error) {
+	if !sandbox.Inside() {
+		return "", reason()
+	}
+	return sandbox.Heir(), nil
+}
+
 // missing says why there is no sandbox.
 var missing error
 

@@ -318,7 +318,7 @@ func TestLog(t *testing.T) {
 	}
 
 	// A follower gets each line as it comes.
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	p.pod("ticker", "trap 'echo last; exit' TERM; echo first; while :; do sleep 0.05; done")
 	p.prints("ticker", "first\n")

@@ -144,7 +144,7 @@ func (p *place) speak(address, pod string) net.Conn {
 
 // say asks the echo server who it is.
 func say(conn net.Conn) (string, error) {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(waitTimeout)); err != nil {
 		return "", err
 	}
 	if _, err := io.WriteString(conn, "TEST\n"); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // authority signs the certificates of backends and clients.
-var Authority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("test authority") })
+var Authority = sync.OnceValue(func() testcert.Pair { return testcert.NewAuthority("test authority") })
 
 // backendCertificate is for localhost, and for spiffe://test/backend.
 var backendCertificate = sync.OnceValue(func() testcert.Pair {
@@ -30,7 +30,7 @@ var backendCertificate = sync.OnceValue(func() testcert.Pair {
 var ClientCertificate = sync.OnceValue(func() testcert.Pair { return ClientBy(Authority(), "gateway") })
 
 // otherAuthority signs the certificate of who is called stranger.
-var OtherAuthority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("other authority") })
+var OtherAuthority = sync.OnceValue(func() testcert.Pair { return testcert.NewAuthority("other authority") })
 
 var StrangerCertificate = sync.OnceValue(func() testcert.Pair { return ClientBy(OtherAuthority(), "stranger") })
 
@@ -70,8 +70,8 @@ func certificateText(name string) []byte {
 	return text
 }
 
-// withCertificates is a text with the certificates and keys that it names.
-func withCertificates(text []byte) []byte {
+// WithCertificates is a text with the certificates and keys that it names.
+func WithCertificates(text []byte) []byte {
 	return Placeholder.ReplaceAllFunc(text, func(name []byte) []byte {
 		if text := certificateText(string(Placeholder.FindSubmatch(name)[1])); text != nil {
 			return strconv.AppendQuote(nil, string(text))

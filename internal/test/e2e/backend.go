@@ -136,7 +136,7 @@ func startServer(t testing.TB, name string, handler http.Handler) *httptest.Serv
 	switch {
 	case strings.HasPrefix(name, "tls-"):
 		server.EnableHTTP2 = true
-		server.TLS = &tls.Config{Certificates: []tls.Certificate{backendCertificate().TLS()}}
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{backendCertificate().TLSCertificate()}}
 		if strings.HasPrefix(name, "tls-mutual") {
 			server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 			server.TLS.ClientCAs.AddCert(Authority().Leaf)

@@ -111,8 +111,8 @@ func (p *Plugged) makeCalls(t *testing.T, dir, text string, simulated *simulated
 	program.Ready(t)
 	client := calls.NewClient(program.Address, Offset)
 	defer client.Close()
-	client.Show("gateway", ClientCertificate().TLS())
-	client.Show("stranger", StrangerCertificate().TLS())
+	client.Show("gateway", ClientCertificate().TLSCertificate())
+	client.Show("stranger", StrangerCertificate().TLSCertificate())
 	for _, call := range list {
 		answers, err := client.Ask(t.Context(), call)
 		if err != nil {

@@ -15,20 +15,20 @@ func simulations(w *world.World, v flow.View) (map[model.ObjectRef]*simulate.Con
 	all := map[model.ObjectRef]*simulate.Config{}
 	tables := map[model.ObjectRef]*resource.Excerpt{}
 	for ref := range flow.All(v, w.Plan.Gateways) {
-		all[ref], tables[ref] = simulate.New(), resource.NewExcerpt()
+		all[ref], tables[ref] = simulate.New(), resource.NewExcerpt(w.TypesOf(v, ref))
 	}
 	for _, c := range w.Outputs.Resources {
 		for key, r := range flow.All(v, c) {
 			if config := all[key.Gateway]; config != nil {
 				tables[key.Gateway].Offered[resource.Name{Type: key.Type, Name: key.Name}] = r.Parts
-				if err := config.Add(key.Type, key.Name, r.Flatten(nil)); err != nil {
+				if err := config.Add(key.Type, key.Name, r.AppendBytes(nil)); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
 	for ref, config := range all {
-		config.Gates = envoy.GatesByRoute(w.Policies.Gates(policy.Sight{View: v}, ref, tables[ref]))
+		config.Gates = envoy.GatesByRoute(w.Policies.RequestGates(policy.Snapshot{View: v}, ref, tables[ref]))
 	}
 	return all, nil
 }

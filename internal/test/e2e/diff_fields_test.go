@@ -22,7 +22,7 @@ var notShown = map[string]string{
 	"InferencePool selector.matchLabels":                           ofSlices,
 	"InferencePool targetPorts[].number":                           "endpoints are counted, not named",
 	"InferencePool endpointPickerRef.group":                        "a finding says that the picker can't be asked",
-	"BackendTLSPolicy options":                                     "no option is known",
+	"BackendTLSPolicy options":                                     "Cardea knows no options",
 	"XBackend type":                                                "no other one is valid with the fields of this one",
 	"HTTPRoute rules[].filters[].externalAuth.forwardBody.maxSize": anotherServer,
 	"HTTPRoute rules[].filters[].externalAuth.grpc.allowedHeaders": anotherServer,
@@ -52,18 +52,21 @@ func TestDiffOfEveryField(t *testing.T) {
 		if k.Page == nil {
 			continue
 		}
-		for _, field := range k.Fields() {
+		for _, field := range k.FieldPaths() {
 			known.told[k.String()+" "+field] = nothing
 		}
 	}
 	c := readCorpus(t)
 	values := c.byField()
-	for _, editsOf := range []func(string, place, map[string][]any) []edit{otherValues, moreFields} {
+	more := fieldAdder{values, map[string][]valueFields{}}
+	for _, editsOf := range []func(string, place) []edit{
+		func(kind string, at place) []edit { return otherValues(kind, at, values) }, more.moreFields,
+	} {
 		for _, docs := range c.files {
 			differ := sync.OnceValue(func() *diff.Differ { return diff.New(diff.Config{World: worldOf(t, docs)}) })
 			for _, original := range docs {
 				if kind, _ := original["kind"].(string); isValid(original) {
-					known.edit(t, differ, original, func(at place) []edit { return editsOf(kind, at, values) })
+					known.edit(t, differ, original, func(at place) []edit { return editsOf(kind, at) })
 				}
 			}
 		}
@@ -127,31 +130,64 @@ func toldBy(r diff.Report) int {
 	return nothing
 }
 
-// moreFields are the same place with a field that others have, with one more element, and what others have in place of
-// it.
-func moreFields(kind string, at place, values map[string][]any) (list []edit) {
+// fieldAdder adds to objects what others have.
+type fieldAdder struct {
+	values map[string][]any         // by kind and path
+	fields map[string][]valueFields // of each of these
+}
+
+// valueFields are the fields in a value, and below each of its own.
+type valueFields struct {
+	all   []string
+	below map[string][]string
+}
+
+// fieldsAt are those of the values at a path.
+func (a fieldAdder) fieldsAt(kind, path string) []valueFields {
+	key := kind + " " + path
+	list, known := a.fields[key]
+	if known {
+		return list
+	}
 	leavesOf := func(path string, value any) (fields []string) {
 		for _, p := range places(map[string]any{"_": value}) {
 			fields = append(fields, fieldOf(kind, path+strings.TrimPrefix(p.path, "_")))
 		}
 		return fields
 	}
+	for _, value := range a.values[key] {
+		f := valueFields{leavesOf(path, value), map[string][]string{}}
+		own, _ := value.(map[string]any)
+		for name, v := range own {
+			f.below[name] = leavesOf(path+"."+name, v)
+		}
+		list = append(list, f)
+	}
+	a.fields[key] = list
+	return list
+}
+
+// moreFields are the same place with a field that others have, with one more element, and what others have in place of
+// it.
+func (a fieldAdder) moreFields(kind string, at place) (list []edit) {
 	switch v := at.value.(type) {
 	case map[string]any:
-		for _, other := range values[kind+" "+at.path] {
+		fields := a.fieldsAt(kind, at.path)
+		for i, other := range a.values[kind+" "+at.path] {
 			more, _ := other.(map[string]any)
-			list = append(list, edit{leavesOf(at.path, other), other})
+			list = append(list, edit{slices.Clone(fields[i].all), other})
 			for _, name := range SortedKeys(more) {
 				if _, has := v[name]; !has {
-					with := copyOf(v).(map[string]any)
+					with := maps.Clone(v)
 					with[name] = more[name]
-					list = append(list, edit{leavesOf(at.path+"."+name, more[name]), with})
+					list = append(list, edit{slices.Clone(fields[i].below[name]), with})
 				}
 			}
 		}
 	case []any:
-		for _, other := range values[kind+" "+at.path+"[]"] {
-			list = append(list, edit{leavesOf(at.path+"[]", other), append(slices.Clone(v), other)})
+		fields := a.fieldsAt(kind, at.path+"[]")
+		for i, other := range a.values[kind+" "+at.path+"[]"] {
+			list = append(list, edit{slices.Clone(fields[i].all), append(slices.Clone(v), other)})
 		}
 	}
 	return list

@@ -66,7 +66,7 @@ spec:
 				Dialects: dataplanes.All(), Extensions: Extensions(),
 				Environment: model.Environment{Addresses: []string{"127.0.0.1"}, ClusterDomain: domain},
 			})}
-			f.Graph.Apply("start", f.Sources.Synced)
+			f.Graph.Apply("start", f.Sources.MarkSynced)
 			f.apply(gateway + fmt.Sprintf(policy, "first", "shop", c.url, c.backend) +
 				fmt.Sprintf(policy, "second", "other", c.url, c.backend))
 			refused := ""

@@ -18,7 +18,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/source/machine"
 )
 
@@ -41,7 +41,7 @@ func TestManyObjects(t *testing.T) {
 	outputs := map[string]bool{}
 	for i := first; i < first+n; i++ {
 		for key, r := range rendered(t, c.mutate(i, scriptOf(uint64(i)), isValid)) {
-			outputs[key.Type.String()+r.Version] = true
+			outputs[xdstypes.Name(key.Type)+r.Version] = true
 		}
 		if t.Failed() {
 			t.Fatalf("in run %d", i)
@@ -72,15 +72,15 @@ func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Res
 		for key, p := range flow.All(v, w.Graph.Panics()) {
 			t.Errorf("%s panicked on %s: %s\n%s", key.Collection, key.Key, p.Message, p.Stack)
 		}
-		for _, typ := range resource.Types() {
-			for key, r := range flow.All(v, w.Outputs.Of(typ)) {
+		for _, typ := range xdstypes.All() {
+			for key, r := range flow.All(v, w.Outputs.ResourcesOf(typ)) {
 				all[key] = r
 			}
 		}
 	})
 	for key, r := range all {
 		if err := valid(key, r, all); err != nil {
-			t.Errorf("%s %s: %v", key.Type, key.Name, err)
+			t.Errorf("%s %s: %v", xdstypes.Name(key.Type), key.Name, err)
 		}
 	}
 	return all
@@ -98,7 +98,7 @@ func onThisMachine(w *world.World) {
 // valid tells what is wrong with a resource by the rules of Envoy's protos, those inside an Any included, and what it
 // needs and is not there.
 func valid(key resource.Key, r resource.Resource, all map[resource.Key]resource.Resource) error {
-	m, err := (&anypb.Any{TypeUrl: envoy.TypeURL(key.Type), Value: r.Flatten(nil)}).UnmarshalNew()
+	m, err := (&anypb.Any{TypeUrl: xdstypes.URL(key.Type), Value: r.AppendBytes(nil)}).UnmarshalNew()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func valid(key resource.Key, r resource.Resource, all map[resource.Key]resource.
 		ids[p.ID] = true
 		for _, n := range p.Needs {
 			if _, found := all[resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name}]; !found {
-				wrong = append(wrong, fmt.Errorf("part %q needs %s %s, which is not there", p.ID, n.Type, n.Name))
+				wrong = append(wrong, fmt.Errorf("part %q needs %s %s, which is not there", p.ID, xdstypes.Name(n.Type), n.Name))
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func TestEnvoyTakesManyObjects(t *testing.T) {
 	from := map[string]int{}
 	for i := range n {
 		for key, r := range rendered(t, c.mutate(i, scriptOf(uint64(i)), isValid)) {
-			id := key.Type.String() + r.Version
+			id := xdstypes.Name(key.Type) + r.Version
 			if _, known := from[id]; !known {
 				from[id] = i
 				trialServer.add(t, i, key, r)
@@ -158,7 +158,7 @@ func TestEnvoyTakesManyObjects(t *testing.T) {
 	refused := trialServer.run(t)
 	known := len(refused)
 	if refused = slices.DeleteFunc(refused,
-		func(r string) bool { return strings.HasPrefix(r, nonce(resource.Routes, bad)) }); len(refused) == known {
+		func(r string) bool { return strings.HasPrefix(r, nonce(xdstypes.Routes, bad)) }); len(refused) == known {
 		t.Error("Envoy takes a table that is known to be bad")
 	}
 	t.Logf("%d objects' worth of configuration, %d different resources, sent through Envoy: %d refused", n,

@@ -10,7 +10,7 @@ import (
 
 // Leaves holds that files whose calls are made state each field of features, and that with another value, or none,
 // something else would be rendered or found.
-func (p *Plugged) Leaves(t *testing.T, paths []string, features []*extend.Declared) {
+func (p *Plugged) Leaves(t *testing.T, paths []string, features []*extend.UntypedFeature) {
 	t.Helper()
 	files := p.perturbed(t, paths)
 	files.rendered = true

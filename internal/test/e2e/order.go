@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // Order holds that what a file's objects come to depends on the objects alone: not on the order in which they were
@@ -62,7 +63,7 @@ func (p *Plugged) turn(w *world.World, edit func(*flow.Batch)) {
 func (p *Plugged) policiesIn(docs []map[string]any) (list []int) {
 	for i, doc := range docs {
 		for _, e := range p.Extensions {
-			if doc["kind"] == e.Kind.String() && p.isValid(doc) {
+			if doc["kind"] == e.Kind.String() && p.IsValid(doc) {
 				list = append(list, i)
 			}
 		}
@@ -119,7 +120,7 @@ func compare(t *testing.T, when string, got, want outcome) {
 	t.Helper()
 	for key := range maps.Keys(want.versions) {
 		if got.versions[key] != want.versions[key] {
-			t.Errorf("%s, %s %s is not the same", when, key.Type, key.Name)
+			t.Errorf("%s, %s %s is not the same", when, xdstypes.Name(key.Type), key.Name)
 		}
 	}
 	if len(got.versions) != len(want.versions) {

@@ -25,7 +25,7 @@ func FindingsOf(t *testing.T, dir string) string      { return Own().findings(t,
 func statusOf(t *testing.T, dir string) string        { return Own().status(t, dir) }
 func ConfigOf(t *testing.T, dir string) string        { return Own().config(t, dir) }
 func schemas() *schema.Schema                         { return Own().schemas() }
-func isValid(doc map[string]any) bool                 { return Own().isValid(doc) }
+func isValid(doc map[string]any) bool                 { return Own().IsValid(doc) }
 func worldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
 	return Own().WorldOf(t, docs)

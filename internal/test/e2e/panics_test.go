@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/ops/explain"
 )
 
@@ -71,7 +72,7 @@ func newFaulty(t *testing.T) *faulty {
 			}
 		},
 	})
-	f.Graph.Apply("start", f.Sources.Synced)
+	f.Graph.Apply("start", f.Sources.MarkSynced)
 	f.apply(twoRoutes)
 	return f
 }
@@ -85,7 +86,7 @@ func (f *faulty) apply(text string) {
 			if len(problems) > 0 {
 				f.t.Fatal(problems)
 			}
-			f.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1}, o.Spec)
+			f.Sources.KindSource(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1}, o.Spec)
 		}
 	})
 	f.Graph.Settle()
@@ -107,7 +108,7 @@ func (f *faulty) backend(host, path string) (cluster string) {
 			f.t.Fatal(err)
 		}
 		for _, c := range configs {
-			for _, o := range c.Do(request.Request{Port: 80, Method: "GET", Host: host, Path: path}).Outcomes {
+			for _, o := range c.SimulateRequest(request.Request{Port: 80, Method: "GET", Host: host, Path: path}).Outcomes {
 				cluster += o.Cluster
 			}
 		}
@@ -119,8 +120,8 @@ func (f *faulty) backend(host, path string) (cluster string) {
 func (f *faulty) versions() map[resource.Key]string {
 	all := map[resource.Key]string{}
 	f.Graph.View(func(v flow.View) {
-		for _, typ := range resource.Types() {
-			for key, r := range flow.All(v, f.Outputs.Of(typ)) {
+		for _, typ := range xdstypes.All() {
+			for key, r := range flow.All(v, f.Outputs.ResourcesOf(typ)) {
 				all[key] = r.Version
 			}
 		}
@@ -161,7 +162,7 @@ func TestPanicAnywhereLeavesTheRestServing(t *testing.T) {
 				t.Errorf("good.ex is answered by %q", got)
 			}
 			e := explain.New(explain.Config{World: f.World})
-			story, _ := e.Object(model.Ref(model.KindHTTPRoute, "default", "bad"))
+			story, _ := e.ExplainObject(model.Ref(model.KindHTTPRoute, "default", "bad"))
 			if !slices.ContainsFunc(story.Panics, func(text string) bool {
 				return strings.HasPrefix(text, collection+" of ") && strings.HasSuffix(text, ": injected")
 			}) {
@@ -174,7 +175,7 @@ func TestPanicAnywhereLeavesTheRestServing(t *testing.T) {
 			if got, want := f.versions(), whole.versions(); !maps.Equal(got, want) {
 				t.Errorf("after the bug it is\n%v\nwant\n%v", got, want)
 			}
-			if story, _ := e.Object(model.Ref(model.KindHTTPRoute, "default", "bad")); len(story.Panics) > 0 {
+			if story, _ := e.ExplainObject(model.Ref(model.KindHTTPRoute, "default", "bad")); len(story.Panics) > 0 {
 				t.Errorf("explain still tells %q", story.Panics)
 			}
 		})

@@ -134,7 +134,7 @@ func (p *perturbed) others(docs []map[string]any, i, at int) (list [][]map[strin
 	for _, value := range p.valuesAt(kind, places(docs[i]["spec"])[at]) {
 		other := deepCopy(docs)
 		places(other[i]["spec"])[at].put(copyOf(value))
-		if p.isValid(other[i]) {
+		if p.IsValid(other[i]) {
 			list = append(list, other)
 		}
 	}

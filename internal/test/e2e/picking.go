@@ -50,7 +50,7 @@ const (
 // the headers of each request, by any goroutine.
 func PickerServer(pick func(http.Header) Pick) *grpc.Server {
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
-		Certificates: []tls.Certificate{StrangerCertificate().TLS()}, NextProtos: []string{"h2"},
+		Certificates: []tls.Certificate{StrangerCertificate().TLSCertificate()}, NextProtos: []string{"h2"},
 	})))
 	extprocv3.RegisterExternalProcessorServer(server, picking{pick: pick})
 	return server
@@ -240,7 +240,7 @@ func setHeaders(headers map[string]string) *extprocv3.CommonResponse {
 // pickMetadata is the choice as metadata.
 func pickMetadata(endpoints string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{
-		model.DestinationSpace: structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
+		model.DestinationNamespace: structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
 			model.DestinationHeader: structpb.NewStringValue(endpoints),
 		}}),
 	}}
@@ -248,6 +248,6 @@ func pickMetadata(endpoints string) *structpb.Struct {
 
 // servedBy is the endpoint that a proxy says has served.
 func servedBy(m *extprocv3.ProcessingRequest) string {
-	told := m.GetMetadataContext().GetFilterMetadata()[model.DestinationSpace].GetFields()
+	told := m.GetMetadataContext().GetFilterMetadata()[model.DestinationNamespace].GetFields()
 	return told[model.DestinationHeader+"-served"].GetStringValue()
 }

@@ -113,7 +113,7 @@ spec:
 // TestPolicyExamples: each example of docs/policies-fields.md states the field that it is for, and `cardea check` finds
 // nothing wrong with it.
 func TestPolicyExamples(t *testing.T) {
-	kinds, err := policycrd.Of(builtin.Plugins())
+	kinds, err := policycrd.FromPlugins(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestPolicyExamples(t *testing.T) {
 	shown := map[string]bool{}
 	for _, k := range kinds {
 		for _, f := range k.Features {
-			if k.As != nil || isNotYet(k.Name, f.Name) {
+			if k.CountsAs != nil || isNotYet(k.Name, f.Name) {
 				continue
 			}
 			t.Run(k.Name+"/"+strings.TrimPrefix(f.Name, extend.Whole), func(t *testing.T) {
@@ -178,12 +178,12 @@ func certificatesOfExamples(t *testing.T) string {
 		corev1.Secret{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{Name: "shop-tls", Namespace: "shop"},
-			Type:       corev1.SecretTypeTLS, Data: testcert.Self("shop.example").Data(),
+			Type:       corev1.SecretTypeTLS, Data: testcert.SelfSigned("shop.example").SecretData(),
 		},
 		corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{Name: "clients-ca", Namespace: "shop"},
-			Data:       map[string]string{"ca.crt": string(testcert.Authority("clients").Certificate)},
+			Data:       map[string]string{"ca.crt": string(testcert.NewAuthority("clients").Certificate)},
 		},
 	}
 	var all strings.Builder

@@ -18,7 +18,7 @@ import (
 // none, changes what is rendered, or is refused. Of a field that is not served yet, a finding says so. A document lists
 // them all.
 func TestPolicyFields(t *testing.T) {
-	kinds, err := policycrd.Of(builtin.Plugins())
+	kinds, err := policycrd.FromPlugins(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestPolicyFields(t *testing.T) {
 	var page strings.Builder
 	var notShown []string
 	for _, k := range kinds {
-		if k.As != nil { // its fields are another API's
+		if k.CountsAs != nil { // its fields are another API's
 			continue
 		}
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n", k.Name, k.Description)
@@ -89,8 +89,8 @@ var invalidWords = map[extend.OnInvalid]string{
 }
 
 // invalidOf is what becomes of requests, or of connections, if a feature can't be served.
-func invalidOf(f *extend.Declared) string {
-	if f.EachLevel {
+func invalidOf(f *extend.UntypedFeature) string {
+	if f.Unmerged != nil {
 		return "what the policy is for is denied"
 	}
 	if f.OnInvalid == extend.Deny && f.Levels&(extend.AtListener|extend.AtPort) != 0 {
@@ -101,7 +101,7 @@ func invalidOf(f *extend.Declared) string {
 
 // featureTable writes the table of a feature, and returns the fields that no file shows.
 func featureTable(
-	t *testing.T, page *strings.Builder, files *perturbed, kind string, f *extend.Declared,
+	t *testing.T, page *strings.Builder, files *perturbed, kind string, f *extend.UntypedFeature,
 ) (notShown []string) {
 	var at []string
 	for _, l := range levelWords {
@@ -115,7 +115,7 @@ func featureTable(
 	fmt.Fprintf(page, "\nStated at: %s. What can't be served (%s): %s.\n\n", strings.Join(at, "; "), f.OnInvalid,
 		invalidOf(f))
 	if f.Name != extend.Whole {
-		page.WriteString(policycrd.Describe(f) + "\n\n")
+		page.WriteString(policycrd.DescribeFeature(f) + "\n\n")
 	}
 	notShown = table(t, page, files, kind, policycrd.FieldsOf(f), false)
 	page.WriteString("\nFor example:\n\n```yaml\n" + fieldExample(t, kind, f.Name) + "```\n")
@@ -127,7 +127,7 @@ func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind str
 	for _, f := range notyet.Fields() {
 		if f.Kind == kind {
 			fields = append(fields, policycrd.Field{
-				Path: f.Name, Description: fmt.Sprintf("Not yet: what %s.", f.Does), Merges: string(f.OnInvalid),
+				Path: f.Name, Description: fmt.Sprintf("Not supported yet: what %s.", f.Does), Merges: string(f.OnInvalid),
 			})
 		}
 	}
@@ -140,7 +140,7 @@ func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind str
 
 // matchTable lists the fields of matches. One that a file shows anywhere is the same everywhere.
 func matchTable(
-	t *testing.T, page *strings.Builder, files *perturbed, kinds []*policycrd.Declared,
+	t *testing.T, page *strings.Builder, files *perturbed, kinds []*policycrd.PolicyKind,
 ) (notShown []string) {
 	page.WriteString("| field | what it is | for example |\n|---|---|---|\n")
 	for _, f := range policycrd.MatchFields(kinds) {

@@ -30,8 +30,8 @@ import (
 // Offset is added to every listener's port, so that tests need no privilege.
 const Offset = 20000
 
-// Patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
-const Patience = 60 * time.Second
+// WaitTimeout is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
+const WaitTimeout = 60 * time.Second
 
 // Program is a running `cardea standalone`.
 type Program struct {
@@ -46,11 +46,11 @@ type Program struct {
 // DataPlanes are all, the one that $CARDEA_DATAPLANE names first: Gateways that name none have that.
 func DataPlanes(t testing.TB) []dataplane.Dialect {
 	t.Helper()
-	list, name := dataplanes.All(), model.DataPlane(os.Getenv("CARDEA_DATAPLANE"))
+	list, name := dataplanes.All(), os.Getenv("CARDEA_DATAPLANE")
 	if name == "" {
 		return list
 	}
-	i := slices.IndexFunc(list, func(d dataplane.Dialect) bool { return d.Name == name })
+	i := slices.IndexFunc(list, func(d dataplane.Dialect) bool { return d.Name.Name == name })
 	if i < 0 {
 		t.Fatalf("CARDEA_DATAPLANE=%s: there is no such data plane", name)
 	}
@@ -68,7 +68,7 @@ func Address() string {
 
 // Extensions are the kinds of policies with all features that Cardea has by itself.
 var Extensions = sync.OnceValue(func() []world.Extension {
-	list, err := world.Plugged(builtin.Plugins())
+	list, err := world.ExtensionsOf(builtin.Plugins())
 	if err != nil {
 		panic(err) // a mistake of a feature's declaration
 	}
@@ -100,7 +100,7 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 	case err := <-p.done:
 		close(p.done)
 		t.Fatalf("start: %v", err)
-	case <-time.After(Patience):
+	case <-time.After(WaitTimeout):
 		t.Fatal("start: the admin API does not listen")
 	}
 	return p
@@ -118,7 +118,7 @@ func (p *Program) Stop(t testing.TB) {
 		if running {
 			close(p.done)
 		}
-	case <-time.After(2 * Patience):
+	case <-time.After(2 * WaitTimeout):
 		stacks := make([]byte, 1<<20)
 		t.Errorf("the program does not end:\n%s", stacks[:runtime.Stack(stacks, true)])
 	}
@@ -179,7 +179,7 @@ func (p *Program) Write(t testing.TB, name, content string) {
 func Eventually(t testing.TB, ask func() error) {
 	t.Helper()
 	var last error
-	for end := time.Now().Add(Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(WaitTimeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if last = ask(); last == nil {
 			return
 		}
@@ -206,5 +206,5 @@ func (p *Program) Speaking(t *testing.T, port int, speak func(*http.Protocols)) 
 	}
 	speak(transport.Protocols)
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: Patience}
+	return &http.Client{Transport: transport, Timeout: WaitTimeout}
 }

@@ -34,9 +34,9 @@ type Plugged struct {
 
 // Plug makes it of plugins.
 func Plug(plugins []extend.Plugin) (*Plugged, error) {
-	extensions, err := world.Plugged(plugins)
+	extensions, err := world.ExtensionsOf(plugins)
 	return &Plugged{extensions, sync.OnceValue(func() *schema.Schema {
-		return schema.New(world.Catalog(extensions...))
+		return schema.New(world.NewCatalog(extensions...))
 	})}, err
 }
 
@@ -95,10 +95,10 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 		}
 	}
 	w.Graph.View(func(v flow.View) {
-		for ref, r := range w.Reports.Of(model.KindGatewayClass).All(v) {
+		for ref, r := range w.Reports.ForKind(model.KindGatewayClass).All(v) {
 			add(ref.String(), r.Status.(gatewayv1.GatewayClassStatus).Conditions)
 		}
-		for ref, r := range w.Reports.Of(model.KindGateway).All(v) {
+		for ref, r := range w.Reports.ForKind(model.KindGateway).All(v) {
 			status := r.Status.(gatewayv1.GatewayStatus)
 			add(ref.String(), status.Conditions)
 			for _, l := range status.Listeners {
@@ -111,17 +111,17 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 				add(fmt.Sprintf("%s %s", ref, l.Name), l.Conditions)
 			}
 		}
-		for ref, r := range w.Reports.Of(model.KindXBackend).All(v) {
+		for ref, r := range w.Reports.ForKind(model.KindXBackend).All(v) {
 			for i, a := range r.Status.(xgatewayv1alpha1.BackendStatus).Ancestors {
 				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
 			}
 		}
-		for ref, r := range w.Reports.Of(model.KindInferencePool).All(v) {
+		for ref, r := range w.Reports.ForKind(model.KindInferencePool).All(v) {
 			for i, p := range r.Status.(inferencev1.InferencePoolStatus).Parents {
 				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)
 			}
 		}
-		for ref, r := range w.Reports.Of(model.KindBackendTLSPolicy).All(v) {
+		for ref, r := range w.Reports.ForKind(model.KindBackendTLSPolicy).All(v) {
 			for i, a := range r.Status.(gatewayv1.PolicyStatus).Ancestors {
 				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
 			}
@@ -131,17 +131,17 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)
 			}
 		}
-		for ref, r := range w.Reports.Of(model.KindHTTPRoute).All(v) {
+		for ref, r := range w.Reports.ForKind(model.KindHTTPRoute).All(v) {
 			parents(ref, r.Status.(gatewayv1.HTTPRouteStatus).Parents)
 		}
 		for _, e := range p.Extensions {
-			for ref, r := range w.Reports.Of(e.Kind.Kind).All(v) {
+			for ref, r := range w.Reports.ForKind(e.Kind.Kind).All(v) {
 				for _, a := range r.Status.(gatewayv1.PolicyStatus).Ancestors {
 					add(fmt.Sprintf("%s at %s %s", ref, *a.AncestorRef.Kind, a.AncestorRef.Name), a.Conditions)
 				}
 			}
 		}
-		for ref, r := range w.Reports.Of(model.KindGRPCRoute).All(v) {
+		for ref, r := range w.Reports.ForKind(model.KindGRPCRoute).All(v) {
 			parents(ref, r.Status.(gatewayv1.GRPCRouteStatus).Parents)
 		}
 	})

@@ -29,9 +29,9 @@ func TestReferencesAreDeclared(t *testing.T) {
 				case !isObject, to == (model.ObjectRef{}): // the Environment
 				case to == from || declared[to]:
 					fetched++
-				case strings.HasPrefix(d.By, "report/") && !onDemand(w.Sources.Catalog.Of(to.Kind())):
+				case strings.HasPrefix(d.By, "report/") && !onDemand(w.Sources.Catalog.FindKind(to.Kind())):
 					// A report tells of what uses an object, too, and of kinds all of whose objects are read.
-				case isPolicy(to) && !onDemand(w.Sources.Catalog.Of(to.Kind())):
+				case isPolicy(to) && !onDemand(w.Sources.Catalog.FindKind(to.Kind())):
 					// Filters of routes name policies, all of which are read.
 				case named[to] && (strings.HasPrefix(d.By, "policy/") || slices.Contains(standIns, d.By)):
 					// What policies name is looked up for what they target, and who stands in for a pool by the routes to it, too.
@@ -65,18 +65,18 @@ func isPolicy(ref model.ObjectRef) bool {
 	return slices.ContainsFunc(Extensions(), func(e world.Extension) bool { return e.Kind.Kind == ref.Kind() })
 }
 
-func onDemand(k *kind.Kind) bool { return k != nil && k.Reading == kind.OnDemand }
+func onDemand(k *kind.Kind) bool { return k != nil && k.ReadScope == kind.OnDemand }
 
 // declaredReferences are, by object, what it refers to, what that refers to and so on, and its namespace.
 func declaredReferences(w *world.World) map[model.ObjectRef]map[model.ObjectRef]bool {
 	direct := map[model.ObjectRef][]model.ObjectRef{}
 	w.Graph.View(func(v flow.View) {
 		for _, k := range w.Sources.Catalog.All() {
-			source := w.Sources.Of(k.Kind)
-			for _, ref := range source.Refs(v) {
+			source := w.Sources.KindSource(k.Kind)
+			for _, ref := range source.ListRefs(v) {
 				o, _ := source.Get(v, ref)
 				direct[ref] = nil
-				for _, r := range k.Names(ref, o.Spec) {
+				for _, r := range k.ListReferences(ref, o.Spec) {
 					direct[ref] = append(direct[ref], r.To)
 				}
 			}

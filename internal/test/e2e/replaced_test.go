@@ -34,7 +34,7 @@ func TestReplacedFieldsAreTold(t *testing.T) {
 				"default/floor"},
 			"other": {},
 		} {
-			r, _ := w.Reports.Of(model.KindHTTPRoute).Get(v, model.Ref(model.KindHTTPRoute, "default", name))
+			r, _ := w.Reports.ForKind(model.KindHTTPRoute).Get(v, model.Ref(model.KindHTTPRoute, "default", name))
 			got := map[string]string{}
 			for _, c := range r.Status.(gatewayv1.HTTPRouteStatus).Parents[0].Conditions {
 				if kind, is := strings.CutPrefix(c.Type, "cardea.dev/"); is && strings.HasSuffix(kind, "Affected") {

@@ -39,12 +39,12 @@ func checkShadows(t *testing.T, seed uint64) (hidden int) {
 	w.Graph.View(func(v flow.View) { config = simulationsOf(t, w, v)[0] })
 	answered := map[string]bool{}
 	for r := range smallRequests {
-		for _, o := range config.Do(r).Outcomes {
+		for _, o := range config.SimulateRequest(r).Outcomes {
 			answered[o.Route] = true
 		}
 	}
 	for _, f := range w.Findings() {
-		if !strings.HasPrefix(f.Message, "no request gets to this rule") {
+		if !strings.HasPrefix(f.Message, "no request reaches this rule") {
 			continue
 		}
 		hidden++
@@ -98,7 +98,7 @@ func shadowWorld(random *rand.Rand) *world.World {
 					Meta: model.Meta{Created: time.Unix(random.Int64N(2), 0)}, Spec: randomRoute(random),
 				})
 		}
-		w.Sources.Synced(b)
+		w.Sources.MarkSynced(b)
 	})
 	w.Graph.Settle()
 	return w

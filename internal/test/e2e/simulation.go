@@ -134,7 +134,7 @@ func (s *simulatedFolder) simulate(call calls.Call) (result simulate.Result, req
 	request = simulated(call)
 	result.Closed = "no Gateway"
 	for _, c := range s.configs {
-		if result = c.Do(request); result.Listener != "" {
+		if result = c.SimulateRequest(request); result.Listener != "" {
 			break
 		}
 	}
@@ -207,7 +207,7 @@ type expectation struct {
 	header   http.Header // of the proxy's own answer
 	names    []string    // of the backends, one of which answers; none: the proxy does
 	request  request.Request
-	response []request.Edit
+	response []request.HeaderChange
 	limits   request.Limits
 	others   bool // it is an answer of somebody else's, with any status
 	gated    bool // by what can't be told: so can't all that the backend gets
@@ -268,7 +268,7 @@ var grpcOf = map[int]string{401: "16", 403: "7", 429: "8", 500: "2", 503: "14"}
 func (e expectation) check(a calls.Answer, sent request.Request) error {
 	for name := range a.Header {
 		said := len(e.header.Values(name)) > 0 ||
-			slices.ContainsFunc(e.response, func(edit request.Edit) bool { return edit.Name == name })
+			slices.ContainsFunc(e.response, func(edit request.HeaderChange) bool { return edit.Name == name })
 		if strings.HasPrefix(name, "Access-Control-") && !said {
 			return fmt.Errorf("the answer has a header %s, simulated without", name)
 		}
@@ -321,7 +321,7 @@ func fails(sent request.Request) (slow bool, status string, times int) {
 // again.
 func (e expectation) mayEnd(sent request.Request) bool {
 	slow, status, _ := fails(sent)
-	return (slow || e.again(status)) && (e.limits.Whole > 0 || slow && e.limits.Attempt > 0)
+	return (slow || e.again(status)) && (e.limits.Total > 0 || slow && e.limits.Attempt > 0)
 }
 
 // again tells whether a status is tried again.
@@ -345,21 +345,21 @@ func (e expectation) checkAttempts(a calls.Answer, sent request.Request) error {
 }
 
 // checkResponse wants a backend's answer to look as after the edits. What the backend itself answers is in it, too.
-func checkResponse(got http.Header, edits []request.Edit) error {
+func checkResponse(got http.Header, edits []request.HeaderChange) error {
 	want := http.Header{}
 	for i, e := range edits {
-		e.Apply(want)
-		if slices.ContainsFunc(edits[i+1:], func(later request.Edit) bool {
-			return strings.EqualFold(later.Name, e.Name) && (later.Do == request.Set || later.Do == request.Remove)
+		e.ApplyTo(want)
+		if slices.ContainsFunc(edits[i+1:], func(later request.HeaderChange) bool {
+			return strings.EqualFold(later.Name, e.Name) && (later.Action == request.Set || later.Action == request.Remove)
 		}) {
 			continue
 		}
 		switch {
-		case e.Do == request.Remove && len(got.Values(e.Name)) > 0 && len(want.Values(e.Name)) > 0:
+		case e.Action == request.Remove && len(got.Values(e.Name)) > 0 && len(want.Values(e.Name)) > 0:
 			return fmt.Errorf("the answer has a header %s, simulated without", e.Name)
-		case e.Do == request.Set && got.Get(e.Name) != e.Value:
+		case e.Action == request.Set && got.Get(e.Name) != e.Value:
 			return fmt.Errorf("the answer's header %s is %q, simulated %q", e.Name, got.Get(e.Name), e.Value)
-		case e.Do == request.Append && !slices.Contains(got.Values(e.Name), e.Value):
+		case e.Action == request.Append && !slices.Contains(got.Values(e.Name), e.Value):
 			return fmt.Errorf("the answer's header %s is %q, simulated with %q", e.Name, got.Values(e.Name), e.Value)
 		}
 	}
@@ -403,7 +403,7 @@ func checkHeaders(seen, simulated http.Header, except ...string) error {
 // holds tells whether a value is as simulated; what only Envoy knows may be anything that is no mere copy of the words.
 func holds(got, simulated string) bool {
 	pattern := regexp.QuoteMeta(simulated)
-	for _, words := range []string{request.MadeID, request.ClientAddress, request.TimeOfAnswer, request.SecretValue} {
+	for _, words := range []string{request.GeneratedID, request.ClientAddress, request.TimeOfAnswer, request.SecretValue} {
 		pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta(words), "[^()]+")
 	}
 	return regexp.MustCompile("^(?:" + pattern + ")$").MatchString(got)

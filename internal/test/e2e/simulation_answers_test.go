@@ -20,7 +20,7 @@ func TestAnswerHeadersAsEnvoyMakesThem(t *testing.T) {
 	ask := func(path string) (http.Header, simulate.Outcome) {
 		r := request.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path}
 		_, header, _ := s.exchange(t, r)
-		result := s.config.Do(r)
+		result := s.config.SimulateRequest(r)
 		if result.Undecided || len(result.NotSimulated) > 0 || len(result.Outcomes) != 1 {
 			t.Fatalf("%s: simulated %+v, want one outcome", path, result)
 		}
@@ -30,7 +30,7 @@ func TestAnswerHeadersAsEnvoyMakesThem(t *testing.T) {
 		got, o := ask(path)
 		dated := http.Header{"Date": {request.TimeOfAnswer}} // as the backend's is
 		for _, e := range o.Response {
-			e.Apply(dated)
+			e.ApplyTo(dated)
 		}
 		if want := strings.Join(dated["Date"], ","); !holds(strings.Join(got["Date"], ","), want) {
 			t.Errorf("%s: Envoy answers with date %q, simulated %q: %v", path, got["Date"], want, o.Response)

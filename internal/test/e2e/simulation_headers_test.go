@@ -47,7 +47,7 @@ func (s *rawStage) made(t *testing.T, c headerCase, r request.Request) {
 	t.Helper()
 	r.Port = Offset + 80
 	status, body := s.send(t, r)
-	result := s.config.Do(r)
+	result := s.config.SimulateRequest(r)
 	switch {
 	case result.Undecided != c.undecided:
 		t.Errorf("%s, header %s that matches %s: undecided is %t, want %t (Envoy: %d %s)",

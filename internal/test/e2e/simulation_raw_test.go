@@ -41,7 +41,7 @@ func startRaw(t *testing.T, objects string) *rawStage {
 func (s *rawStage) agree(t *testing.T, r request.Request) {
 	t.Helper()
 	r.Port = Offset + 80
-	result := s.config.Do(r)
+	result := s.config.SimulateRequest(r)
 	if result.Undecided || len(result.NotSimulated) > 0 || len(result.Outcomes) != 1 {
 		t.Errorf("%s: simulated %+v, want one outcome", brief(r), result)
 		return

@@ -35,7 +35,7 @@ func TestSessionsAsEnvoyKeepsThem(t *testing.T) {
 	config := simulationOf(t, dir)
 	// simulated tells who may answer, and what keeps the client there.
 	simulated := func(path string, header http.Header) (who []string, session string) {
-		result := config.Do(request.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path,
+		result := config.SimulateRequest(request.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path,
 			Header: header})
 		if len(result.Outcomes) != 1 || len(result.NotSimulated) > 0 {
 			t.Fatalf("GET %s %v: %+v", path, header, result)

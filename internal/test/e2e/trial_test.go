@@ -25,7 +25,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
@@ -47,7 +48,7 @@ func newTrialServer(t *testing.T) *trialServer {
 	t.Helper()
 	w := &trialServer{all: map[resource.Type]map[string]proto.Message{}, waits: map[string]bool{},
 		done: make(chan struct{})}
-	for _, typ := range resource.Types() {
+	for _, typ := range xdstypes.All() {
 		w.all[typ] = map[string]proto.Message{}
 		w.wait(typ, "")
 	}
@@ -61,10 +62,10 @@ func (w *trialServer) size() (n int) {
 	return n
 }
 
-func nonce(typ resource.Type, name string) string { return typ.String() + " " + name }
+func nonce(typ resource.Type, name string) string { return xdstypes.Name(typ) + " " + name }
 
 func (w *trialServer) wait(typ resource.Type, name string) {
-	if typ == resource.Cluster || typ == resource.Listener || name != "" {
+	if typ == xdstypes.Cluster || typ == xdstypes.Listener || name != "" {
 		w.waits[nonce(typ, name)] = true
 	}
 }
@@ -72,11 +73,11 @@ func (w *trialServer) wait(typ resource.Type, name string) {
 // add takes a resource of run number i in.
 func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Resource) {
 	t.Helper()
-	m, err := (&anypb.Any{TypeUrl: envoy.TypeURL(key.Type), Value: r.Flatten(nil)}).UnmarshalNew()
+	m, err := (&anypb.Any{TypeUrl: xdstypes.URL(key.Type), Value: r.AppendBytes(nil)}).UnmarshalNew()
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("run %d, %s, %s %s", i, key.Gateway, key.Type, key.Name)
+	name := fmt.Sprintf("run %d, %s, %s %s", i, key.Gateway, xdstypes.Name(key.Type), key.Name)
 	switch m := m.(type) {
 	case *clusterv3.Cluster:
 		if m.Name = name; m.GetEdsClusterConfig() != nil {
@@ -84,7 +85,7 @@ func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Reso
 		}
 	case *endpointv3.ClusterLoadAssignment:
 		m.ClusterName = name
-		w.all[resource.Cluster][name] = &clusterv3.Cluster{
+		w.all[xdstypes.Cluster][name] = &clusterv3.Cluster{
 			Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
 			EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overStream()},
 		}
@@ -94,7 +95,7 @@ func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Reso
 	case *routev3.RouteConfiguration:
 		m.Name = name
 		w.wait(key.Type, name)
-		w.all[resource.Listener][name] = w.listener(t, name, &listenerv3.FilterChain{Filters: manager(t, name)})
+		w.all[xdstypes.Listener][name] = w.listener(t, name, &listenerv3.FilterChain{Filters: manager(t, name)})
 	case *tlsv3.Secret:
 		if m.GetGenericSecret() != nil {
 			return // a text that no TLS context asks for; Envoy takes any
@@ -119,7 +120,7 @@ func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Reso
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.all[resource.Listener][name] = w.listener(t, name, &listenerv3.FilterChain{Filters: manager(t, "none"),
+		w.all[xdstypes.Listener][name] = w.listener(t, name, &listenerv3.FilterChain{Filters: manager(t, "none"),
 			TransportSocket: &corev3.TransportSocket{
 				Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: socket},
 			}})
@@ -133,9 +134,9 @@ const bad = "bad"
 // addBad adds it, so that it shows that refusals are seen.
 func (w *trialServer) addBad(t *testing.T) {
 	t.Helper()
-	w.wait(resource.Routes, bad)
-	w.all[resource.Listener][bad] = w.listener(t, bad, &listenerv3.FilterChain{Filters: manager(t, bad)})
-	w.all[resource.Routes][bad] = &routev3.RouteConfiguration{Name: bad, RequestHeadersToRemove: []string{"host"}}
+	w.wait(xdstypes.Routes, bad)
+	w.all[xdstypes.Listener][bad] = w.listener(t, bad, &listenerv3.FilterChain{Filters: manager(t, bad)})
+	w.all[xdstypes.Routes][bad] = &routev3.RouteConfiguration{Name: bad, RequestHeadersToRemove: []string{"host"}}
 }
 
 func overStream() *corev3.ConfigSource {
@@ -185,7 +186,7 @@ func manager(t *testing.T, table string) []*listenerv3.Filter {
 // run starts an Envoy, and tells what it refuses.
 func (w *trialServer) run(t *testing.T) []string {
 	t.Helper()
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func (w *trialServer) run(t *testing.T) []string {
 	group.Go(func() { _ = server.Serve(listener) })
 	defer group.Wait()
 	defer server.Stop()
-	config, err := envoy.Bootstrap(envoy.BootstrapConfig{
+	config, err := bootstrap.Render(bootstrap.Config{
 		NodeID: "trial", NodeCluster: "trial", XDSSocket: socket, AdminSocket: filepath.Join(dir, "admin"),
 	})
 	if err != nil {
@@ -215,7 +216,7 @@ func (w *trialServer) run(t *testing.T) []string {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, append(envoy.Flags(), "-c", file, "--concurrency", "1")...)
+	cmd := exec.Command(binary, append(bootstrap.Flags(), "-c", file, "--concurrency", "1")...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func (w *trialServer) run(t *testing.T) []string {
 	}()
 	select {
 	case <-w.done:
-	case <-time.After(2 * Patience):
+	case <-time.After(2 * WaitTimeout):
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,13 +246,13 @@ func (w *trialServer) DeltaAggregatedResources(
 		if err != nil {
 			return nil // it is gone
 		}
-		typ, known := envoy.TypeOf(request.GetTypeUrl())
+		typ, known := xdstypes.OfURL(request.GetTypeUrl())
 		if !known {
 			continue
 		}
 		w.answered(request)
 		names := request.GetResourceNamesSubscribe()
-		if (typ == resource.Cluster || typ == resource.Listener) && request.GetResponseNonce() == "" {
+		if (typ == xdstypes.Cluster || typ == xdstypes.Listener) && request.GetResponseNonce() == "" {
 			names = []string{""}
 		}
 		for _, name := range names {
@@ -287,16 +288,16 @@ func (w *trialServer) answered(request *discoveryv3.DeltaDiscoveryRequest) {
 func (w *trialServer) answer(typ resource.Type, name string) (*discoveryv3.DeltaDiscoveryResponse, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoy.TypeURL(typ), Nonce: nonce(typ, name)}
+	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: xdstypes.URL(typ), Nonce: nonce(typ, name)}
 	list := w.all[typ]
 	if name != "" {
 		list = map[string]proto.Message{}
 		switch m := w.all[typ][name]; {
 		case m != nil:
 			list[name] = m
-		case typ == resource.Routes:
+		case typ == xdstypes.Routes:
 			list[name] = &routev3.RouteConfiguration{Name: name}
-		case typ == resource.Endpoints:
+		case typ == xdstypes.Endpoints:
 			list[name] = &endpointv3.ClusterLoadAssignment{ClusterName: name}
 		default:
 			response.RemovedResources = []string{name}

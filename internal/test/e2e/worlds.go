@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/core/schema"
 )
 
-// isValid tells whether an API server would take an object.
-func (p *Plugged) isValid(doc map[string]any) bool {
+// IsValid tells whether an API server would take an object.
+func (p *Plugged) IsValid(doc map[string]any) bool {
 	o, problems := p.schemas().Check(copyOf(doc).(map[string]any), schema.Options{})
 	return o != nil && len(problems) == 0
 }
@@ -37,7 +37,7 @@ func (p *Plugged) worldWith(t *testing.T, first func(*flow.Batch, *world.World))
 			"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": map[string]any{"name": "cardea"},
 			"spec": map[string]any{"controllerName": model.ControllerName},
 		})
-		w.Sources.Synced(b)
+		w.Sources.MarkSynced(b)
 	})
 	w.Graph.Settle()
 	return w
@@ -47,7 +47,7 @@ func (p *Plugged) worldWith(t *testing.T, first func(*flow.Batch, *world.World))
 func (p *Plugged) Put(b *flow.Batch, w *world.World, doc map[string]any) {
 	o, problems := p.schemas().Check(copyOf(doc).(map[string]any), schema.Options{})
 	if len(problems) == 0 && o != nil {
-		w.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Labels: o.Labels}, o.Spec)
+		w.Sources.KindSource(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Labels: o.Labels}, o.Spec)
 	}
 }
 
@@ -55,6 +55,6 @@ func (p *Plugged) Put(b *flow.Batch, w *world.World, doc map[string]any) {
 func (p *Plugged) Drop(b *flow.Batch, w *world.World, doc map[string]any) {
 	o, problems := p.schemas().Check(copyOf(doc).(map[string]any), schema.Options{})
 	if len(problems) == 0 && o != nil {
-		w.Sources.Of(o.Ref.Kind()).Delete(b, o.Ref)
+		w.Sources.KindSource(o.Ref.Kind()).Delete(b, o.Ref)
 	}
 }

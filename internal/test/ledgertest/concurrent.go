@@ -13,12 +13,12 @@ import (
 // concurrent is what holds when many ask at once.
 var concurrent = map[string]func(rig){
 	"of 200 edits with one expected generation, one wins": func(r rig) {
-		r.must(put(key("web"), "v1"))
+		r.mustCommit(putEdit(routeKey("web"), "v1"))
 		var won atomic.Int64
 		var all sync.WaitGroup
 		for i := range 200 {
 			all.Go(func() {
-				_, err := r.Commit(r.ctx, draft(expecting(put(key("web"), fmt.Sprint("w", i)), 1)))
+				_, err := r.Commit(r.ctx, newDraft(expectGeneration(putEdit(routeKey("web"), fmt.Sprint("w", i)), 1)))
 				switch {
 				case err == nil:
 					won.Add(1)
@@ -28,12 +28,12 @@ var concurrent = map[string]func(rig){
 			})
 		}
 		all.Wait()
-		if won.Load() != 1 || r.head().Change != 2 {
-			r.t.Fatalf("%d won, the head is %d", won.Load(), r.head().Change)
+		if won.Load() != 1 || r.mustHead().Change != 2 {
+			r.t.Fatalf("%d won, the head is %d", won.Load(), r.mustHead().Change)
 		}
 	},
 	"a request that is sent at once many times makes one change": func(r rig) {
-		d := draft(put(key("web"), "v1"))
+		d := newDraft(putEdit(routeKey("web"), "v1"))
 		d.Request = "r-1"
 		var all sync.WaitGroup
 		var first atomic.Int64
@@ -49,31 +49,31 @@ var concurrent = map[string]func(rig){
 			})
 		}
 		all.Wait()
-		if first.Load() != 1 || r.head().Change != 1 {
-			r.t.Fatalf("%d were first, the head is %d", first.Load(), r.head().Change)
+		if first.Load() != 1 || r.mustHead().Change != 1 {
+			r.t.Fatalf("%d were first, the head is %d", first.Load(), r.mustHead().Change)
 		}
 	},
 	"a refused draft does not harm those that come with it": func(r rig) {
 		var all sync.WaitGroup
 		for i := range 60 {
 			all.Go(func() {
-				e := put(key(fmt.Sprint("web-", i)), "v1")
+				e := putEdit(routeKey(fmt.Sprint("web-", i)), "v1")
 				if i%3 == 0 {
-					e = expecting(e, 5)
+					e = expectGeneration(e, 5)
 				}
-				if _, err := r.Commit(r.ctx, draft(e)); (err != nil) != (i%3 == 0) {
+				if _, err := r.Commit(r.ctx, newDraft(e)); (err != nil) != (i%3 == 0) {
 					r.t.Errorf("Commit %d: %v", i, err)
 				}
 			})
 		}
 		all.Wait()
-		if n := r.head().Change; n != 40 {
+		if n := r.mustHead().Change; n != 40 {
 			r.t.Fatalf("the head is %d, want 40", n)
 		}
 	},
 	"a watch has every number once and in order": func(r rig) {
 		const writers, each = 8, 25
-		ctx, cancel := context.WithTimeout(r.ctx, patience)
+		ctx, cancel := context.WithTimeout(r.ctx, waitTimeout)
 		defer cancel()
 		var all sync.WaitGroup
 		for range 3 {
@@ -94,22 +94,22 @@ var concurrent = map[string]func(rig){
 		for w := range writers {
 			all.Go(func() {
 				for i := range each {
-					if _, err := r.Commit(ctx, draft(put(key(fmt.Sprint("web-", w)), fmt.Sprint("v", i)))); err != nil {
+					if _, err := r.Commit(ctx, newDraft(putEdit(routeKey(fmt.Sprint("web-", w)), fmt.Sprint("v", i)))); err != nil {
 						r.t.Errorf("Commit: %v", err)
 					}
 				}
 			})
 		}
 		all.Wait()
-		list := r.watch(writers*each-10, 10)
+		list := r.collectChanges(writers*each-10, 10)
 		for i, c := range list {
 			kept, err := r.Change(r.ctx, int64(writers*each-9+i))
-			r.ok(err)
-			r.same(kept, c)
+			r.wantNoError(err)
+			r.wantSameChange(kept, c)
 		}
 	},
 	"a watch waits for what comes": func(r rig) {
-		r.must(put(key("web"), "v1"))
+		r.mustCommit(putEdit(routeKey("web"), "v1"))
 		got := make(chan ledger.Change)
 		ctx, cancel := context.WithCancel(r.ctx)
 		defer cancel()
@@ -124,13 +124,13 @@ var concurrent = map[string]func(rig){
 			}
 		}()
 		for n := int64(2); n < 5; n++ {
-			r.must(put(key("web"), fmt.Sprint("v", n)))
+			r.mustCommit(putEdit(routeKey("web"), fmt.Sprint("v", n)))
 			select {
 			case c := <-got:
 				if c.Number != n || len(c.Edited) != 1 {
 					r.t.Fatalf("the watch has %+v", c)
 				}
-			case <-time.After(patience):
+			case <-time.After(waitTimeout):
 				r.t.Fatal("the watch has nothing")
 			}
 		}
@@ -139,21 +139,21 @@ var concurrent = map[string]func(rig){
 		}
 	},
 	"a watch from above the head ends with Conflict": func(r rig) {
-		r.must(put(key("web"), "v1"))
+		r.mustCommit(putEdit(routeKey("web"), "v1"))
 		for _, err := range r.Watch(r.ctx, 7) {
-			r.code(err, ledger.Conflict)
+			r.wantCode(err, ledger.Conflict)
 			return
 		}
 		r.t.Fatal("the watch ended without an error")
 	},
 	"two claimers claim each row once": func(r rig) {
-		r.clusters("apps", "east")
+		r.addClusters("apps", "east")
 		const n = 300
 		var edits []ledger.Edit
 		for i := range n {
-			edits = append(edits, put(in("apps", "ConfigMap", fmt.Sprintf("web-%03d", i)), "v1"))
+			edits = append(edits, putEdit(keyIn("apps", "ConfigMap", fmt.Sprintf("web-%03d", i)), "v1"))
 		}
-		r.must(edits...)
+		r.mustCommit(edits...)
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		claimed := map[string]int{}
@@ -183,7 +183,7 @@ var concurrent = map[string]func(rig){
 				r.t.Errorf("%s was claimed %d times", id, times)
 			}
 		}
-		rest := r.claimed(ledger.ClaimQuery{Cluster: "east", Worker: "last", Max: n, Lease: time.Minute})
+		rest := r.mustClaim(ledger.ClaimQuery{Cluster: "east", Worker: "last", Max: n, Lease: time.Minute})
 		if len(claimed)+len(rest) != n {
 			r.t.Fatalf("%d were claimed, and %d are left, of %d", len(claimed), len(rest), n)
 		}

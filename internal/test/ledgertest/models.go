@@ -16,9 +16,9 @@ var models = map[string]func(rig){
 	"random edits, undos and rollbacks equal a model": func(r rig) {
 		seed := rand.Uint64()
 		r.t.Logf("the seed is %d", seed)
-		m := model{rig: r, random: rand.New(rand.NewPCG(seed, 0)), now: map[ledger.Key]version{}}
+		m := ledgerModel{rig: r, random: rand.New(rand.NewPCG(seed, 0)), objects: map[ledger.Key]objectVersion{}}
 		const steps = 150
-		ctx, cancel := context.WithTimeout(r.ctx, patience)
+		ctx, cancel := context.WithTimeout(r.ctx, waitTimeout)
 		defer cancel()
 		var watcher sync.WaitGroup
 		var watched []ledger.Change
@@ -41,64 +41,64 @@ var models = map[string]func(rig){
 			}
 		})
 		for range steps {
-			m.step()
+			m.commitRandom()
 		}
-		until <- int64(len(m.past)) + 1
-		r.must(put(key("last"), fmt.Sprint(seed)))
+		until <- int64(len(m.history)) + 1
+		r.mustCommit(putEdit(routeKey("last"), fmt.Sprint(seed)))
 		watcher.Wait()
-		if len(watched) != len(m.past)+1 {
-			r.t.Fatalf("the watch has %d changes, want %d", len(watched), len(m.past)+1)
+		if len(watched) != len(m.history)+1 {
+			r.t.Fatalf("the watch has %d changes, want %d", len(watched), len(m.history)+1)
 		}
-		for i, c := range watched[:len(m.past)] {
-			r.same(c, m.past[i].change)
+		for i, c := range watched[:len(m.history)] {
+			r.wantSameChange(c, m.history[i].change)
 		}
-		m.check()
+		m.checkReads()
 	},
 }
 
-// version is what an object is in the model.
-type version struct {
+// objectVersion is what an object is in the model.
+type objectVersion struct {
 	generation, revision int64
 	text                 string // "": deleted
 }
 
-// model is the history as it should be.
-type model struct {
+// ledgerModel is the history as it should be.
+type ledgerModel struct {
 	rig
-	random *rand.Rand
-	now    map[ledger.Key]version
-	known  map[ledger.Key]map[string]int64 // revisions by text
-	past   []state                         // after each change
+	random    *rand.Rand
+	objects   map[ledger.Key]objectVersion
+	revisions map[ledger.Key]map[string]int64 // revisions by text
+	history   []historyEntry                  // after each change
 }
 
-type state struct {
+type historyEntry struct {
 	change  ledger.Change
-	objects map[ledger.Key]version
+	objects map[ledger.Key]objectVersion
 }
 
-func (m *model) step() {
+func (m *ledgerModel) commitRandom() {
 	d := ledger.Draft{}
 	var err error
-	n := int64(len(m.past))
+	n := int64(len(m.history))
 	switch kind := m.random.IntN(10); {
 	case kind < 6 || n == 0:
-		d = draft(m.edits()...)
+		d = newDraft(m.randomEdits()...)
 	case kind < 8:
 		d, err = ledger.UndoOf(m.ctx, m, 1+m.random.Int64N(n))
 	default:
-		d, err = ledger.RollbackOf(m.ctx, m, slices.Collect(maps.Keys(m.now)), 1+m.random.Int64N(n))
+		d, err = ledger.RollbackOf(m.ctx, m, slices.Collect(maps.Keys(m.objects)), 1+m.random.Int64N(n))
 	}
 	if ledger.CodeOf(err) == ledger.Conflict {
 		return // later changes stand in the way
 	}
-	m.ok(err)
-	want, wantErr := m.predict(d)
+	m.wantNoError(err)
+	want, wantErr := m.predictDraft(d)
 	c, err := m.Commit(m.ctx, d)
 	if (err != nil) != wantErr {
 		m.t.Fatalf("change %d: Commit of %+v = %v, refused by the model: %v", n+1, d, err, wantErr)
 	}
 	if err != nil || c.Number == 0 {
-		if err == nil && !maps.Equal(want, m.now) {
+		if err == nil && !maps.Equal(want, m.objects) {
 			m.t.Fatalf("Commit of %+v changed nothing, want %v", d, want)
 		}
 		return
@@ -106,34 +106,34 @@ func (m *model) step() {
 	if c.Number != n+1 {
 		m.t.Fatalf("the change is %d, want %d", c.Number, n+1)
 	}
-	m.now = want
-	m.past = append(m.past, state{c, maps.Clone(want)})
+	m.objects = want
+	m.history = append(m.history, historyEntry{c, maps.Clone(want)})
 }
 
-// edits are random edits of a few objects.
-func (m *model) edits() (list []ledger.Edit) {
+// randomEdits are random edits of a few objects.
+func (m *ledgerModel) randomEdits() (list []ledger.Edit) {
 	for _, i := range m.random.Perm(6)[:1+m.random.IntN(3)] {
-		k := key(fmt.Sprint("web-", i))
-		e := put(k, fmt.Sprint("v", m.random.IntN(4)))
+		k := routeKey(fmt.Sprint("web-", i))
+		e := putEdit(k, fmt.Sprint("v", m.random.IntN(4)))
 		if m.random.IntN(4) == 0 {
-			e = remove(k)
+			e = deleteEdit(k)
 		}
 		if m.random.IntN(3) == 0 {
-			e = expecting(e, m.random.Int64N(5))
+			e = expectGeneration(e, m.random.Int64N(5))
 		}
 		list = append(list, e)
 	}
 	return list
 }
 
-// predict is what the objects are after a draft, by the rules of the seed.
-func (m *model) predict(d ledger.Draft) (after map[ledger.Key]version, refused bool) {
-	after = maps.Clone(m.now)
+// predictDraft is what the objects are after a draft, by the rules of the seed.
+func (m *ledgerModel) predictDraft(d ledger.Draft) (after map[ledger.Key]objectVersion, refused bool) {
+	after = maps.Clone(m.objects)
 	learned := map[ledger.Key]map[string]int64{}
 	for _, e := range d.Edits {
 		is := after[e.Key]
 		want := string(e.Content)
-		for text, revision := range m.known[e.Key] {
+		for text, revision := range m.revisions[e.Key] {
 			if e.Revision == revision && e.Revision != 0 {
 				want = text
 			}
@@ -141,14 +141,14 @@ func (m *model) predict(d ledger.Draft) (after map[ledger.Key]version, refused b
 		there := is.text != ""
 		if e.Expect != nil && (*e.Expect == 0) == there || e.Expect != nil && there && *e.Expect != is.generation ||
 			e.Delete && !there {
-			return m.now, true
+			return m.objects, true
 		}
 		if want == is.text {
 			continue
 		}
-		next := version{generation: is.generation + 1, text: want}
+		next := objectVersion{generation: is.generation + 1, text: want}
 		if want != "" {
-			if next.revision = m.known[e.Key][want]; next.revision == 0 {
+			if next.revision = m.revisions[e.Key][want]; next.revision == 0 {
 				next.revision = next.generation
 				learned[e.Key] = map[string]int64{want: next.revision}
 			}
@@ -156,34 +156,34 @@ func (m *model) predict(d ledger.Draft) (after map[ledger.Key]version, refused b
 		after[e.Key] = next
 	}
 	for k, revisions := range learned {
-		if m.known == nil {
-			m.known = map[ledger.Key]map[string]int64{}
+		if m.revisions == nil {
+			m.revisions = map[ledger.Key]map[string]int64{}
 		}
-		if m.known[k] == nil {
-			m.known[k] = map[string]int64{}
+		if m.revisions[k] == nil {
+			m.revisions[k] = map[string]int64{}
 		}
-		maps.Copy(m.known[k], revisions)
+		maps.Copy(m.revisions[k], revisions)
 	}
 	return after, false
 }
 
-// check compares reads as of some changes.
-func (m *model) check() {
+// checkReads compares reads as of some changes.
+func (m *ledgerModel) checkReads() {
 	m.t.Helper()
 	for range 20 {
-		at := 1 + m.random.Int64N(int64(len(m.past)))
+		at := 1 + m.random.Int64N(int64(len(m.history)))
 		list, err := m.Objects(m.ctx, ledger.ObjectsQuery{At: at, Contents: true, Deleted: true})
-		m.ok(err)
-		got := map[ledger.Key]version{}
+		m.wantNoError(err)
+		got := map[ledger.Key]objectVersion{}
 		for _, o := range list.Objects {
-			got[o.Key] = version{o.Generation, o.Revision, string(o.Content)}
+			got[o.Key] = objectVersion{o.Generation, o.Revision, string(o.Content)}
 		}
-		if want := m.past[at-1].objects; !maps.Equal(got, want) {
+		if want := m.history[at-1].objects; !maps.Equal(got, want) {
 			m.t.Fatalf("at change %d the objects are\n%v\nwant\n%v", at, got, want)
 		}
 	}
 	v, err := m.Verify(m.ctx)
-	m.ok(err)
+	m.wantNoError(err)
 	if len(v.Wrong) != 0 {
 		m.t.Fatalf("the verification is %+v", v)
 	}

@@ -10,25 +10,25 @@ import (
 // traps are where the seed's own program breaks its promises.
 var traps = map[string]func(rig){
 	"rollback brings the content back without sending it": func(r rig) {
-		r.must(put(key("web"), "v1"))
-		r.must(put(key("web"), "v2"))
-		c := r.must(toRevision(key("web"), 1))
+		r.mustCommit(putEdit(routeKey("web"), "v1"))
+		r.mustCommit(putEdit(routeKey("web"), "v2"))
+		c := r.mustCommit(revisionEdit(routeKey("web"), 1))
 		if e := c.Edited[0]; e.Revision != 1 || e.Generation != 3 || e.BeforeRev != 2 {
 			r.t.Fatalf("it was edited so: %+v", e)
 		}
-		r.is(key("web"), 3, 1, "v1")
+		r.wantObject(routeKey("web"), 3, 1, "v1")
 	},
 	"a revision number never gets two contents": func(r rig) {
-		k := key("web")
-		r.must(put(k, "v1"))
-		r.must(put(k, "v2"))
-		r.must(put(k, "v3"))
-		r.must(toRevision(k, 2))
-		r.must(put(k, "v4"))
-		r.is(k, 5, 5, "v4")
+		k := routeKey("web")
+		r.mustCommit(putEdit(k, "v1"))
+		r.mustCommit(putEdit(k, "v2"))
+		r.mustCommit(putEdit(k, "v3"))
+		r.mustCommit(revisionEdit(k, 2))
+		r.mustCommit(putEdit(k, "v4"))
+		r.wantObject(k, 5, 5, "v4")
 		contents := map[int64]string{}
 		for at := int64(1); at <= 5; at++ {
-			o := r.object(k, at)
+			o := r.mustObject(k, at)
 			if text, seen := contents[o.Revision]; seen && text != string(o.Content) {
 				r.t.Fatalf("revision %d is %s and %s", o.Revision, text, o.Content)
 			}
@@ -39,90 +39,90 @@ var traps = map[string]func(rig){
 		}
 	},
 	"content that comes again has the revision that it had": func(r rig) {
-		r.must(put(key("web"), "v1"))
-		r.must(put(key("web"), "v2"))
-		r.must(put(key("web"), "v1"))
-		r.is(key("web"), 3, 1, "v1")
+		r.mustCommit(putEdit(routeKey("web"), "v1"))
+		r.mustCommit(putEdit(routeKey("web"), "v2"))
+		r.mustCommit(putEdit(routeKey("web"), "v1"))
+		r.wantObject(routeKey("web"), 3, 1, "v1")
 	},
 	"an object deleted in the cluster is made again": func(r rig) {
-		r.clusters("apps", "east")
-		k := in("apps", "ConfigMap", "web")
-		r.must(put(k, "v1"))
-		c := r.one("east")
-		r.record(c)
-		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, Generation: 1}}))
-		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, Gone: true, Correct: true}}))
-		if o := r.inCluster(k, "east"); o.Observed != 0 || o.Due.IsZero() {
+		r.addClusters("apps", "east")
+		k := keyIn("apps", "ConfigMap", "web")
+		r.mustCommit(putEdit(k, "v1"))
+		c := r.claimOne("east")
+		r.recordApplied(c)
+		r.wantNoError(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, Generation: 1}}))
+		r.wantNoError(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, Gone: true, Correct: true}}))
+		if o := r.clusterStatus(k, "east"); o.Observed != 0 || o.Due.IsZero() {
 			r.t.Fatalf("the status is %+v", o)
 		}
-		r.record(r.one("east"))
+		r.recordApplied(r.claimOne("east"))
 	},
 	"whoever removes the annotations hides nothing": func(r rig) {
-		r.clusters("apps", "east")
-		k := in("apps", "ConfigMap", "web")
-		r.must(put(k, "v1"))
-		c := r.one("east")
-		r.record(c)
-		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, UID: "u", Drift: "it has no annotations",
+		r.addClusters("apps", "east")
+		k := keyIn("apps", "ConfigMap", "web")
+		r.mustCommit(putEdit(k, "v1"))
+		c := r.claimOne("east")
+		r.recordApplied(c)
+		r.wantNoError(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, UID: "u", Drift: "it has no annotations",
 			Correct: true}}))
-		if s := r.status(k); s.State() != "out-of-sync" {
-			r.t.Fatalf("it is %s", s.State())
+		if s := r.mustStatus(k); s.SummaryState() != "out-of-sync" {
+			r.t.Fatalf("it is %s", s.SummaryState())
 		}
-		r.record(r.one("east"))
+		r.recordApplied(r.claimOne("east"))
 	},
 	"an old generation never overtakes a newer one": func(r rig) {
-		r.clusters("apps", "east")
-		k := in("apps", "ConfigMap", "web")
-		r.must(put(k, "v1"))
-		slow := r.claimed(ledger.ClaimQuery{Cluster: "east", Worker: "slow", Lease: time.Millisecond})[0]
-		r.must(put(k, "v2"))
+		r.addClusters("apps", "east")
+		k := keyIn("apps", "ConfigMap", "web")
+		r.mustCommit(putEdit(k, "v1"))
+		slow := r.mustClaim(ledger.ClaimQuery{Cluster: "east", Worker: "slow", Lease: time.Millisecond})[0]
+		r.mustCommit(putEdit(k, "v2"))
 		var fast ledger.Claim
-		r.until("the lease ends", func() bool {
-			list := r.claim("east")
+		r.waitUntil("the lease ends", func() bool {
+			list := r.claimDue("east")
 			if len(list) == 1 {
 				fast = list[0]
 			}
 			return len(list) == 1
 		})
-		r.record(fast)
-		if ok, err := r.Record(r.ctx, applied(slow)); ok || err != nil {
+		r.recordApplied(fast)
+		if ok, err := r.Record(r.ctx, appliedResult(slow)); ok || err != nil {
 			r.t.Fatalf("the late worker's record: %v, %v", ok, err)
 		}
-		if a := r.inCluster(k, "east").Applied; a.Generation != 2 {
+		if a := r.clusterStatus(k, "east").Applied; a.Generation != 2 {
 			r.t.Fatalf("applied is %+v", a)
 		}
 	},
 	"hundred failing objects never hold up a good one": func(r rig) {
-		r.clusters("apps", "east")
+		r.addClusters("apps", "east")
 		for i := range 100 {
-			r.must(put(in("apps", "ConfigMap", fmt.Sprintf("bad-%03d", i)), "v1"))
+			r.mustCommit(putEdit(keyIn("apps", "ConfigMap", fmt.Sprintf("bad-%03d", i)), "v1"))
 		}
-		r.must(put(in("apps", "ConfigMap", "good"), "v1"))
+		r.mustCommit(putEdit(keyIn("apps", "ConfigMap", "good"), "v1"))
 		done := false
-		r.until("the good one is applied", func() bool {
-			for _, c := range r.claim("east") {
+		r.waitUntil("the good one is applied", func() bool {
+			for _, c := range r.claimDue("east") {
 				if c.Name == "good" {
-					r.record(c)
+					r.recordApplied(c)
 					done = true
 				} else {
-					r.fail(c, false)
+					r.recordFailure(c, false)
 				}
 			}
 			return done
 		})
 		// Again, when all of the bad ones are due.
-		r.must(put(in("apps", "ConfigMap", "good"), "v2"))
+		r.mustCommit(putEdit(keyIn("apps", "ConfigMap", "good"), "v2"))
 		if _, err := r.Retry(r.ctx, "east", nil); err != nil {
 			r.t.Fatal(err)
 		}
 		rounds := 0
 		for done = false; !done; rounds++ {
-			for _, c := range r.claim("east") {
+			for _, c := range r.claimDue("east") {
 				if c.Name == "good" {
-					r.record(c)
+					r.recordApplied(c)
 					done = true
 				} else {
-					r.fail(c, true)
+					r.recordFailure(c, true)
 				}
 			}
 			if rounds > 5 {
@@ -131,56 +131,56 @@ var traps = map[string]func(rig){
 		}
 	},
 	"delete then create under the same name is one object": func(r rig) {
-		r.clusters("apps", "east")
-		k := in("apps", "ConfigMap", "web")
-		first := r.must(put(k, "v1")).Edited[0].ID
-		r.record(r.one("east"))
-		r.must(remove(k))
-		gone := r.one("east")
-		again := r.must(expecting(put(k, "v2"), 0)).Edited[0]
-		if again.ID != first || again.Generation != 3 || again.Did() != "created" {
+		r.addClusters("apps", "east")
+		k := keyIn("apps", "ConfigMap", "web")
+		first := r.mustCommit(putEdit(k, "v1")).Edited[0].ID
+		r.recordApplied(r.claimOne("east"))
+		r.mustCommit(deleteEdit(k))
+		gone := r.claimOne("east")
+		again := r.mustCommit(expectGeneration(putEdit(k, "v2"), 0)).Edited[0]
+		if again.ID != first || again.Generation != 3 || again.ActionWord() != "created" {
 			r.t.Fatalf("it was made again so: %+v, was %s", again, first)
 		}
 		// The deletion that was under way is recorded, and takes nothing of the new one.
-		if ok, err := r.Record(r.ctx, applied(gone)); !ok || err != nil {
+		if ok, err := r.Record(r.ctx, appliedResult(gone)); !ok || err != nil {
 			r.t.Fatalf("Record = %v, %v", ok, err)
 		}
-		c := r.one("east")
+		c := r.claimOne("east")
 		if c.Generation != 3 || c.IsDeleted() || c.Applied != nil {
 			r.t.Fatalf("the claim is %+v", c)
 		}
-		r.record(c)
-		r.is(k, 3, 3, "v2")
+		r.recordApplied(c)
+		r.wantObject(k, 3, 3, "v2")
 	},
 	"a deleted object is not gone before it was seen to be": func(r rig) {
-		r.clusters("apps", "east")
-		k := in("apps", "ConfigMap", "web")
-		r.must(put(k, "v1"))
-		r.record(r.one("east"))
-		r.must(remove(k))
-		r.fail(r.one("east"), false) // a finalizer holds it
-		if s := r.status(k); !s.Deleted || s.Clusters[0].Applied == nil || s.Clusters[0].Due.IsZero() {
+		r.addClusters("apps", "east")
+		k := keyIn("apps", "ConfigMap", "web")
+		r.mustCommit(putEdit(k, "v1"))
+		r.recordApplied(r.claimOne("east"))
+		r.mustCommit(deleteEdit(k))
+		r.recordFailure(r.claimOne("east"), false) // a finalizer holds it
+		if s := r.mustStatus(k); !s.Deleted || s.Clusters[0].Applied == nil || s.Clusters[0].Due.IsZero() {
 			r.t.Fatalf("the status is %+v", s)
 		}
 	},
 	"a global object is updated in each cluster": func(r rig) {
-		r.clusters("all", "east", "west")
-		k := in("all", "ConfigMap", "web")
+		r.addClusters("all", "east", "west")
+		k := keyIn("all", "ConfigMap", "web")
 		for generation := int64(1); generation <= 3; generation++ {
-			r.must(put(k, fmt.Sprint("v", generation)))
+			r.mustCommit(putEdit(k, fmt.Sprint("v", generation)))
 			for _, cluster := range []string{"east", "west"} {
-				c := r.one(cluster)
+				c := r.claimOne(cluster)
 				if c.Generation != generation {
 					r.t.Fatalf("%s gets generation %d, want %d", cluster, c.Generation, generation)
 				}
-				r.record(c)
+				r.recordApplied(c)
 			}
 		}
 	},
 	"any kind can be kept": func(r rig) {
-		r.clusters("apps", "east")
+		r.addClusters("apps", "east")
 		k := ledger.Key{Target: "apps", Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
-		r.must(put(k, "v1"))
-		r.record(r.one("east"))
+		r.mustCommit(putEdit(k, "v1"))
+		r.recordApplied(r.claimOne("east"))
 	},
 }

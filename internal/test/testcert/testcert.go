@@ -48,41 +48,41 @@ func New(template x509.Certificate, parent *Pair) Pair {
 	}
 }
 
-// For makes the certificate of a public key from a template, signed by a parent, as PEM. It panics if the template is
-// invalid.
-func For(template x509.Certificate, parent *Pair, public crypto.PublicKey) []byte {
+// ForKey makes the certificate of a public key from a template, signed by a parent, as PEM. It panics if the template
+// is invalid.
+func ForKey(template x509.Certificate, parent *Pair, public crypto.PublicKey) []byte {
 	template.SerialNumber = must(rand.Int(rand.Reader, big.NewInt(1<<62)))
 	der := must(x509.CreateCertificate(rand.Reader, &template, parent.Leaf, public, parent.Signer))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// Self makes a self-signed certificate for hosts.
-func Self(hosts ...string) Pair {
+// SelfSigned makes a self-signed certificate for hosts.
+func SelfSigned(hosts ...string) Pair {
 	return New(x509.Certificate{Subject: pkix.Name{CommonName: hosts[0]}, DNSNames: hosts}, nil)
 }
 
-// Authority makes a certificate that can sign others.
-func Authority(name string) Pair {
+// NewAuthority makes a certificate that can sign others.
+func NewAuthority(name string) Pair {
 	return New(x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}, nil)
 }
 
-// Server makes a server's certificate for a host, signed by p.
-func (p Pair) Server(host string) Pair {
+// NewServer makes a server's certificate for a host, signed by p.
+func (p Pair) NewServer(host string) Pair {
 	return New(x509.Certificate{
 		Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, &p)
 }
 
-// TLS is the pair for use in a tls.Config.
-func (p Pair) TLS() tls.Certificate {
+// TLSCertificate is the pair for use in a tls.Config.
+func (p Pair) TLSCertificate() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Leaf.Raw}, PrivateKey: p.Signer, Leaf: p.Leaf}
 }
 
-// Data is the pair as the data of a Secret of type kubernetes.io/tls.
-func (p Pair) Data() map[string][]byte {
+// SecretData is the pair as the data of a Secret of type kubernetes.io/tls.
+func (p Pair) SecretData() map[string][]byte {
 	return map[string][]byte{"tls.crt": p.Certificate, "tls.key": p.PrivateKey}
 }
 

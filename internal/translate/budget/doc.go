@@ -7,6 +7,6 @@
 //	                +-> copies.go: hosts, counted -^                  +-> copies over -> plan/reduced
 //
 // It owns what counts, who pays, and what is left of a rule for which there is no room. It must never know how routes
-// are read, nor how they are rendered. An edit that changes no size ends at its load. Start reading at New; the tests
-// are in package gateway (budgets_test.go), which has the routes.
+// are read, nor how they are rendered. An edit that changes no size ends at its load. Start reading at New; the
+// stories of testdata tell what comes of edits.
 package budget

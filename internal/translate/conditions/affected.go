@@ -13,17 +13,17 @@ type Affected struct {
 	Replaced []string
 }
 
-func (a Affected) message() string {
+func (a Affected) policyMessage() string {
 	all := slices.Clone(a.Replaced)
 	if len(a.Policies) > 0 {
 		all = append([]string{strings.Join(a.Policies, ", ")}, all...)
 	}
-	return cut(strings.Join(all, "; "))
+	return truncate(strings.Join(all, "; "))
 }
 
-// affected sets a condition for each kind of policies (GEP-713).
-func (l *list) affected(by []Affected) {
+// setAffected sets a condition for each kind of policies (GEP-713).
+func (l *conditionList) setAffected(by []Affected) {
 	for _, a := range by {
-		l.set("cardea.dev/"+a.Kind+"Affected", true, "PolicyAffected", a.message())
+		l.setCondition("cardea.dev/"+a.Kind+"Affected", true, "PolicyAffected", a.policyMessage())
 	}
 }

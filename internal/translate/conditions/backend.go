@@ -17,26 +17,26 @@ type BackendFacts struct {
 	Controller gatewayv1.GatewayController
 	Gateways   []model.ObjectRef // where routes that name it serve; sorted, each once
 	Findings   []model.Finding
-	Refused    map[model.ObjectRef]string // by the proxies of a Gateway: their words
+	Refused    map[model.ObjectRef]string // by the proxies of a GatewayStatus: their words
 }
 
-// Backend is an XBackend's status, an entry for each Gateway.
-func Backend(b BackendFacts) xgatewayv1alpha1.BackendStatus {
+// BackendStatus is an XBackend's status, an entry for each GatewayStatus.
+func BackendStatus(b BackendFacts) xgatewayv1alpha1.BackendStatus {
 	var status xgatewayv1alpha1.BackendStatus
 	for _, g := range b.Gateways[:min(len(b.Gateways), maxAncestors)] {
-		l := list{generation: b.Generation, conditions: make([]metav1.Condition, 0, 3)}
+		l := conditionList{generation: b.Generation, conditions: make([]metav1.Condition, 0, 3)}
 		if reason, message := errorsOn(b.Findings, "Accepted"); reason != "" {
-			l.set("Accepted", false, reason, message)
+			l.setCondition("Accepted", false, reason, message)
 		} else {
-			l.set("Accepted", true, "Accepted", "the backend is accepted")
+			l.setCondition("Accepted", true, "Accepted", "the backend is accepted")
 		}
 		if reason, message := errorsOn(b.Findings, "ResolvedRefs"); reason != "" {
-			l.set("ResolvedRefs", false, reason, message)
+			l.setCondition("ResolvedRefs", false, reason, message)
 		} else {
-			l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+			l.setCondition("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 		}
 		if said, refused := b.Refused[g]; refused {
-			l.set(Programmed, false, "RejectedByProxy", cut(said))
+			l.setCondition(Programmed, false, "RejectedByProxy", truncate(said))
 		}
 		status.Ancestors = append(status.Ancestors, xgatewayv1alpha1.BackendAncestorStatus{
 			ControllerName: b.Controller, AncestorRef: gatewayParent(g), Conditions: l.conditions,

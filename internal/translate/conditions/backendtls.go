@@ -15,23 +15,23 @@ import (
 type BackendTLSFacts struct {
 	Generation int64
 	Controller gatewayv1.GatewayController
-	Ancestors  []BackendTLSAncestor // sorted by Gateway
+	Ancestors  []BackendTLSAncestor // sorted by GatewayStatus
 }
 
-// BackendTLSAncestor is what is known of a policy at a Gateway where routes send requests to what it targets.
+// BackendTLSAncestor is what is known of a policy at a GatewayStatus where routes send requests to what it targets.
 type BackendTLSAncestor struct {
 	Gateway   model.ObjectRef
 	DataPlane model.DataPlane
-	Proxied   bool            // see Parent
-	TooLarge  bool            // see Parent
+	Proxied   bool            // see RouteParent
+	TooLarge  bool            // see RouteParent
 	Findings  []model.Finding // about the policy, and about those of its targets that are used there
 	// Used: requests are sent by it there; Standing is how far what it says got at the proxies.
 	Used     bool
-	Standing resource.Standing
+	AckState resource.AckState
 }
 
-// At is the entry of a Gateway, which is made if there is none. It is valid until the next call.
-func (p *BackendTLSFacts) At(gateway model.ObjectRef) *BackendTLSAncestor {
+// AncestorFor is the entry of a GatewayStatus, which is made if there is none. It is valid until the next call.
+func (p *BackendTLSFacts) AncestorFor(gateway model.ObjectRef) *BackendTLSAncestor {
 	i, found := slices.BinarySearchFunc(p.Ancestors, gateway,
 		func(a BackendTLSAncestor, g model.ObjectRef) int { return a.Gateway.Compare(g) })
 	if !found {
@@ -40,8 +40,8 @@ func (p *BackendTLSFacts) At(gateway model.ObjectRef) *BackendTLSAncestor {
 	return &p.Ancestors[i]
 }
 
-// Add adds findings, each once.
-func (a *BackendTLSAncestor) Add(list []model.Finding) {
+// AddFindings adds findings, each once.
+func (a *BackendTLSAncestor) AddFindings(list []model.Finding) {
 	for _, f := range list {
 		if !slices.Contains(a.Findings, f) {
 			a.Findings = append(a.Findings, f)
@@ -49,28 +49,28 @@ func (a *BackendTLSAncestor) Add(list []model.Finding) {
 	}
 }
 
-// BackendTLS is a BackendTLSPolicy's status, an entry for each Gateway.
-func BackendTLS(p BackendTLSFacts) gatewayv1.PolicyStatus {
+// BackendTLSStatus is a BackendTLSPolicy's status, an entry for each GatewayStatus.
+func BackendTLSStatus(p BackendTLSFacts) gatewayv1.PolicyStatus {
 	status := gatewayv1.PolicyStatus{Ancestors: []gatewayv1.PolicyAncestorStatus{}}
 	shown := p.Ancestors[:min(len(p.Ancestors), maxPolicyAncestors)]
 	for i, a := range shown {
-		l := list{generation: p.Generation, conditions: make([]metav1.Condition, 0, 3)}
+		l := conditionList{generation: p.Generation, conditions: make([]metav1.Condition, 0, 3)}
 		accepted, message := errorsOn(a.Findings, "Accepted")
 		if accepted != "" {
-			l.set("Accepted", false, accepted, message)
+			l.setCondition("Accepted", false, accepted, message)
 		} else {
-			l.set("Accepted", true, "Accepted", "the policy is accepted")
+			l.setCondition("Accepted", true, "Accepted", "the policy is accepted")
 		}
 		if reason, message := errorsOn(a.Findings, "ResolvedRefs"); reason != "" {
-			l.set("ResolvedRefs", false, reason, message)
+			l.setCondition("ResolvedRefs", false, reason, message)
 		} else {
-			l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+			l.setCondition("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 		}
-		reason, message := a.programmed(accepted)
+		reason, message := a.programmedReason(accepted)
 		if more := len(p.Ancestors) - len(shown); more > 0 && i == len(shown)-1 {
-			message += fmt.Sprintf("; it applies at %s, too", count(more, "more Gateway", "more Gateways"))
+			message += fmt.Sprintf("; it applies at %s, too", pluralize(more, "more Gateway", "more Gateways"))
 		}
-		l.set(Programmed, reason == "Programmed", reason, cut(message))
+		l.setCondition(Programmed, reason == "Programmed", reason, truncate(message))
 		status.Ancestors = append(status.Ancestors, gatewayv1.PolicyAncestorStatus{
 			ControllerName: p.Controller, AncestorRef: gatewayParent(a.Gateway), Conditions: l.conditions,
 		})
@@ -78,32 +78,32 @@ func BackendTLS(p BackendTLSFacts) gatewayv1.PolicyStatus {
 	return status
 }
 
-// programmed is the entry's Programmed condition; accepted is why the policy is not accepted there.
-func (a BackendTLSAncestor) programmed(accepted string) (reason, message string) {
+// programmedReason is the entry's Programmed condition; accepted is why the policy is not accepted there.
+func (a BackendTLSAncestor) programmedReason(accepted string) (reason, message string) {
 	switch {
-	case a.Standing.Refused != "":
-		return "RejectedByProxy", a.Standing.Refused
+	case a.AckState.Refused != "":
+		return "RejectedByProxy", a.AckState.Refused
 	case accepted != "":
-		return "Invalid", "not all of what it says is in effect; see the condition Accepted"
+		return "Invalid", "a part of the policy is not in effect; see the condition Accepted"
 	case !a.Used:
-		return "NotServed", "nothing is sent by it: no rule sends requests to its target, or policies for ports come first"
-	case a.Standing.Acknowledged && a.DataPlane.ReadsFiles():
+		return "NotServed", "the policy is not used: no rule sends requests to its target, or policies for ports win"
+	case a.AckState.Acknowledged && a.DataPlane.ReadsFiles:
 		return "Programmed", fmt.Sprintf("written to the files of the proxies (%s), which acknowledge nothing",
 			a.DataPlane)
 	case a.TooLarge:
 		return TooLarge, "not written: the Gateway's configuration is too large, see its condition Programmed"
-	case a.DataPlane.ReadsFiles():
+	case a.DataPlane.ReadsFiles:
 		return "Pending", "not written to the files of the proxies yet"
 	case !a.Proxied:
-		return "Pending", "no proxy is connected that has acknowledged its configuration"
-	case !a.Standing.Acknowledged:
+		return "Pending", "no connected proxy has acknowledged its configuration"
+	case !a.AckState.Acknowledged:
 		return "Pending", "the proxies have not acknowledged it yet"
 	default:
 		return "Programmed", "acknowledged by the proxies"
 	}
 }
 
-// gatewayParent is a Gateway as an ancestor.
+// gatewayParent is a GatewayStatus as an ancestor.
 func gatewayParent(g model.ObjectRef) gatewayv1.ParentReference {
 	return gatewayv1.ParentReference{
 		Group: new(gatewayv1.Group(g.Kind().Group())), Kind: new(gatewayv1.Kind(g.Kind().String())),

@@ -9,18 +9,18 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// TestPolicyAtManyGateways: no more entries than the API lets there be, by Gateway; the last one says how many more
-// there are.
+// TestPolicyAtManyGateways: no more entries than the API lets there be, by GatewayStatus; the last one says how many
+// more there are.
 func TestPolicyAtManyGateways(t *testing.T) {
 	facts := BackendTLSFacts{Generation: 3, Controller: model.ControllerName}
 	wrong := []model.Finding{{Condition: "Accepted", Reason: "Conflicted", Message: "no"}}
 	for _, i := range []int{17, 3, 12, 3, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 18} {
-		facts.At(model.Ref(model.KindGateway, "shop", fmt.Sprintf("g%02d", i))).Add(wrong[:i%2])
+		facts.AncestorFor(model.Ref(model.KindGateway, "shop", fmt.Sprintf("g%02d", i))).AddFindings(wrong[:i%2])
 	}
-	if a := facts.At(model.Ref(model.KindGateway, "shop", "g03")); len(a.Findings) != 1 {
+	if a := facts.AncestorFor(model.Ref(model.KindGateway, "shop", "g03")); len(a.Findings) != 1 {
 		t.Errorf("a finding is there %d times", len(a.Findings))
 	}
-	list := BackendTLS(facts).Ancestors
+	list := BackendTLSStatus(facts).Ancestors
 	if len(list) != 16 {
 		t.Fatalf("%d entries", len(list))
 	}
@@ -41,22 +41,21 @@ func TestPolicyAtManyGateways(t *testing.T) {
 }
 
 func TestPolicyProgrammed(t *testing.T) {
-	done := resource.Standing{Acknowledged: true}
-	refused := resource.Standing{Refused: "bad"}
+	done := resource.AckState{Acknowledged: true}
+	refused := resource.AckState{Refused: "bad"}
 	wrong := []model.Finding{{Condition: "Accepted", Reason: "NoValidCACertificate", Message: "no"}}
-	files := model.DataPlaneEnvoyConfigMap
 	for want, a := range map[string]BackendTLSAncestor{
-		"Programmed: acknowledged by the proxies":           {Used: true, Proxied: true, Standing: done},
-		"Programmed: written to the files":                  {Used: true, DataPlane: files, Standing: done},
+		"Programmed: acknowledged by the proxies":           {Used: true, Proxied: true, AckState: done},
+		"Programmed: written to the files":                  {Used: true, DataPlane: files, AckState: done},
 		"Pending: not written":                              {Used: true, DataPlane: files},
 		"TooLarge: not written":                             {Used: true, DataPlane: files, TooLarge: true},
-		"Pending: no proxy is connected":                    {Used: true, Standing: done},
+		"Pending: no connected proxy":                       {Used: true, AckState: done},
 		"Pending: the proxies have not acknowledged it yet": {Used: true, Proxied: true},
-		"RejectedByProxy: bad":                              {Used: true, Proxied: true, Standing: refused},
-		"NotServed: nothing is sent by it":                  {Proxied: true},
-		"Invalid: not all":                                  {Used: true, Proxied: true, Standing: done, Findings: wrong},
+		"RejectedByProxy: bad":                              {Used: true, Proxied: true, AckState: refused},
+		"NotServed: the policy is not used":                 {Proxied: true},
+		"Invalid: a part of the policy is not in effect":    {Used: true, Proxied: true, AckState: done, Findings: wrong},
 	} {
-		l := BackendTLS(BackendTLSFacts{Ancestors: []BackendTLSAncestor{a}}).Ancestors[0].Conditions[2]
+		l := BackendTLSStatus(BackendTLSFacts{Ancestors: []BackendTLSAncestor{a}}).Ancestors[0].Conditions[2]
 		if got := l.Reason + ": " + l.Message; !strings.HasPrefix(got, want) ||
 			(l.Status == "True") != (l.Reason == "Programmed") {
 			t.Errorf("%s %s, want %s", l.Status, got, want)

@@ -18,7 +18,7 @@ func TestGatewayClass(t *testing.T) {
 		{[]string{"v1.7.3", "v1.2.0"}, "Accepted=True Accepted, SupportedVersion=False UnsupportedVersion"},
 		{[]string{"v1.70.0"}, "Accepted=True Accepted, SupportedVersion=False UnsupportedVersion"},
 	} {
-		if got := brief(GatewayClass(Class{APIs: c.apis}).Conditions); got != c.want {
+		if got := brief(GatewayClassStatus(GatewayClassFacts{APIs: c.apis}).Conditions); got != c.want {
 			t.Errorf("%v: %s, want %s", c.apis, got, c.want)
 		}
 	}
@@ -27,20 +27,20 @@ func TestGatewayClass(t *testing.T) {
 // TestClassThatIsKept: a class that can't go says how many Gateways keep it.
 func TestClassThatIsKept(t *testing.T) {
 	const want = "the class is served by this controller; it is being deleted, and waits for 2 Gateways"
-	if got := GatewayClass(Class{Keep: 2}).Conditions[0].Message; got != want {
+	if got := GatewayClassStatus(GatewayClassFacts{WaitingGateways: 2}).Conditions[0].Message; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// TestSupportedFeatures: what is claimed is known to the Gateway API, sorted, and deployment is claimed only where
-// there is one.
+// TestSupportedFeatures: what is claimed is known to the GatewayStatus API, sorted, and deployment is claimed only
+// where there is one.
 func TestSupportedFeatures(t *testing.T) {
 	known := map[gatewayv1.FeatureName]bool{}
 	for f := range features.AllFeatures {
 		known[gatewayv1.FeatureName(f.Name)] = true
 	}
 	here, inCluster := supportedFeatures(false), supportedFeatures(true)
-	if len(inCluster) != len(here)+len(deployed) {
+	if len(inCluster) != len(here)+len(clusterFeatures) {
 		t.Errorf("%d features here, %d in a cluster", len(here), len(inCluster))
 	}
 	var names []string

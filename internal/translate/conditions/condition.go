@@ -8,13 +8,13 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// list is the conditions of one object at one generation.
-type list struct {
+// conditionList is the conditions of one object at one generation.
+type conditionList struct {
 	generation int64
 	conditions []metav1.Condition
 }
 
-func (l *list) set(kind string, is bool, reason, message string) {
+func (l *conditionList) setCondition(kind string, is bool, reason, message string) {
 	status := metav1.ConditionFalse
 	if is {
 		status = metav1.ConditionTrue
@@ -37,12 +37,12 @@ func errorsOn(findings []model.Finding, condition string) (reason, message strin
 		if reason == "" {
 			reason = f.Reason
 		}
-		lines = append(lines, f.Says())
+		lines = append(lines, f.Describe())
 	}
-	return reason, cut(strings.Join(lines, "; "))
+	return reason, truncate(strings.Join(lines, "; "))
 }
 
-func cut(message string) string {
+func truncate(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}

@@ -30,7 +30,8 @@ func TestCRDsInstalled(t *testing.T) {
 		"absent": {[]model.Definition{absent}, "False NotInstalled",
 			[]string{"not installed: " + pool.Name + " (kubectl create -f deploy/third-party-crds.yaml); all else is served"}},
 		"older version": {[]model.Definition{older}, "False Outdated",
-			[]string{pool.Name + " serves v1alpha1, v1alpha2, and v1 is read (update it with the project that installed it"}},
+			[]string{pool.Name + " serves v1alpha1, v1alpha2, but Cardea reads v1 (update it with the project that " +
+				"installed it"}},
 		"a field less": {[]model.Definition{lacking}, "False Outdated",
 			[]string{pool.Name + " has no spec.appProtocol (update"}},
 		"several": {[]model.Definition{own, lacking, routes}, "False Outdated", []string{
@@ -40,7 +41,7 @@ func TestCRDsInstalled(t *testing.T) {
 		"Cardea's own is older": {[]model.Definition{oldOwn}, "False Outdated",
 			[]string{"securitypolicies.cardea.dev has no spec.jwt (apply deploy/install.yaml of this version"}},
 	} {
-		status := GatewayClass(Class{InCluster: true, Definitions: c.definitions})
+		status := GatewayClassStatus(GatewayClassFacts{InCluster: true, Definitions: c.definitions})
 		condition := status.Conditions[len(status.Conditions)-1]
 		if got := string(condition.Status) + " " + condition.Reason; condition.Type != CRDsInstalled || got != c.is {
 			t.Errorf("%s: %s=%s, want %s", name, condition.Type, got, c.is)
@@ -51,7 +52,8 @@ func TestCRDsInstalled(t *testing.T) {
 			}
 		}
 	}
-	if status := GatewayClass(Class{Definitions: []model.Definition{absent}}); len(status.Conditions) != 2 {
+	status := GatewayClassStatus(GatewayClassFacts{Definitions: []model.Definition{absent}})
+	if len(status.Conditions) != 2 {
 		t.Errorf("without a cluster: %+v", status.Conditions)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/gateway-api/pkg/features"
 )
 
-// served are the features of the Gateway API that Cardea serves and the API's own conformance suite has tests of; they
-// pass (docs/conformance).
-var served = []features.FeatureName{
+// servedFeatures are the features of the GatewayStatus API that Cardea serves and the API's own conformance suite has
+// tests of; they pass (docs/conformance).
+var servedFeatures = []features.FeatureName{
 	features.SupportBackendTLSPolicy,
 	features.SupportBackendTLSPolicySANValidation,
 	features.SupportGRPCRoute,
@@ -55,14 +55,14 @@ var served = []features.FeatureName{
 	features.SupportReferenceGrant,
 }
 
-// deployed are those that need proxies in a cluster.
-var deployed = []features.FeatureName{features.SupportGatewayInfrastructure}
+// clusterFeatures are those that need proxies in a cluster.
+var clusterFeatures = []features.FeatureName{features.SupportGatewayInfrastructure}
 
 // supportedFeatures is sorted (GatewayClassStatus.supportedFeatures).
 func supportedFeatures(inCluster bool) []gatewayv1.SupportedFeature {
-	names := slices.Clone(served)
+	names := slices.Clone(servedFeatures)
 	if inCluster {
-		names = append(names, deployed...)
+		names = append(names, clusterFeatures...)
 	}
 	slices.Sort(names)
 	list := make([]gatewayv1.SupportedFeature, len(names))

@@ -17,58 +17,58 @@ const maxPolicyAncestors = 16
 
 // PolicyFacts is what is known of a policy.
 type PolicyFacts struct {
-	Generation int64
-	Controller gatewayv1.GatewayController
-	Ancestors  []PolicyAncestor // Gateways first
-	Findings   []model.Finding  // about what it states
-	Lost       []string         // what of it does not count somewhere, and what does in its place; the first few
-	MoreLost   int              // how many more there are
-	Overridden bool             // nothing of it counts where it stands
-	Foreign    bool             // its kind is of another API, which calls the condition Programmed by that name alone
-	Closed     []Closed
+	Generation     int64
+	Controller     gatewayv1.GatewayController
+	Ancestors      []PolicyAncestor // Gateways first
+	Findings       []model.Finding  // about what it states
+	Superseded     []string         // what of it does not count somewhere, and what does in its place; the first few
+	MoreSuperseded int              // how many more there are
+	Overridden     bool             // nothing of it counts where it stands
+	Foreign        bool             // its kind is of another API, which calls the condition Programmed by that name alone
+	Closed         []ClosedPlace
 }
 
-// Closed is a place where connections are closed, since what the policy states for them can't be served.
-type Closed struct {
+// ClosedPlace is a place where connections are closed, since what the policy states for them can't be served.
+type ClosedPlace struct {
 	Gateway model.ObjectRef
-	At      string // "listener http of Gateway infra/edge"
+	At      string // "listener http of GatewayStatus infra/edge"
 }
 
-// PolicyAncestor is a Gateway that a policy reaches, or a target that leads to none.
+// PolicyAncestor is a GatewayStatus that a policy reaches, or a target that leads to none.
 type PolicyAncestor struct {
 	Object    model.ObjectRef
 	Section   string            // of a target
 	Missing   string            // why the target is none: it does not exist, or has no such section
 	Invalid   string            // why the target can't be one
-	Unserved  string            // why no Gateway has the target
-	Standing  resource.Standing // of what is rendered of the policy there
-	Unwritten bool              // what is current can't be given to the Gateway's proxies
+	Unserved  string            // why no GatewayStatus has the target
+	AckState  resource.AckState // of what is rendered of the policy there
+	Unwritten bool              // what is current can't be given to the GatewayStatus's proxies
 }
 
-// Policy is a policy's status, an entry for each ancestor. The policy also counts at Gateways that get no entry, since
-// there are too many; the last entry says so.
-func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
+// PolicyStatus is a policy's status, an entry for each ancestor. The policy also counts at Gateways that get no entry,
+// since there are too many; the last entry says so.
+func PolicyStatus(p PolicyFacts) gatewayv1.PolicyStatus {
 	var status gatewayv1.PolicyStatus
 	for i, a := range p.Ancestors[:min(len(p.Ancestors), maxPolicyAncestors)] {
-		l := list{generation: p.Generation, conditions: make([]metav1.Condition, 0, 4)}
-		p.accepted(&l, a)
+		l := conditionList{generation: p.Generation, conditions: make([]metav1.Condition, 0, 4)}
+		p.setAccepted(&l, a)
 		more := len(p.Ancestors) - maxPolicyAncestors
 		if i < maxPolicyAncestors-1 {
 			more = 0
 		}
-		p.programmed(&l, a, more)
+		p.setProgrammed(&l, a, more)
 		if p.Foreign {
-			l.standard()
+			l.addStandardProgrammed()
 		}
 		status.Ancestors = append(status.Ancestors, gatewayv1.PolicyAncestorStatus{
-			ControllerName: p.Controller, AncestorRef: a.ref(), Conditions: shared(l.conditions),
+			ControllerName: p.Controller, AncestorRef: a.parentRef(), Conditions: shareConditions(l.conditions),
 		})
 	}
 	return status
 }
 
-// standard adds Programmed under the name that GEP-713 gives it, beside Cardea's name.
-func (l *list) standard() {
+// addStandardProgrammed adds Programmed under the name that GEP-713 gives it, beside Cardea's name.
+func (l *conditionList) addStandardProgrammed() {
 	for _, c := range l.conditions {
 		if c.Type == Programmed {
 			c.Type = string(gatewayv1.GatewayConditionProgrammed)
@@ -77,7 +77,7 @@ func (l *list) standard() {
 	}
 }
 
-func (a PolicyAncestor) ref() gatewayv1.ParentReference {
+func (a PolicyAncestor) parentRef() gatewayv1.ParentReference {
 	ref := gatewayv1.ParentReference{
 		Group: new(gatewayv1.Group(a.Object.Kind().Group())), Kind: new(gatewayv1.Kind(a.Object.Kind().String())),
 		Name: gatewayv1.ObjectName(a.Object.Name()),
@@ -91,37 +91,37 @@ func (a PolicyAncestor) ref() gatewayv1.ParentReference {
 	return ref
 }
 
-func (p PolicyFacts) accepted(l *list, a PolicyAncestor) {
+func (p PolicyFacts) setAccepted(l *conditionList, a PolicyAncestor) {
 	switch reason, message := errorsOn(p.Findings, "Accepted"); {
 	case a.Missing != "":
-		l.set("Accepted", false, "TargetNotFound", a.Missing)
+		l.setCondition("Accepted", false, "TargetNotFound", a.Missing)
 		return
 	case a.Invalid != "":
-		l.set("Accepted", false, "Invalid", a.Invalid)
+		l.setCondition("Accepted", false, "Invalid", a.Invalid)
 		return
 	case reason != "":
-		l.set("Accepted", false, reason, message)
+		l.setCondition("Accepted", false, reason, message)
 	default:
-		l.set("Accepted", true, "Accepted", p.warned("the policy is accepted"))
+		l.setCondition("Accepted", true, "Accepted", p.withWarnings("the policy is accepted"))
 	}
-	p.resolved(l)
+	p.setResolvedRefs(l)
 }
 
-// warned adds the warnings about what the policy states to some words.
-func (p PolicyFacts) warned(words string) string {
+// withWarnings adds the warnings about what the policy states to some words.
+func (p PolicyFacts) withWarnings(words string) string {
 	for _, f := range p.Findings {
 		if f.Severity == model.Warning && f.Reason != KeySetPending {
-			words += "; " + f.Says()
+			words += "; " + f.Describe()
 		}
 	}
-	return cut(words)
+	return truncate(words)
 }
 
 // KeySetPending is the reason of a finding on ResolvedRefs that says that keys are not known yet.
 const KeySetPending = "KeySetPending"
 
-// resolved is Unknown where nothing is wrong but that something is not known yet.
-func (p PolicyFacts) resolved(l *list) {
+// setResolvedRefs is Unknown where nothing is wrong but that something is not known yet.
+func (p PolicyFacts) setResolvedRefs(l *conditionList) {
 	var pending []model.Finding
 	for _, f := range p.Findings {
 		if f.Reason == KeySetPending {
@@ -130,49 +130,53 @@ func (p PolicyFacts) resolved(l *list) {
 		}
 	}
 	if reason, message := errorsOn(p.Findings, "ResolvedRefs"); reason != "" {
-		l.set("ResolvedRefs", false, reason, message)
+		l.setCondition("ResolvedRefs", false, reason, message)
 	} else if reason, message := errorsOn(pending, "ResolvedRefs"); reason != "" {
-		l.set("ResolvedRefs", false, reason, message)
+		l.setCondition("ResolvedRefs", false, reason, message)
 		l.conditions[len(l.conditions)-1].Status = metav1.ConditionUnknown
 	} else {
-		l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+		l.setCondition("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 	}
 }
 
-func (p PolicyFacts) programmed(l *list, a PolicyAncestor, more int) {
+func (p PolicyFacts) setProgrammed(l *conditionList, a PolicyAncestor, more int) {
 	suffix := ""
 	if more > 0 {
-		suffix = fmt.Sprintf("; it applies at %s, too, which have no entry here: cardea explain of the policy tells where",
-			count(more, "more Gateway", "more Gateways"))
+		suffix = fmt.Sprintf("; it also applies at %s without an entry here: `cardea explain` of the policy lists them",
+			pluralize(more, "more Gateway", "more Gateways"))
 	}
 	reason, message := errorsOn(p.Findings, Programmed)
 	switch {
 	case a.Missing != "" || a.Invalid != "":
 	case a.Unserved != "":
-		l.set(Programmed, false, "NotServed", a.Unserved)
-	case len(p.closed(a)) > 0:
-		l.set(Programmed, false, "Invalid", fmt.Sprintf("connections are closed until the policy is mended, see Accepted "+
-			"and ResolvedRefs: %s%s", model.Listed(p.closed(a)), suffix))
+		l.setCondition(Programmed, false, "NotServed", a.Unserved)
+	case len(p.closedPlaces(a)) > 0 && reason != "": // neither Accepted nor ResolvedRefs says why
+		l.setCondition(Programmed, false, reason, fmt.Sprintf("connections are closed until the policy is fixed: %s; %s%s",
+			model.JoinSome(p.closedPlaces(a)), message, suffix))
+	case len(p.closedPlaces(a)) > 0:
+		l.setCondition(Programmed, false, "Invalid",
+			fmt.Sprintf("connections are closed until the policy is fixed; see Accepted and ResolvedRefs: %s%s",
+				model.JoinSome(p.closedPlaces(a)), suffix))
 	case p.Overridden:
-		l.set(Programmed, false, "Overridden", p.lost()+suffix)
+		l.setCondition(Programmed, false, "Overridden", p.lostMessage()+suffix)
 	case reason != "":
-		l.set(Programmed, false, reason, message+suffix)
-	case a.Standing.Refused != "":
-		l.set(Programmed, false, "RejectedByProxy", cut(a.Standing.Refused)+suffix)
-	case !a.Standing.Acknowledged:
-		l.set(Programmed, false, "Reconciling", "not acknowledged by the proxies yet"+suffix)
-	case len(p.Lost) > 0:
-		l.set(Programmed, true, "PartiallyProgrammed", p.lost()+suffix)
-	case p.wrong():
-		l.set(Programmed, true, "PartiallyProgrammed",
-			"acknowledged by the proxies as far as it can be served: see Accepted and ResolvedRefs"+suffix)
+		l.setCondition(Programmed, false, reason, message+suffix)
+	case a.AckState.Refused != "":
+		l.setCondition(Programmed, false, "RejectedByProxy", truncate(a.AckState.Refused)+suffix)
+	case !a.AckState.Acknowledged:
+		l.setCondition(Programmed, false, "Reconciling", "not acknowledged by the proxies yet"+suffix)
+	case len(p.Superseded) > 0:
+		l.setCondition(Programmed, true, "PartiallyProgrammed", p.lostMessage()+suffix)
+	case p.hasErrors():
+		l.setCondition(Programmed, true, "PartiallyProgrammed",
+			"the part that can be served is acknowledged by the proxies; see Accepted and ResolvedRefs"+suffix)
 	default:
-		l.set(Programmed, true, "Programmed", "acknowledged by the proxies"+suffix)
+		l.setCondition(Programmed, true, "Programmed", "acknowledged by the proxies"+suffix)
 	}
 }
 
-// closed are the places of a Gateway where connections are closed.
-func (p PolicyFacts) closed(a PolicyAncestor) (list []string) {
+// closedPlaces are the places of a GatewayStatus where connections are closed.
+func (p PolicyFacts) closedPlaces(a PolicyAncestor) (list []string) {
 	for _, c := range p.Closed {
 		if c.Gateway == a.Object && !slices.Contains(list, c.At) {
 			list = append(list, c.At)
@@ -181,17 +185,17 @@ func (p PolicyFacts) closed(a PolicyAncestor) (list []string) {
 	return list
 }
 
-// wrong tells whether something of the policy can't be served.
-func (p PolicyFacts) wrong() bool {
+// hasErrors tells whether something of the policy can't be served.
+func (p PolicyFacts) hasErrors() bool {
 	accepted, _ := errorsOn(p.Findings, "Accepted")
 	resolved, _ := errorsOn(p.Findings, "ResolvedRefs")
 	return accepted+resolved != ""
 }
 
-func (p PolicyFacts) lost() string {
-	text := strings.Join(p.Lost, "; ")
-	if p.MoreLost > 0 {
-		text += fmt.Sprintf("; and %d more; `cardea explain` lists them", p.MoreLost)
+func (p PolicyFacts) lostMessage() string {
+	text := strings.Join(p.Superseded, "; ")
+	if p.MoreSuperseded > 0 {
+		text += fmt.Sprintf("; and %d more; `cardea explain` lists them", p.MoreSuperseded)
 	}
-	return cut(text)
+	return truncate(text)
 }

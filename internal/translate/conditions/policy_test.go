@@ -12,17 +12,17 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// TestPolicyAtMoreGatewaysThanFit is complaint 13: the status of a policy is cut and counts what was left out, in the
+// TestPolicyAtMoreGatewaysThanFit: the status of a policy is cut and counts what was left out, in the
 // last entry.
 func TestPolicyAtMoreGatewaysThanFit(t *testing.T) {
 	facts := PolicyFacts{Generation: 1, Controller: model.ControllerName}
 	for i := range 20 {
 		facts.Ancestors = append(facts.Ancestors, PolicyAncestor{
 			Object:   model.Ref(model.KindGateway, "infra", fmt.Sprintf("g%02d", i)),
-			Standing: resource.Standing{Acknowledged: true},
+			AckState: resource.AckState{Acknowledged: true},
 		})
 	}
-	status := Policy(facts)
+	status := PolicyStatus(facts)
 	if len(status.Ancestors) != 16 {
 		t.Fatalf("%d entries, want 16", len(status.Ancestors))
 	}
@@ -31,31 +31,30 @@ func TestPolicyAtMoreGatewaysThanFit(t *testing.T) {
 			t.Errorf("entry %d is for %s, want %s", i, a.AncestorRef.Name, want)
 		}
 		c := a.Conditions[len(a.Conditions)-1]
-		const more = "; it applies at 4 more Gateways, too, which have no entry here: cardea explain of the policy tells " +
-			"where"
+		const more = "; it also applies at 4 more Gateways without an entry here: `cardea explain` of the policy lists them"
 		if told := strings.HasSuffix(c.Message, more); told != (i == 15) {
 			t.Errorf("entry %d: %s: %q", i, c.Type, c.Message)
 		}
 	}
 }
 
-// TestPolicyIsProgrammedWhenProxiesHaveIt is complaint 2: that a policy was accepted and merged says nothing of
+// TestPolicyIsProgrammedWhenProxiesHaveIt: that a policy was accepted and merged says nothing of
 // proxies. Programmed is what they have acknowledged.
 func TestPolicyIsProgrammedWhenProxiesHaveIt(t *testing.T) {
-	refused, lost := resource.Standing{Refused: "no such cluster"}, []string{"jwt: superseded"}
+	refused, lost := resource.AckState{Refused: "no such cluster"}, []string{"jwt: superseded"}
 	for _, c := range []struct {
-		standing resource.Standing
+		standing resource.AckState
 		lost     []string
 		want     string
 	}{
-		{standing: resource.Standing{}, want: "False Reconciling"},
+		{standing: resource.AckState{}, want: "False Reconciling"},
 		{standing: refused, want: "False RejectedByProxy"},
 		{standing: refused, lost: lost, want: "False RejectedByProxy"},
-		{standing: resource.Standing{Acknowledged: true}, lost: lost, want: "True PartiallyProgrammed"},
-		{standing: resource.Standing{Acknowledged: true}, want: "True Programmed"},
+		{standing: resource.AckState{Acknowledged: true}, lost: lost, want: "True PartiallyProgrammed"},
+		{standing: resource.AckState{Acknowledged: true}, want: "True Programmed"},
 	} {
-		status := Policy(PolicyFacts{Lost: c.lost, Ancestors: []PolicyAncestor{
-			{Object: model.Ref(model.KindGateway, "infra", "edge"), Standing: c.standing},
+		status := PolicyStatus(PolicyFacts{Superseded: c.lost, Ancestors: []PolicyAncestor{
+			{Object: model.Ref(model.KindGateway, "infra", "edge"), AckState: c.standing},
 		}})
 		for _, got := range status.Ancestors[0].Conditions {
 			if got.Type == Programmed && string(got.Status)+" "+got.Reason != c.want {
@@ -88,7 +87,7 @@ func TestPolicySaysItsWarnings(t *testing.T) {
 		{[]model.Finding{pending}, "True: the policy is accepted"},
 		{[]model.Finding{warning, wrong}, "False: wrong"},
 	} {
-		status := Policy(PolicyFacts{Findings: c.findings, Ancestors: []PolicyAncestor{
+		status := PolicyStatus(PolicyFacts{Findings: c.findings, Ancestors: []PolicyAncestor{
 			{Object: model.Ref(model.KindGateway, "infra", "edge")},
 		}})
 		accepted := status.Ancestors[0].Conditions[0]
@@ -99,17 +98,17 @@ func TestPolicySaysItsWarnings(t *testing.T) {
 }
 
 // TestForeignPolicyIsProgrammed: a policy of another API has the condition by the name of GEP-713, too, with the same
-// words, for each Gateway; a policy of Cardea has not, and nothing is said where the target is missing.
+// words, for each GatewayStatus; a policy of Cardea has not, and nothing is said where the target is missing.
 func TestForeignPolicyIsProgrammed(t *testing.T) {
 	edge := PolicyAncestor{
-		Object: model.Ref(model.KindGateway, "infra", "edge"), Standing: resource.Standing{Acknowledged: true},
+		Object: model.Ref(model.KindGateway, "infra", "edge"), AckState: resource.AckState{Acknowledged: true},
 	}
 	waits := PolicyAncestor{Object: model.Ref(model.KindGateway, "infra", "waits")}
 	missing := PolicyAncestor{Object: model.Ref(model.KindGateway, "infra", "missing"), Missing: "it does not exist"}
 	for foreign, want := range map[bool]string{
 		true: "edge True Programmed 7, waits False Reconciling 7", false: "",
 	} {
-		status := Policy(PolicyFacts{
+		status := PolicyStatus(PolicyFacts{
 			Generation: 7, Foreign: foreign, Ancestors: []PolicyAncestor{edge, waits, missing},
 		})
 		var got []string

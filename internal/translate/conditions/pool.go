@@ -18,40 +18,40 @@ const FailedOver = "cardea.dev/FailedOver"
 // PoolFacts is what is known of an InferencePool.
 type PoolFacts struct {
 	Generation int64
-	Parents    []PoolParent // sorted, each Gateway once
+	Parents    []PoolParent // sorted, each GatewayStatus once
 	Findings   []model.Finding
-	Instead    string // who gets its requests, as it has no endpoint; "": it has some, or nobody does
+	Fallback   string // who gets its requests, as it has no endpoint; "": it has some, or nobody does
 }
 
-// PoolParent is a Gateway for which a route names the pool.
+// PoolParent is a GatewayStatus for which a route names the pool.
 type PoolParent struct {
 	Gateway model.ObjectRef
 	Served  bool   // one of these routes serves there; else none of them was accepted
 	Refused string // the words of the proxies that refused the pool; "": they did not
 }
 
-// Pool is an InferencePool's status, an entry for each Gateway.
-func Pool(p PoolFacts) inferencev1.InferencePoolStatus {
+// PoolStatus is an InferencePool's status, an entry for each GatewayStatus.
+func PoolStatus(p PoolFacts) inferencev1.InferencePoolStatus {
 	var status inferencev1.InferencePoolStatus
 	for _, parent := range p.Parents[:min(len(p.Parents), maxPoolParents)] {
-		l := list{generation: p.Generation, conditions: make([]metav1.Condition, 0, 3)}
+		l := conditionList{generation: p.Generation, conditions: make([]metav1.Condition, 0, 3)}
 		if parent.Served {
-			l.set(inferencev1.ConditionAccepted, true, inferencev1.ReasonAccepted, "the pool is accepted")
+			l.setCondition(inferencev1.ConditionAccepted, true, inferencev1.ReasonAccepted, "the pool is accepted")
 		} else {
-			l.set(inferencev1.ConditionAccepted, false, inferencev1.ReasonHTTPRouteNotAccepted,
+			l.setCondition(inferencev1.ConditionAccepted, false, inferencev1.ReasonHTTPRouteNotAccepted,
 				fmt.Sprintf("no route that names the pool is accepted by %s", parent.Gateway))
 		}
 		if reason, message := errorsOn(p.Findings, inferencev1.ConditionResolvedRefs); reason != "" {
-			l.set(inferencev1.ConditionResolvedRefs, false, reason, message)
+			l.setCondition(inferencev1.ConditionResolvedRefs, false, reason, message)
 		} else {
-			l.set(inferencev1.ConditionResolvedRefs, true, inferencev1.ReasonResolvedRefs,
-				warned("all references are resolved", p.Findings, inferencev1.ConditionResolvedRefs))
+			l.setCondition(inferencev1.ConditionResolvedRefs, true, inferencev1.ReasonResolvedRefs,
+				appendWarnings("all references are resolved", p.Findings, inferencev1.ConditionResolvedRefs))
 		}
-		if p.Instead != "" && parent.Served {
-			l.set(FailedOver, true, "NoReadyPod", cut(p.Instead))
+		if p.Fallback != "" && parent.Served {
+			l.setCondition(FailedOver, true, "NoReadyPod", truncate(p.Fallback))
 		}
 		if parent.Refused != "" {
-			l.set(Programmed, false, "RejectedByProxy", cut(parent.Refused))
+			l.setCondition(Programmed, false, "RejectedByProxy", truncate(parent.Refused))
 		}
 		group := parent.Gateway.Kind().Group()
 		status.Parents = append(status.Parents, inferencev1.ParentStatus{

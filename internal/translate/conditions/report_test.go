@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestReport: what a GatewayClass claims is what the suite's report shows to pass, no more and no less.
+// TestReport: what a GatewayClassStatus claims is what the suite's report shows to pass, no more and no less.
 func TestReport(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/conformance/report.yaml")
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 // their own.
 const Programmed = "cardea.dev/Programmed"
 
-// Parent is what is known of a route at one of its parents.
-type Parent struct {
+// RouteParent is what is known of a route at one of its parents.
+type RouteParent struct {
 	Ref       gatewayv1.ParentReference // as written
 	Attached  bool
 	Proxied   bool            // a proxy that has acknowledged a whole configuration is connected
-	DataPlane model.DataPlane // of the Gateway; if its proxies read files, Proxied does not count
+	DataPlane model.DataPlane // of the GatewayStatus; if its proxies read files, Proxied does not count
 	TooLarge  bool            // what is current can't be written to these files
 	Findings  []model.Finding // about this parent only
-	// Unsupported is what the Gateway's data plane can't serve of the route; Section is the rule's name.
+	// Unsupported is what the GatewayStatus's data plane can't serve of the route; Section is the rule's name.
 	Unsupported []model.Finding
-	Standing    []resource.Standing // of each rule; none if it serves nowhere
+	AckStates   []resource.AckState // of each rule; none if it serves nowhere
 	// its listeners that a proxy refused, if rules wait; Standing is without these, if others are left
 	Refused []string
 }
@@ -38,60 +38,60 @@ type RouteFacts struct {
 	Controller gatewayv1.GatewayController
 	Rules      int
 	Findings   []model.Finding // about the route, whatever its parent
-	Parents    []Parent
+	Parents    []RouteParent
 	Affected   []Affected
 	Denied     []model.Finding // rules that policies answer with 500
 }
 
-// Route is the route's status, an entry for each parent.
-func Route(r RouteFacts) gatewayv1.RouteStatus {
+// RouteStatus is the route's status, an entry for each parent.
+func RouteStatus(r RouteFacts) gatewayv1.RouteStatus {
 	status := gatewayv1.RouteStatus{Parents: make([]gatewayv1.RouteParentStatus, 0, len(r.Parents))}
 	for _, p := range r.Parents {
 		there := slices.Concat(r.Findings, p.Unsupported)
 		dropped, why := droppedBy(there, r.Kind)
-		l := list{generation: r.Generation, conditions: make([]metav1.Condition, 0, 3)}
+		l := conditionList{generation: r.Generation, conditions: make([]metav1.Condition, 0, 3)}
 		switch reason, message := errorsOn(p.Findings, "Accepted"); {
 		case reason != "":
-			l.set("Accepted", false, reason, message)
+			l.setCondition("Accepted", false, reason, message)
 		case dropped > 0 && dropped == r.Rules:
-			l.set("Accepted", false, whyNone(there), why)
+			l.setCondition("Accepted", false, reasonForNone(there), why)
 		default:
-			l.set("Accepted", true, "Accepted", attached(p.Findings))
+			l.setCondition("Accepted", true, "Accepted", attachedMessage(p.Findings))
 		}
 		if reason, message := errorsOn(there, "ResolvedRefs"); reason != "" {
-			l.set("ResolvedRefs", false, reason, message)
+			l.setCondition("ResolvedRefs", false, reason, message)
 		} else {
-			l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+			l.setCondition("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 		}
 		if p.Attached && dropped > 0 && dropped < r.Rules {
-			l.set("PartiallyInvalid", true, "UnsupportedValue", why)
+			l.setCondition("PartiallyInvalid", true, "UnsupportedValue", why)
 		} else if reason, message := errorsOn(r.Denied, "PartiallyInvalid"); p.Attached && reason != "" {
-			l.set("PartiallyInvalid", true, reason, message)
+			l.setCondition("PartiallyInvalid", true, reason, message)
 		}
 		if p.Attached {
-			p.programmed(&l)
+			p.setProgrammed(&l)
 		}
-		l.affected(r.Affected)
+		l.setAffected(r.Affected)
 		status.Parents = append(status.Parents, gatewayv1.RouteParentStatus{
-			ParentRef: p.Ref, ControllerName: r.Controller, Conditions: shared(l.conditions),
+			ParentRef: p.Ref, ControllerName: r.Controller, Conditions: shareConditions(l.conditions),
 		})
 	}
 	return status
 }
 
-// attached says that a route is, and what it does not get all the same.
-func attached(findings []model.Finding) string {
-	return warned("the route is attached", findings, "Accepted")
+// attachedMessage says that a route is, and what it does not get all the same.
+func attachedMessage(findings []model.Finding) string {
+	return appendWarnings("the route is attached", findings, "Accepted")
 }
 
-// warned adds the warnings that belong to a condition to its words; the condition is true.
-func warned(words string, findings []model.Finding, condition string) string {
+// appendWarnings adds the warnings that belong to a condition to its words; the condition is true.
+func appendWarnings(words string, findings []model.Finding, condition string) string {
 	for _, f := range findings {
 		if f.Condition == condition && f.Severity == model.Warning {
 			words += "; " + f.Message
 		}
 	}
-	return cut(words)
+	return truncate(words)
 }
 
 // droppedBy counts the rules that are answered with an error because of findings, and says why.
@@ -101,16 +101,16 @@ func droppedBy(findings []model.Finding, kind model.Kind) (rules int, message st
 	for _, f := range findings {
 		if f.Drops {
 			seen[f.Section] = true
-			why = append(why, f.Says())
+			why = append(why, f.Describe())
 		}
 	}
-	_, answer := kind.Failure()
-	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with %s): %s", answer,
+	_, answer := kind.FailureStatus()
+	return len(seen), truncate(fmt.Sprintf("Dropped Rule (its requests get %s): %s", answer,
 		strings.Join(why, "; ")))
 }
 
-// whyNone is the reason why a route that has no rule left is not accepted.
-func whyNone(findings []model.Finding) string {
+// reasonForNone is the reason why a route that has no rule left is not accepted.
+func reasonForNone(findings []model.Finding) string {
 	for _, f := range findings {
 		if f.Drops && f.Condition == "Accepted" {
 			return f.Reason
@@ -119,42 +119,43 @@ func whyNone(findings []model.Finding) string {
 	return "UnsupportedValue"
 }
 
-func (p Parent) programmed(l *list) {
-	if len(p.Standing) == 0 {
-		l.set(Programmed, false, "NotServed",
-			"no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
+func (p RouteParent) setProgrammed(l *conditionList) {
+	if len(p.AckStates) == 0 {
+		l.setCondition(Programmed, false, "NotServed",
+			"no listener serves the route: its listeners can't serve, or its hosts go to more specific listeners of the "+
+				"same ports")
 		return
 	}
 	waiting := 0
-	for _, s := range p.Standing {
+	for _, s := range p.AckStates {
 		if s.Refused != "" {
-			l.set(Programmed, false, "RejectedByProxy", cut(s.Refused))
+			l.setCondition(Programmed, false, "RejectedByProxy", truncate(s.Refused))
 			return
 		}
 		if !s.Acknowledged {
 			waiting++
 		}
 	}
-	if p.DataPlane.ReadsFiles() {
-		p.written(l, waiting)
+	if p.DataPlane.ReadsFiles {
+		p.setWritten(l, waiting)
 		return
 	}
 	if !p.Proxied {
-		l.set(Programmed, false, "Pending", "no proxy is connected that has acknowledged its configuration")
+		l.setCondition(Programmed, false, "Pending", "no connected proxy has acknowledged its configuration")
 		return
 	}
 	if waiting > 0 {
-		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet%s",
-			count(waiting, "rule", "rules"), len(p.Standing), p.elsewhere()))
+		l.setCondition(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet%s",
+			pluralize(waiting, "rule", "rules"), len(p.AckStates), p.refusedSuffix()))
 		return
 	}
-	l.set(Programmed, true, "Programmed", "acknowledged by the proxies"+p.elsewhere())
+	l.setCondition(Programmed, true, "Programmed", "acknowledged by the proxies"+p.refusedSuffix())
 }
 
-// elsewhere says where the route can't be served, whatever its rules are.
-func (p Parent) elsewhere() string {
+// refusedSuffix says where the route can't be served, whatever its rules are.
+func (p RouteParent) refusedSuffix() string {
 	if len(p.Refused) == 0 {
 		return ""
 	}
-	return "; not served at listeners that the proxy refused, see the Gateway: " + strings.Join(p.Refused, ", ")
+	return "; not served at listeners that the proxy rejected, see the Gateway: " + strings.Join(p.Refused, ", ")
 }

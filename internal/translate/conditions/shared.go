@@ -10,18 +10,18 @@ import (
 
 // recent are lists that were made lately, by their hash.
 var (
-	recent [64]atomic.Pointer[[]metav1.Condition]
-	seed   = maphash.MakeSeed()
+	recentLists [64]atomic.Pointer[[]metav1.Condition]
+	seed        = maphash.MakeSeed()
 )
 
-// shared is an equal list. Thousands of routes say the same, and keep one list then, not one each.
-func shared(made []metav1.Condition) []metav1.Condition {
+// shareConditions is an equal list. Thousands of routes say the same, and keep one list then, not one each.
+func shareConditions(made []metav1.Condition) []metav1.Condition {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for _, c := range made {
 		maphash.WriteComparable(&h, c)
 	}
-	last := &recent[h.Sum64()%uint64(len(recent))]
+	last := &recentLists[h.Sum64()%uint64(len(recentLists))]
 	if kept := last.Load(); kept != nil && slices.Equal(*kept, made) {
 		return *kept
 	}

@@ -11,9 +11,12 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/translate/budget"
+	"cardea.dev/cardea/internal/translate/problem"
 	"cardea.dev/cardea/internal/translate/resolve"
+	"cardea.dev/cardea/internal/translate/route"
 )
 
 // attachments tells where a route serves.
@@ -23,13 +26,13 @@ type attachments struct {
 	Findings []model.Finding
 }
 
-// has tells whether a parentRef leads to a listener.
-func (a attachments) has(listener model.ListenerKey) bool {
-	return slices.ContainsFunc(a.Parents, func(p attachment) bool { return p.has(listener) })
+// hasListener tells whether a ParentRef leads to a listener.
+func (a attachments) hasListener(listener model.ListenerKey) bool {
+	return slices.ContainsFunc(a.Parents, func(p attachment) bool { return p.hasListener(listener) })
 }
 
-// gateways are those that the route is attached to.
-func (a attachments) gateways() (list []model.RouteGateway) {
+// attachedGateways are those that the route is attached to.
+func (a attachments) attachedGateways() (list []model.RouteGateway) {
 	for _, p := range a.Parents {
 		if len(p.Listeners) > 0 && !slices.Contains(list, p.Gateway) {
 			list = append(list, p.Gateway)
@@ -38,17 +41,17 @@ func (a attachments) gateways() (list []model.RouteGateway) {
 	return list
 }
 
-// attachment is one parentRef of a route, answered.
+// attachment is one ParentRef of a route, answered.
 type attachment struct {
 	Parent    model.ParentRef
 	Index     int // in spec.parentRefs
 	Gateway   model.RouteGateway
-	Listeners []attached // none: not attached
+	Listeners []acceptingListener // none: not attached
 	Findings  []model.Finding
 }
 
-// answered looks up the parentRefs of a route.
-func answered(
+// newParentLookup looks up the parentRefs of a route.
+func newParentLookup(
 	all *flow.Collection[model.ObjectRef, attachments],
 ) func(*flow.Ctx, model.ObjectRef) []budget.Parent {
 	return func(c *flow.Ctx, ref model.ObjectRef) (list []budget.Parent) {
@@ -60,54 +63,51 @@ func answered(
 	}
 }
 
-// has tells whether the parentRef leads to a listener.
-func (a attachment) has(listener model.ListenerKey) bool {
-	return slices.ContainsFunc(a.Listeners, func(l attached) bool { return l.Key == listener })
+// hasListener tells whether the ParentRef leads to a listener.
+func (a attachment) hasListener(listener model.ListenerKey) bool {
+	return slices.ContainsFunc(a.Listeners, func(l acceptingListener) bool { return l.Key == listener })
 }
 
-// domains counts those that it leads to, at all listeners.
-func (a attachment) domains() (n int) {
+// countDomains counts those that it leads to, at all listeners.
+func (a attachment) countDomains() (n int) {
 	for _, l := range a.Listeners {
 		n += len(l.Domains)
 	}
 	return n
 }
 
-// attached is a listener that takes a route.
-type attached struct {
+// acceptingListener is a listener that takes a route.
+type acceptingListener struct {
 	Key     model.ListenerKey
 	Port    model.PortKey
+	Carries model.Carried // see model.RouteListener
 	Domains []model.Domain
 }
 
 // attacher is where the Gateways are looked up that routes name.
 type attacher struct {
-	views      *flow.Collection[model.ObjectRef, gatewayView]
-	gateways   *input.Collection[gatewayv1.GatewaySpec]
-	unclassed  *flow.Collection[model.ObjectRef, []model.Finding]
-	neighbours neighbours
-	namespaces *input.Collection[input.NamespaceSpec]
+	views       *flow.Collection[model.ObjectRef, gatewayView]
+	gateways    *input.Collection[gatewayv1.GatewaySpec]
+	unclassed   *flow.Collection[model.ObjectRef, []model.Finding]
+	suggestions nameSuggestions
+	namespaces  *input.Collection[input.NamespaceSpec]
 }
 
-func (at attacher) httpRoute(
-	c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec],
-) (attachments, bool) {
-	return at.attach(c, ref, o.Meta, o.Spec.ParentRefs, o.Spec.Hostnames), true
+// of answers the parentRefs of routes of a kind.
+func (at attacher) of(k *kind.Kind) func(*flow.Ctx, model.ObjectRef, kind.UntypedObject) (attachments, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o kind.UntypedObject) (attachments, bool) {
+		spec := k.Route.Spec(o.Spec)
+		return at.resolveParents(c, ref, o.Meta, spec.ParentRefs, spec.Hostnames), true
+	}
 }
 
-func (at attacher) grpcRoute(
-	c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GRPCRouteSpec],
-) (attachments, bool) {
-	return at.attach(c, ref, o.Meta, o.Spec.ParentRefs, o.Spec.Hostnames), true
-}
-
-// attach answers each parentRef of a route.
-func (at attacher) attach(
+// resolveParents answers each ParentRef of a route.
+func (at attacher) resolveParents(
 	c *flow.Ctx, ref model.ObjectRef, meta model.Meta, parents []gatewayv1.ParentReference, hostnames []gatewayv1.Hostname,
 ) attachments {
 	a := attachments{Created: meta.Created}
 	for i, p := range parents {
-		parent := parentRef(ref, p)
+		parent := route.ParentRef(ref, p)
 		if parent.Group != gatewayv1.GroupName || parent.Kind != "Gateway" {
 			continue
 		}
@@ -122,15 +122,16 @@ func (at attacher) attach(
 			continue
 		}
 		found := attachment{Parent: parent, Index: i, Gateway: model.RouteGateway{Ref: gateway, DataPlane: view.DataPlane}}
-		var why unusable
-		found.Listeners, why = at.listeners(c, ref, hostnames, parent, view)
-		if !why.none() {
+		var why problem.Unusable
+		found.Listeners, why = at.acceptingListeners(c, ref, hostnames, parent, view)
+		if !why.IsZero() {
 			found.Findings = append(found.Findings, model.Finding{
-				Object: ref, Parent: parent, Condition: "Accepted", Reason: why.reason, Field: field, Message: why.message,
+				Object: ref, Parent: parent, Condition: "Accepted", Reason: why.Reason, Field: field, Message: why.Message,
 			})
 		}
 		a.Parents = append(a.Parents, found)
 	}
+	a.Findings = append(a.Findings, unattachedFindings(ref, parents, hostnames)...)
 	return a
 }
 
@@ -138,7 +139,7 @@ func (at attacher) attach(
 func (at attacher) notOurs(c *flow.Ctx, gateway model.ObjectRef) (model.Severity, string) {
 	o, exists := flow.Fetch(c, at.gateways, gateway)
 	if !exists {
-		return model.Error, at.neighbours.gateway(c, gateway)
+		return model.Error, at.suggestions.describeMissingGateway(c, gateway)
 	}
 	if list, nobodys := flow.Fetch(c, at.unclassed, gateway); nobodys {
 		return model.Warning, fmt.Sprintf("%s: %s", gateway, list[0].Message)
@@ -147,45 +148,45 @@ func (at attacher) notOurs(c *flow.Ctx, gateway model.ObjectRef) (model.Severity
 		o.Spec.GatewayClassName)
 }
 
-// listeners lists the listeners of a Gateway that take a route; if none does, the reason says which step ruled out the
-// last.
-func (at attacher) listeners(
+// acceptingListeners lists the listeners of a Gateway that take a route; if none does, the reason says which step ruled
+// out the last.
+func (at attacher) acceptingListeners(
 	c *flow.Ctx, ref model.ObjectRef, hostnames []gatewayv1.Hostname, parent model.ParentRef, view gatewayView,
-) (list []attached, why unusable) {
+) (list []acceptingListener, why problem.Unusable) {
 	is := func(l listenerView) bool { return isNamed(l, parent) }
-	does := func(l listenerView) bool { return is(l) && at.accepts(c, l, ref) }
+	does := func(l listenerView) bool { return is(l) && at.acceptsRoute(c, l, ref) }
 	for _, l := range view.Listeners {
 		if !does(l) {
 			continue
 		}
-		if domains := resolve.Hostnames(l.Hostname, hostnames); len(domains) > 0 {
-			list = append(list, attached{Key: l.Key, Port: l.Port, Domains: domains})
+		if domains := resolve.IntersectHostnames(l.Hostname, hostnames); len(domains) > 0 {
+			list = append(list, acceptingListener{Key: l.Key, Port: l.Port, Carries: l.Carries, Domains: domains})
 		}
 	}
 	if len(list) > 0 {
-		return list, unusable{}
+		return list, problem.Unusable{}
 	}
-	named := those(view.Listeners, is)
-	allowed := those(named, does)
+	named := filterListeners(view.Listeners, is)
+	allowed := filterListeners(named, does)
 	switch {
 	case len(named) == 0:
-		return nil, unusable{"NoMatchingParent", noListener(parent, view)}
+		return nil, problem.Unusable{Reason: "NoMatchingParent", Message: noListener(parent, view)}
 	case len(allowed) == 0:
-		return nil, unusable{"NotAllowedByListeners", denials(named, ref)}
+		return nil, problem.Unusable{Reason: "NotAllowedByListeners", Message: describeDenials(named, ref)}
 	}
-	return nil, unusable{"NoMatchingListenerHostname", noHostname(hostnames, allowed)}
+	return nil, problem.Unusable{Reason: "NoMatchingListenerHostname", Message: noHostname(hostnames, allowed)}
 }
 
-func those(listeners []listenerView, are func(listenerView) bool) []listenerView {
+func filterListeners(listeners []listenerView, are func(listenerView) bool) []listenerView {
 	return slices.DeleteFunc(slices.Clone(listeners), func(l listenerView) bool { return !are(l) })
 }
 
-// isNamed tells whether a parentRef is about a listener.
+// isNamed tells whether a ParentRef is about a listener.
 func isNamed(l listenerView, parent model.ParentRef) bool {
 	return (parent.Section == "" || parent.Section == l.Key.Section) && (parent.Port == 0 || parent.Port == l.Port.Number)
 }
 
-// noListener says which listeners a Gateway has in place of the one that a parentRef names.
+// noListener says which listeners a Gateway has in place of the one that a ParentRef names.
 func noListener(parent model.ParentRef, view gatewayView) string {
 	gateway := parent.Namespace + "/" + parent.Name
 	var names, ports []string
@@ -197,9 +198,9 @@ func noListener(parent model.ParentRef, view gatewayView) string {
 		ports = append(ports, fmt.Sprintf("%d (%s)", l.Port.Number, l.Key.Section))
 	}
 	if parent.Section == "" {
-		return fmt.Sprintf("%s has no listener of port %d; it has %s", gateway, parent.Port, listed(ports))
+		return fmt.Sprintf("%s has no listener of port %d; it has %s", gateway, parent.Port, model.JoinSome(ports))
 	}
-	return fmt.Sprintf("%s has no listener %q; it has %s", gateway, parent.Section, listed(names))
+	return fmt.Sprintf("%s has no listener %q; it has %s", gateway, parent.Section, model.JoinSome(names))
 }
 
 // noHostname says which hostnames the listeners have that would take a route if they shared one with it.
@@ -212,11 +213,11 @@ func noHostname(hostnames []gatewayv1.Hostname, listeners []listenerView) string
 	if len(hostnames) > 1 {
 		verb = "match"
 	}
-	return fmt.Sprintf("%s %s no listener: %s", listed(words(hostnames)), verb, listed(have))
+	return fmt.Sprintf("%s %s no listener: %s", model.JoinSome(problem.ToStrings(hostnames)), verb, model.JoinSome(have))
 }
 
-// accepts tells whether a listener takes routes like this one.
-func (at attacher) accepts(c *flow.Ctx, l listenerView, route model.ObjectRef) bool {
+// acceptsRoute tells whether a listener takes routes like this one.
+func (at attacher) acceptsRoute(c *flow.Ctx, l listenerView, route model.ObjectRef) bool {
 	if !slices.Contains(l.Kinds, route.Kind()) {
 		return false
 	}
@@ -231,28 +232,41 @@ func (at attacher) accepts(c *flow.Ctx, l listenerView, route model.ObjectRef) b
 			return false
 		}
 		o, _ := flow.Fetch(c, at.namespaces, model.Ref(model.KindNamespace, "", route.Namespace()))
-		return selects.Matches(labels.Set(o.Meta.Labels.Map()))
+		return selects.Matches(labels.Set(o.Meta.Labels.ToMap()))
 	}
 	return false
 }
 
-// denials say which routes some listeners accept. None of them accepts this route.
-func denials(listeners []listenerView, route model.ObjectRef) string {
+// describeDenials say which routes some listeners accept. None of them accepts this route.
+func describeDenials(listeners []listenerView, route model.ObjectRef) string {
 	all := make([]string, len(listeners))
 	for i, l := range listeners {
-		all[i] = fmt.Sprintf("listener %s of %s accepts %s", l.Key.Section, l.Key.Parent.NamespacedName(),
-			accepted(l, route.Kind()))
+		all[i] = fmt.Sprintf("listener %s of %s %s", l.Key.Section, l.Key.Parent.NamespacedName(),
+			describeDenial(l, route.Kind()))
 	}
-	return listed(all)
+	return model.JoinSome(all)
 }
 
-// accepted says which routes a listener accepts, for a message about a route of the kind that it does not accept.
-func accepted(l listenerView, kind model.Kind) string {
+// describeDenial says why a listener does not take a route of a kind.
+func describeDenial(l listenerView, kind model.Kind) string {
+	if len(l.Kinds) == 0 && !l.Valid {
+		return "does not serve: see its error"
+	}
+	return "accepts " + describeAccepted(l, kind)
+}
+
+// describeAccepted says which routes a listener accepts, for a message about a route of the kind that it does not
+// accept.
+func describeAccepted(l listenerView, kind model.Kind) string {
 	switch {
 	case len(l.Kinds) == 0:
 		return fmt.Sprintf("no %ss", kind)
 	case !slices.Contains(l.Kinds, kind):
-		return fmt.Sprintf("%ss only", l.Kinds[0])
+		names := kindNames(l.Kinds)
+		for i := range names {
+			names[i] += "s"
+		}
+		return problem.JoinChoices(names) + " only"
 	case l.From == gatewayv1.NamespacesFromSame:
 		return fmt.Sprintf("routes of namespace %s only", l.Key.Parent.Namespace())
 	case l.From != gatewayv1.NamespacesFromSelector:
@@ -266,8 +280,8 @@ func accepted(l listenerView, kind model.Kind) string {
 	return fmt.Sprintf("routes of namespaces with the labels %s only", metav1.FormatLabelSelector(l.Selector))
 }
 
-// attachedListeners are the listeners that count the route in attachedRoutes.
-func attachedListeners(_ model.ObjectRef, a attachments) []model.ListenerKey {
+// listenerKeysOf are the listeners that count the route in attachedRoutes.
+func listenerKeysOf(_ model.ObjectRef, a attachments) []model.ListenerKey {
 	var list []model.ListenerKey
 	for _, p := range a.Parents {
 		for _, l := range p.Listeners {

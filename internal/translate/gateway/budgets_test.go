@@ -13,11 +13,12 @@ import (
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/shadow"
 )
 
 // gate is a Gateway "a/web" with a listener, and routes of namespaces that each are an hour younger than the last.
 type gate struct {
-	*Meaning
+	*Translator
 	t     testing.TB
 	graph *flow.Graph
 	in    *kinds.Sources
@@ -29,14 +30,14 @@ func newGate(t testing.TB, budgets model.Budgets) *gate {
 	t.Helper()
 	graph := flow.New(flow.Config{Name: "test", Check: true})
 	g := &gate{t: t, graph: graph, in: kinds.NewSources(graph), age: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	g.Meaning = New(graph, g.in, Options{Budgets: budgets})
-	browsers := newAtBrowsers(g.Plan)
-	newSharedCookies(browsers)
-	newLostPreflights(g.Plan, browsers)
+	g.Translator = New(graph, g.in, Options{Budgets: budgets})
+	browsers := shadow.NewBrowserNeeds(g.Plan)
+	shadow.NewSharedCookies(browsers)
+	shadow.NewLostPreflights(g.Plan, browsers)
 	all := gatewayv1.NamespacesFromAll
 	g.apply(func(b *flow.Batch) {
-		g.in.Synced(b)
-		g.in.Environment.Synced(b)
+		g.in.MarkSynced(b)
+		g.in.Environment.MarkSynced(b)
 		g.in.Environment.Set(b, model.ObjectRef{}, model.Environment{Addresses: []string{"127.0.0.1"}})
 		class := &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName}
 		g.in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"),
@@ -140,9 +141,9 @@ func (g *gate) finding(name string) string {
 }
 
 // reduced are the forms of copies in a host.
-func (g *gate) reduced(host string) (forms model.Reduced) {
+func (g *gate) reduced(host string) (forms model.DegradedRules) {
 	g.graph.View(func(v flow.View) {
-		forms, _ = flow.Get(v, g.Plan.Reduced,
+		forms, _ = flow.Get(v, g.Plan.DegradedRules,
 			model.DomainKey{Listener: model.ListenerKey{Parent: theGateway, Section: "http"}, Name: host})
 	})
 	return forms
@@ -164,8 +165,8 @@ func TestNewestRuleLoses(t *testing.T) {
 	g.put("t/c", 3, "c.ex")
 	g.put("t/d", 1, "d.ex")
 	g.is("other/x 9, t/a 4, t/b 4, t/c 1 500, t/d 1")
-	const want = "at Gateway a/web it has 3 routes beside 8 that are older, 1 over the budget of 10 for namespace t " +
-		"(--namespace-routes); what is below /t/c, and no other rule takes first, is answered with 500; "
+	const want = "at Gateway a/web it has 3 routes and older rules have 8, together 1 over the budget of 10 for " +
+		"namespace t (--namespace-routes); requests below /t/c get 500, unless an earlier rule matches them; "
 	if got := g.finding("t/c"); !strings.HasPrefix(got, want) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
@@ -179,31 +180,6 @@ func TestNewestRuleLoses(t *testing.T) {
 	g.is("other/x 9, t/c 3, t/d 1, t/e 2")
 }
 
-// TestRuleBudget: a rule counts once for each of its hosts.
-func TestRuleBudget(t *testing.T) {
-	g := newGate(t, routesOf(5, 0, 0))
-	g.put("t/a", 2, "a.ex", "b.ex")
-	g.put("t/b", 3, "c.ex", "d.ex")
-	g.put("t/c", 1, "1.ex", "2.ex", "3.ex", "4.ex", "5.ex", "6.ex")
-	g.is("t/a 2, t/b 1 500, t/c 0 500")
-	const want = "it has 6 routes, 1 over the budget of 5 for a rule (--rule-routes)"
-	if got := g.finding("t/b"); !strings.Contains(got, want) {
-		t.Errorf("it says %q, want %q", got, want)
-	}
-}
-
-// TestGatewayBudget: where a Gateway is full, the newest rule of all namespaces loses.
-func TestGatewayBudget(t *testing.T) {
-	g := newGate(t, routesOf(0, 0, 10))
-	g.put("t/a", 4, "a.ex")
-	g.put("s/b", 4, "b.ex")
-	g.put("t/c", 4, "c.ex")
-	g.put("s/d", 1, "d.ex")
-	g.is("s/b 4, s/d 1, t/a 4, t/c 1 500")
-	g.drop("s/b")
-	g.is("s/d 1, t/a 4, t/c 4")
-}
-
 // TestCopiesArePaidByTheHosts: a wide rule is copied into narrower hosts, whose namespace pays, after its own rules.
 // So who has many hosts loses nobody's rule, nor the wide rule elsewhere; and a wide rule takes no room from others'.
 func TestCopiesArePaidByTheHosts(t *testing.T) {
@@ -215,26 +191,27 @@ func TestCopiesArePaidByTheHosts(t *testing.T) {
 	if n := len(g.reduced("a.ex")) + len(g.reduced("x.ex")); n != 0 {
 		t.Errorf("%d copies are not whole, want none", n)
 	}
-	form := func(host string, of model.ObjectRef) model.Form {
+	form := func(host string, of model.ObjectRef) model.Degradation {
 		for rule, form := range g.reduced(host) {
 			if rule.Route == of {
 				return form
 			}
 		}
-		return model.FormWhole
+		return model.NotDegraded
 	}
 	g.put("w/wider", 2)
-	if a, b, x := form("a.ex", wide), form("a.ex", wider), form("x.ex", wider); a != 0 || b != model.FormPrefix || x != 0 {
+	if a, b, x := form("a.ex", wide), form("a.ex", wider), form("x.ex", wider); a != 0 || b != model.DegradedPrefix ||
+		x != 0 {
 		t.Errorf("wide %d, wider %d, elsewhere %d", a, b, x)
 	}
 	g.put("t/b", 4, "a.ex") // the namespace's own rule comes first
-	if a, b := form("a.ex", wide), form("b.ex", wider); a != model.FormPrefix || b != model.FormNone {
+	if a, b := form("a.ex", wide), form("b.ex", wider); a != model.DegradedPrefix || b != model.DegradedNoRequests {
 		t.Errorf("wide %d, wider %d", a, b)
 	}
 	g.is("s/x 1, t/a 2, t/b 4, w/wide 2, w/wider 2")
-	want := "the copies of the rule in narrower hosts of namespace t are over a budget: it has 4 routes beside 8 " +
-		"that are older, 2 over the budget of 10 for namespace t (--namespace-routes); there what is below /w/wide, and no " +
-		"other rule takes first, is answered with 500"
+	want := "the copies of the rule for more specific hosts of namespace t are over a budget: it has 4 routes and older " +
+		"rules have 8, together 2 over the budget of 10 for namespace t (--namespace-routes); for these hosts requests " +
+		"below /w/wide get 500, unless an earlier rule matches them"
 	if got := g.finding("w/wide"); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
@@ -243,48 +220,6 @@ func TestCopiesArePaidByTheHosts(t *testing.T) {
 	if n := len(g.reduced("a.ex")); n != 0 {
 		t.Errorf("%d copies are not whole, want none", n)
 	}
-}
-
-// TestFewAreToldAgain: an edit of the oldest rule of a namespace that is over its budget is told to few others.
-func TestFewAreToldAgain(t *testing.T) {
-	g := newGate(t, routesOf(0, 100, 0))
-	for i := range 50 {
-		g.put(fmt.Sprintf("t/old-%02d", i), 2, "a.ex")
-	}
-	for i := range 300 {
-		g.put(fmt.Sprintf("t/young-%03d", i), 2, "b.ex")
-	}
-	last := fmt.Sprintf("t/young-%03d", 299)
-	const want = "at Gateway a/web it has 2 routes, for which older rules leave no room in the budget of 100 for " +
-		"namespace t (--namespace-routes); "
-	if got := g.finding(last); !strings.HasPrefix(got, want) {
-		t.Errorf("it says %q, want %q", got, want)
-	}
-	before := g.runs("plan/route")
-	g.put("t/old-00", 3, "a.ex")
-	if n := g.runs("plan/route") - before; n > 101 {
-		t.Errorf("an edit was told to %d routes, want 100 at most", n)
-	}
-	if got := g.finding("t/old-49"); !strings.Contains(got, "it has 2 routes beside 99 that are older, 1 over the") {
-		t.Errorf("it says %q", got)
-	}
-}
-
-func (g *gate) runs(transform string) (n uint64) {
-	for _, c := range g.graph.Stats() {
-		if c.Name == transform {
-			n += c.Runs
-		}
-	}
-	return n
-}
-
-// TestNoBudget: a number that is 0 bounds nothing.
-func TestNoBudget(t *testing.T) {
-	g := newGate(t, model.Budgets{})
-	g.put("t/a", 60, "a.ex", "b.ex")
-	g.put("t/b", 60)
-	g.is("t/a 60, t/b 60")
 }
 
 // TestAnEditThatKeepsItsSizeIsNotCountedAgain: what an edit costs does not depend on others' rules.
@@ -311,4 +246,13 @@ func TestAnEditThatKeepsItsSizeIsNotCountedAgain(t *testing.T) {
 	if !slices.Contains(same, "load") || slices.Contains(same, "loads by namespace") || slices.Contains(same, "account") {
 		t.Errorf("a rule that kept its size ran %q", same)
 	}
+}
+
+// unnamed is a rule that matches path prefixes.
+func unnamed(prefixes ...string) gatewayv1.HTTPRouteRule {
+	var r gatewayv1.HTTPRouteRule
+	for _, p := range prefixes {
+		r.Matches = append(r.Matches, gatewayv1.HTTPRouteMatch{Path: &gatewayv1.HTTPPathMatch{Value: &p}})
+	}
+	return r
 }

@@ -9,9 +9,9 @@ import (
 	"cardea.dev/cardea/internal/translate/conditions"
 )
 
-// class is a GatewayClass of this controller.
-type class struct {
-	conditions.Class
+// classFacts is a GatewayClass of this controller.
+type classFacts struct {
+	conditions.GatewayClassFacts
 	UID        string
 	Parameters parameters // zero: none
 	Deleting   bool
@@ -20,15 +20,15 @@ type class struct {
 type classObject = input.Object[gatewayv1.GatewayClassSpec]
 
 func classOf(
-	planes dataPlanes, environments *environments,
-) func(*flow.Ctx, model.ObjectRef, classObject) (class, bool) {
-	return func(c *flow.Ctx, ref model.ObjectRef, o classObject) (class, bool) {
+	planes dataPlanes, environments *input.Environments,
+) func(*flow.Ctx, model.ObjectRef, classObject) (classFacts, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o classObject) (classFacts, bool) {
 		if o.Spec.ControllerName != model.ControllerName {
-			return class{}, false
+			return classFacts{}, false
 		}
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
-		own := class{
-			Class: conditions.Class{
+		own := classFacts{
+			GatewayClassFacts: conditions.GatewayClassFacts{
 				Generation: o.Meta.Generation, InCluster: environment.Fronted, APIs: environment.APIs,
 				Definitions: environment.Definitions,
 			},
@@ -41,7 +41,7 @@ func classOf(
 				namespace = string(*p.Namespace)
 			}
 			var problem string
-			if own.Parameters, problem = planes.find(c, p.Group, p.Kind, namespace, p.Name); problem != "" {
+			if own.Parameters, problem = planes.findParameters(c, p.Group, p.Kind, namespace, p.Name); problem != "" {
 				own.Findings = append(own.Findings, model.Finding{
 					Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.parametersRef", Message: problem,
 				})
@@ -51,14 +51,14 @@ func classOf(
 	}
 }
 
-// unclassed finds Gateways that were never served and name a class that does not exist: most likely a typing error,
+// findUnclassed finds Gateways that were never served and name a class that does not exist: most likely a typing error,
 // which no controller would report. In a cluster another controller may declare it later; a folder has nobody else's.
-func unclassed(
-	classes *input.Collection[gatewayv1.GatewayClassSpec], near neighbours, environments *environments,
+func findUnclassed(
+	classes *input.Collection[gatewayv1.GatewayClassSpec], near nameSuggestions, environments *input.Environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
-		if _, found := flow.Fetch(c, classes, class); found || o.Meta.Held {
+		if _, found := flow.Fetch(c, classes, class); found || o.Meta.HasFinalizer {
 			return nil, false
 		}
 		severity := model.Error
@@ -67,7 +67,8 @@ func unclassed(
 		}
 		return []model.Finding{{
 			Object: ref, Severity: severity, Field: classField,
-			Message: absent(c, near.broken, class) + ", so nobody serves this Gateway" + near.class(c, class),
+			Message: input.DescribeAbsent(c, near.broken, class) + ", so no controller serves this Gateway" +
+				near.suggestClass(c, class),
 		}}, true
 	}
 }

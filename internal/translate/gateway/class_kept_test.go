@@ -18,8 +18,8 @@ func TestClassKept(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
-	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
+	listeners := flow.NewSource[resource.AckStateKey, resource.AckState](g, "listeners")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteAckState](g, "routes")
 	outputs := resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()}
 	reports := m.NewReports(outputs, resource.NewFeedback(g))
 	class := model.Ref(model.KindGatewayClass, "", "cardea")
@@ -28,7 +28,7 @@ func TestClassKept(t *testing.T) {
 		g.Apply("edit", edit)
 		g.Settle()
 		g.View(func(v flow.View) {
-			r, _ := reports.Of(model.KindGatewayClass).Get(v, class)
+			r, _ := reports.ForKind(model.KindGatewayClass).Get(v, class)
 			if got := r.Status.(gatewayv1.GatewayClassStatus).Conditions[0].Message; !strings.HasSuffix(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
@@ -36,21 +36,21 @@ func TestClassKept(t *testing.T) {
 	}
 	gateway := func(b *flow.Batch, name string) {
 		in.Gateways.Set(b, model.Ref(model.KindGateway, "shop", name), input.Object[gatewayv1.GatewaySpec]{
-			Meta: model.Meta{Edit: &model.Edit{}}, Spec: &gatewayv1.GatewaySpec{GatewayClassName: "cardea"},
+			Meta: model.Meta{LastEdit: &model.LastEdit{}}, Spec: &gatewayv1.GatewaySpec{GatewayClassName: "cardea"},
 		})
 	}
 	set := func(b *flow.Batch, deleting bool) {
 		in.GatewayClasses.Set(b, class, input.Object[gatewayv1.GatewayClassSpec]{
-			Meta: model.Meta{Edit: &model.Edit{}, Deleting: deleting},
+			Meta: model.Meta{LastEdit: &model.LastEdit{}, Deleting: deleting},
 			Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
 	}
 	says("is served by this controller", func(b *flow.Batch) {
-		in.Synced(b)
-		listeners.Synced(b)
-		routes.Synced(b)
+		in.MarkSynced(b)
+		listeners.MarkSynced(b)
+		routes.MarkSynced(b)
 		in.Environment.Set(b, model.ObjectRef{}, model.Environment{Fronted: true})
-		in.Environment.Synced(b)
+		in.Environment.MarkSynced(b)
 		set(b, false)
 		gateway(b, "a")
 		gateway(b, "b")

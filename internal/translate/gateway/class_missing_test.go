@@ -21,13 +21,13 @@ func TestClassMissing(t *testing.T) {
 	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
-	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
+	listeners := flow.NewSource[resource.AckStateKey, resource.AckState](g, "listeners")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteAckState](g, "routes")
 	reports := m.NewReports(resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()},
 		feedback)
 	web := model.Ref(model.KindGateway, "shop", "web")
 	object := input.Object[gatewayv1.GatewaySpec]{
-		Meta: model.Meta{UID: "u", Generation: 1, Edit: &model.Edit{}},
+		Meta: model.Meta{UID: "u", Generation: 1, LastEdit: &model.LastEdit{}},
 		Spec: &gatewayv1.GatewaySpec{
 			GatewayClassName: "cardea",
 			Listeners:        []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}},
@@ -35,16 +35,16 @@ func TestClassMissing(t *testing.T) {
 	}
 	class := func(b *flow.Batch, name, controller string) {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", name), input.Object[gatewayv1.GatewayClassSpec]{
-			Meta: model.Meta{Edit: &model.Edit{}},
+			Meta: model.Meta{LastEdit: &model.LastEdit{}},
 			Spec: &gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)},
 		})
 	}
 	g.Apply("start", func(b *flow.Batch) {
-		in.Synced(b)
-		listeners.Synced(b)
-		routes.Synced(b)
+		in.MarkSynced(b)
+		listeners.MarkSynced(b)
+		routes.MarkSynced(b)
 		in.Environment.Set(b, model.ObjectRef{}, model.Environment{Fronted: true})
-		in.Environment.Synced(b)
+		in.Environment.MarkSynced(b)
 		class(b, "cardea", model.ControllerName)
 		class(b, "theirs", "example.com/other")
 	})
@@ -61,7 +61,7 @@ func TestClassMissing(t *testing.T) {
 			finding: "as it was before; did you mean cardea?"},
 		{what: "mistyped and deleted", class: "carrdea", held: true, deleting: true, run: true, leaving: true, served: true,
 			status: "Pending"},
-		{what: "mistyped at first", class: "carrdea", finding: "nobody serves this Gateway; did you mean cardea?"},
+		{what: "mistyped at first", class: "carrdea", finding: "no controller serves this Gateway; did you mean cardea?"},
 		{what: "another controller's", class: "theirs", held: true, run: true, leaving: true},
 		{what: "another controller's alone", class: "theirs"},
 		{what: "back", class: "cardea", run: true, accepted: true, served: true, status: "Accepted"},
@@ -70,24 +70,25 @@ func TestClassMissing(t *testing.T) {
 			spec := *object.Spec
 			spec.GatewayClassName = gatewayv1.ObjectName(c.class)
 			o := object
-			o.Spec, o.Meta.Held, o.Meta.Deleting = &spec, c.held, c.deleting
+			o.Spec, o.Meta.HasFinalizer, o.Meta.Deleting = &spec, c.held, c.deleting
 			in.Gateways.Set(b, web, o)
 		})
 		g.Settle()
 		g.View(func(v flow.View) {
 			p, run := flow.Get(v, m.Plan.Proxies, web)
 			_, served := flow.Get(v, m.Plan.Listeners, model.ListenerKey{Parent: web, Section: "http"})
-			if run != c.run || p.Leaving != c.leaving || p.Accepted != c.accepted || p.Held != c.held || served != c.served {
+			if run != c.run || p.Deleting != c.leaving || p.Accepted != c.accepted || p.HasFinalizer != c.held ||
+				served != c.served {
 				t.Errorf("%s: %v %+v; served %v", c.what, run, p, served)
 			}
 			if run && (p.UID != "u" || p.Name != ProxyName(web)) {
 				t.Errorf("%s: %+v", c.what, p)
 			}
-			r, _ := reports.Of(model.KindGateway).Get(v, web)
+			r, _ := reports.ForKind(model.KindGateway).Get(v, web)
 			if status := acceptedReason(r); status != c.status {
 				t.Errorf("%s: the status is %q", c.what, status)
 			}
-			unclassed, _ := flow.Get(v, reports.Beside, web)
+			unclassed, _ := flow.Get(v, reports.OtherFindings, web)
 			var said []string
 			for _, f := range append(r.Findings, unclassed...) {
 				said = append(said, f.Message)

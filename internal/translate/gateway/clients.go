@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
-	"cardea.dev/cardea/internal/translate/resolve"
+	"cardea.dev/cardea/internal/translate/problem"
+	"cardea.dev/cardea/internal/translate/reference"
 )
 
 // clientSpec is how a Gateway wants certificates of a port's clients to be judged. Without Validation they are asked
@@ -34,10 +33,14 @@ func clientsOf(tls *gatewayv1.GatewayTLSConfig, port gatewayv1.PortNumber) clien
 	return clientSpec{tls.Frontend.Default.Validation, "spec.tls.frontend.default.validation"}
 }
 
-// isHTTPS tells whether a port has an HTTPS listener.
-func isHTTPS(listeners []gatewayv1.Listener, port gatewayv1.PortNumber) bool {
+// terminatesTLS tells whether a port has a listener that terminates the TLS of its clients.
+func terminatesTLS(listeners []gatewayv1.Listener, port gatewayv1.PortNumber) bool {
 	return slices.ContainsFunc(listeners, func(l gatewayv1.Listener) bool {
-		return l.Port == port && l.Protocol == gatewayv1.HTTPSProtocolType
+		protocol, _ := model.Protocol(l.Protocol).Declared()
+		if l.Port != port || !slices.Contains(protocol.Modes, model.TLSTerminate) {
+			return false
+		}
+		return l.TLS == nil || l.TLS.Mode == nil || *l.TLS.Mode == gatewayv1.TLSModeTerminate
 	})
 }
 
@@ -57,18 +60,13 @@ func insecureClients(tls *gatewayv1.GatewayTLSConfig) bool {
 	return insecure(tls.Frontend.Default)
 }
 
-// clientReferences is where the CAs are looked up that Gateways name.
-type clientReferences struct {
-	authorities authorities
-	bundles     *input.Collection[certificatesv1.ClusterTrustBundleSpec]
-	grants      *grants
-}
-
-// read reads how clients are judged, and by which materials; nil if nobody asks for it, or if none of the CAs can be
-// used: then the listener must not serve. A missing grant comes before anything that could be said of the object.
-func (in clientReferences) read(
+// readClientValidation reads how clients are judged, and by which materials; nil if nobody asks for it, or if none of
+// the CAs can be used: then the listener must not serve. A missing grant comes before anything that could be said of
+// the object.
+func readClientValidation(
+	in reference.ClientAuthorities,
 	c *flow.Ctx, gateway model.ObjectRef, spec clientSpec,
-) (read *model.ClientValidation, used []model.MaterialKey, problems []problem) {
+) (read *model.ClientValidation, used []model.MaterialKey, problems []problem.Problem) {
 	v := spec.Validation
 	if v == nil {
 		return nil, nil, nil
@@ -87,80 +85,47 @@ func (in clientReferences) read(
 		if ref.Kind() == model.KindClusterTrustBundle {
 			ref = model.Ref(ref.Kind(), "", ref.Name())
 		}
-		text, why := in.find(c, gateway, ref)
-		if !why.none() {
-			problems = append(problems, unresolved(fmt.Sprintf("%s.caCertificateRefs[%d]", spec.Field, i), why))
+		text, why := in.FindPEM(c, gateway, ref)
+		if !why.IsZero() {
+			problems = append(problems, problem.NewUnresolved(fmt.Sprintf("%s.caCertificateRefs[%d]", spec.Field, i), why))
 		}
 		if text != "" {
-			used = append(used, authoritiesKey(ref))
+			used = append(used, reference.AuthoritiesKey(ref))
 		}
-		read.CA = joinPEM(read.CA, text)
+		read.CA = reference.JoinPEM(read.CA, text)
 	}
 	if read.CA == "" {
-		return nil, nil, append([]problem{{
-			field: spec.Field + ".caCertificateRefs", condition: "Accepted",
-			reason:  string(gatewayv1.ListenerReasonNoValidCACertificate),
-			message: "none of its CAs is valid; the listener does not serve without one",
+		return nil, nil, append([]problem.Problem{{
+			Field: spec.Field + ".caCertificateRefs", Condition: "Accepted",
+			Reason:  string(gatewayv1.ListenerReasonNoValidCACertificate),
+			Message: "none of its CAs is valid; the listener does not serve without one",
 		}}, problems...)
 	}
 	return read, used, problems
 }
 
-// find is the PEM of an object that a Gateway names and may name.
-func (in clientReferences) find(c *flow.Ctx, gateway, ref model.ObjectRef) (text string, why unusable) {
-	if ref.Kind() == model.KindConfigMap && !in.grants.permit(c, gateway, ref) {
-		return "", unusable{"RefNotPermitted", in.grants.refusal(c, gateway, ref)}
-	}
-	return in.authority(c, ref)
+// clientCertificate is the certificate that a Gateway's proxies show to backends.
+type clientCertificate struct {
+	Secret   model.ObjectRef  // zero: there is none that can be shown
+	Unusable problem.Unusable // why the newest one can't be
 }
 
-// authority is the PEM of an object, whoever names it.
-func (in clientReferences) authority(c *flow.Ctx, ref model.ObjectRef) (text string, why unusable) {
-	if ref.Kind() == model.KindClusterTrustBundle {
-		return in.bundle(c, ref)
-	}
-	text, why = in.authorities.find(c, ref)
-	if why.reason == "InvalidKind" {
-		why.reason = string(gatewayv1.ListenerReasonInvalidCACertificateKind)
-		why.message += ", or a ClusterTrustBundle of group certificates.k8s.io"
-	}
-	return text, why
-}
-
-// bundle is the PEM of a ClusterTrustBundle, which every namespace may name.
-func (in clientReferences) bundle(c *flow.Ctx, ref model.ObjectRef) (text string, why unusable) {
-	invalid := string(gatewayv1.ListenerReasonInvalidCACertificateRef)
-	o, found := flow.Fetch(c, in.bundles, ref)
-	if !found {
-		return in.authorities.instead(c, ref, unusable{invalid, in.authorities.absent(c, ref)})
-	}
-	if err := resolve.Certificates([]byte(o.Spec.TrustBundle)); err != nil {
-		return in.authorities.instead(c, ref, unusable{invalid, fmt.Sprintf("%s: %v", ref, err)})
-	}
-	return o.Spec.TrustBundle, unusable{}
-}
-
-// gatewayClient is the certificate that a Gateway's proxies show to backends.
-type gatewayClient struct {
-	Secret   model.ObjectRef // zero: there is none that can be shown
-	Unusable unusable        // why the newest one can't be
-}
-
-// finding is what is wrong with it.
-func (g gatewayClient) finding(gateway model.ObjectRef) []model.Finding {
-	if g.Unusable.none() {
+// certificateFindings is what is wrong with it.
+func (g clientCertificate) certificateFindings(gateway model.ObjectRef) []model.Finding {
+	if g.Unusable.IsZero() {
 		return nil
 	}
-	return findings(gateway, "", "spec.tls.backend.clientCertificateRef", []problem{unresolved("", g.Unusable)})
+	return problem.ToFindings(gateway, "", "spec.tls.backend.clientCertificateRef",
+		[]problem.Problem{problem.NewUnresolved("", g.Unusable)})
 }
 
-// shown adds the Gateway's certificate to the TLS settings of a backend that has a BackendTLSPolicy. (An XBackend
-// states its own.) While the certificate can't be used, the backend gets no requests.
-func (g gatewayClient) shown(gateway model.ObjectRef, tls *model.BackendTLS) *model.BackendTLS {
+// addCertificate adds the Gateway's certificate to the TLS settings of a backend that has a BackendTLSPolicy. (An
+// XBackend states its own.) While the certificate can't be used, the backend gets no requests.
+func (g clientCertificate) addCertificate(gateway model.ObjectRef, tls *model.BackendTLS) *model.BackendTLS {
 	own := *tls
 	own.Certificate = g.Secret
 	if g.Secret == (model.ObjectRef{}) && own.Closed == "" {
-		own.Closed = fmt.Sprintf("the client certificate of %s: %s", gateway, g.Unusable.message)
+		own.Closed = fmt.Sprintf("the client certificate of %s: %s", gateway, g.Unusable.Message)
 	}
 	return &own
 }

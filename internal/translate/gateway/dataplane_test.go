@@ -16,8 +16,9 @@ import (
 // TestDataPlane: a Gateway's data plane is the one that its parameters ask for last, and all that is served for the
 // Gateway names it. One that the program does not have is refused, and what is deployed stays what it was.
 func TestDataPlane(t *testing.T) {
-	const envoy, configMap = model.DataPlaneEnvoy, model.DataPlaneEnvoyConfigMap
-	both := []model.DataPlane{envoy, configMap}
+	envoy := model.DataPlane{Name: string(v1alpha1.ProxyEnvoy)}
+	configMap := model.DataPlane{Name: string(v1alpha1.ProxyEnvoyConfigMap), ReadsFiles: true}
+	both, one := []model.DataPlane{envoy, configMap}, []model.DataPlane{envoy}
 	for _, c := range []struct {
 		name           string
 		built          []model.DataPlane
@@ -29,9 +30,9 @@ func TestDataPlane(t *testing.T) {
 		{"class", both, v1alpha1.ProxyEnvoyConfigMap, "", configMap, true},
 		{"gateway", both, "", v1alpha1.ProxyEnvoyConfigMap, configMap, true},
 		{"the Gateway's counts", both, v1alpha1.ProxyEnvoyConfigMap, v1alpha1.ProxyEnvoy, envoy, true},
-		{"not built", nil, "", v1alpha1.ProxyEnvoyConfigMap, envoy, false},
-		{"the class's not built", nil, v1alpha1.ProxyEnvoyConfigMap, "", envoy, false},
-		{"not built, not wanted", nil, v1alpha1.ProxyEnvoyConfigMap, v1alpha1.ProxyEnvoy, envoy, true},
+		{"not built", one, "", v1alpha1.ProxyEnvoyConfigMap, envoy, false},
+		{"the class's not built", one, v1alpha1.ProxyEnvoyConfigMap, "", envoy, false},
+		{"not built, not wanted", one, v1alpha1.ProxyEnvoyConfigMap, v1alpha1.ProxyEnvoy, envoy, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := flow.New(flow.Config{Name: "test", Check: true})
@@ -56,7 +57,7 @@ func TestDataPlane(t *testing.T) {
 					got["Listener"] = x.DataPlane
 				}
 				for _, x := range flow.All(v, m.Plan.Routes) {
-					got["Route"] = x.DataPlane(x.Places[0].Gateway)
+					got["Route"] = x.DataPlaneOf(x.Listeners[0].Gateway)
 				}
 				for _, x := range flow.All(v, m.Plan.Backends) {
 					got["Backend"] = x.DataPlane
@@ -66,7 +67,7 @@ func TestDataPlane(t *testing.T) {
 				}
 				for name, plane := range got {
 					if plane != c.want {
-						t.Errorf("%s: %q, want %s", name, plane, c.want)
+						t.Errorf("%s: %s, want %s", name, plane, c.want)
 					}
 				}
 			})
@@ -76,10 +77,10 @@ func TestDataPlane(t *testing.T) {
 
 // setDataPlanes sets a Gateway with a route to a Service, and what its class and itself ask for; "": nothing.
 func setDataPlanes(b *flow.Batch, in *kinds.Sources, class, gateway v1alpha1.ProxyKind) {
-	in.Synced(b)
+	in.MarkSynced(b)
 	in.Environment.Set(b, model.ObjectRef{}, model.Environment{Fronted: true, Addresses: []string{"0.0.0.0"}})
-	in.Environment.Synced(b)
-	meta := model.Meta{Edit: &model.Edit{}}
+	in.Environment.MarkSynced(b)
+	meta := model.Meta{LastEdit: &model.LastEdit{}}
 	group, kind := gatewayv1.Group(model.KindDataPlane.Group()), gatewayv1.Kind("DataPlane")
 	classSpec := &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName}
 	gatewaySpec := &gatewayv1.GatewaySpec{

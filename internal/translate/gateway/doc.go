@@ -1,24 +1,24 @@
 // Package gateway turns objects into what gateways mean: inputs (package input) to a plan (package plan), and the
 // status of each object.
 //
-// It owns the collections between the two, Sites and their Order, and which finding belongs to which object. It must
-// never know a proxy, a file or an API server: all of it runs inside transforms of package flow, as pure functions.
+// It owns Gateways and their listeners, where a route is attached and serves, and which finding belongs to which
+// object. It joins the packages beside it. It must never know a proxy, a file or an API server: all of it runs inside
+// transforms of package flow, as pure functions.
 //
 // The collections, in the order in which they are made:
 //
 //	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners
 //	                            |
-//	HTTPRoute, GRPCRoute --> attachment -> drafts -> budgets -> plan.Routes -> plan.Sites -> plan.Domains -> shadows
-//	                                          |
+//	HTTPRoute, GRPCRoute --> attachment -> drafts -> budgets -> plan.Routes -> plan.RouteEntries
+//	                                          |                                     -> plan.Domains -> shadows
 //	Secret -> certificate -> plan.Materials   |
 //	XBackend -> xbackend ---------------------+
 //	ConfigMap, BackendTLSPolicy -> tls-policy +
 //	Service, EndpointSlice -------------------+-> plan.Backends
 //	attachment, route, listener + what the proxies said -> status
 //
-// A kind of object that requests can be sent to is one value (backendKind), which nothing else tells from other kinds.
-// A reader of a part of a spec is a function that returns what it read and what is wrong with it (problem). Its caller
-// knows the object and the field, and makes findings of the problems.
+// Package backend has the kinds of objects that requests can be sent to, package route what a rule does, package
+// reference what references lead to, package shadow what rules take from each other.
 //
-// Start reading at New, for rules at ruleScope.read.
+// Start reading at New, for where a route serves at routeReader.
 package gateway

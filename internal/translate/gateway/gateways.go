@@ -10,6 +10,7 @@ import (
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/translate/problem"
 )
 
 // gatewayView is a Gateway as routes see it.
@@ -20,15 +21,15 @@ type gatewayView struct {
 
 // gatewayFacts is what one Gateway says by itself, without the objects it refers to.
 type gatewayFacts struct {
-	Generation int64
-	Class      model.ObjectRef
-	Listeners  []listenerView
-	Spec       []listenerSpec // as Listeners
-	Bind       []string       // IP addresses, sorted
-	PortOffset int32
-	AccessLog  string
-	Proxy      plan.Proxy   // but for its Parameters
-	Parameters []parameters // the class's first
+	Generation    int64
+	Class         model.ObjectRef
+	Listeners     []listenerView
+	ListenerSpecs []listenerSpec // as Listeners
+	Bind          []string       // IP addresses, sorted
+	PortOffset    int32
+	AccessLog     string
+	Proxy         plan.ProxySpec // but for its Parameters
+	Parameters    []parameters   // the class's first
 	// Client is the certificate that is shown to backends that a BackendTLSPolicy targets; nil: none.
 	Client *gatewayv1.SecretObjectReference
 	// InsecureClients: clients may connect with certificates that are not valid.
@@ -37,17 +38,17 @@ type gatewayFacts struct {
 	Findings        []model.Finding
 }
 
-// view is the Gateway as routes see it.
-func (f gatewayFacts) view() gatewayView { return gatewayView{f.Proxy.DataPlane, f.Listeners} }
+// toView is the Gateway as routes see it.
+func (f gatewayFacts) toView() gatewayView { return gatewayView{f.Proxy.DataPlane, f.Listeners} }
 
-// accepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
-func (f gatewayFacts) accepted() bool { return !hasError(f.Findings, "Accepted") }
+// isAccepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
+func (f gatewayFacts) isAccepted() bool { return !problem.HasError(f.Findings, "Accepted") }
 
-// served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane
+// isServed tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane
 // that was deleted, or in the address that their Service is to ask for, takes nothing from those that are deployed and
 // stay as they are.
-func (f gatewayFacts) served() bool {
-	return f.accepted() || f.Fronted && !slices.ContainsFunc(f.Findings, func(g model.Finding) bool {
+func (f gatewayFacts) isServed() bool {
+	return f.isAccepted() || f.Fronted && !slices.ContainsFunc(f.Findings, func(g model.Finding) bool {
 		return g.Condition == "Accepted" && g.Severity == model.Error && g.Reason != "InvalidParameters" &&
 			g.Reason != string(gatewayv1.GatewayReasonUnsupportedAddress) && g.Field != classField
 	})
@@ -56,28 +57,26 @@ func (f gatewayFacts) served() bool {
 // classField is where a Gateway says that its class is missing or not accepted.
 const classField = "spec.gatewayClassName"
 
-type environments = flow.Collection[model.ObjectRef, model.Environment]
-
 // gatewayOf reads a Gateway of a class of ours. One that was ours is so still while its class does not exist: a
 // mistyped name, or a class that was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
-	classes *flow.Collection[model.ObjectRef, class], all *input.Collection[gatewayv1.GatewayClassSpec],
-	near neighbours, planes dataPlanes, environments *environments,
+	classes *flow.Collection[model.ObjectRef, classFacts], all *input.Collection[gatewayv1.GatewayClassSpec],
+	near nameSuggestions, planes dataPlanes, environments *input.Environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 		class, ours := flow.Fetch(c, classes, classRef)
-		if _, declared := flow.Fetch(c, all, classRef); !ours && (declared || !o.Meta.Held) {
+		if _, declared := flow.Fetch(c, all, classRef); !ours && (declared || !o.Meta.HasFinalizer) {
 			return gatewayFacts{}, false
 		}
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
-		own, problems := planes.infrastructure(c, ref.Namespace(), o.Spec.Infrastructure, class, environment.Fronted)
+		own, problems := planes.readInfrastructure(c, ref.Namespace(), o.Spec.Infrastructure, class, environment.Fronted)
 		problems = append(unsupportedGateway(o.Spec), problems...)
 		switch {
 		case !ours:
 			problems = append(problems, pendingClass(classRef,
-				"does not exist; the Gateway is served as it was before"+near.class(c, classRef)))
-		case hasError(class.Findings, "Accepted"):
+				"does not exist; the Gateway is served as it was before"+near.suggestClass(c, classRef)))
+		case problem.HasError(class.Findings, "Accepted"):
 			problems = append(problems, pendingClass(classRef, "is not accepted; see its status"))
 		}
 		asked, bind, wrong := readAddresses(o.Spec.Addresses, environment)
@@ -85,13 +84,15 @@ func gatewayOf(
 			Generation: o.Meta.Generation, Class: classRef, PortOffset: environment.PortOffset, Fronted: environment.Fronted,
 			AccessLog: environment.AccessLog,
 			Bind:      bind, Parameters: own.Parameters,
-			Proxy: plan.Proxy{
-				UID: o.Meta.UID, Name: ProxyName(ref), DataPlane: own.DataPlane, Held: o.Meta.Held, Leaving: o.Meta.Deleting,
-				Labels: own.Labels, Annotations: own.Annotations, Addresses: asked,
+			Proxy: plan.ProxySpec{
+				UID: o.Meta.UID, Name: ProxyName(ref), DataPlane: own.DataPlane, HasFinalizer: o.Meta.HasFinalizer,
+				Deleting: o.Meta.Deleting,
+				Labels:   own.Labels, Annotations: own.Annotations, Addresses: asked,
 			},
-			Findings: findings(ref, "", "", append(problems, below("spec.addresses", wrong)...)),
+			Findings: problem.ToFindings(ref, "", "", append(problems, problem.PrefixFields("spec.addresses", wrong)...)),
 		}
-		f.Listeners, f.Spec = readListeners(ref, o.Spec, o.Meta.Unknown, environment)
+		f.Listeners, f.ListenerSpecs = readListeners(ref, o.Spec, o.Meta.Unknown, environment,
+			listenerTakes{planes.protocolsOf(own.DataPlane), planes.routes})
 		if tls := o.Spec.TLS; tls != nil && tls.Backend != nil {
 			f.Client = tls.Backend.ClientCertificateRef
 		}
@@ -100,20 +101,21 @@ func gatewayOf(
 	}
 }
 
-func pendingClass(class model.ObjectRef, why string) problem {
-	return problem{field: classField, condition: "Accepted", reason: "Pending", message: fmt.Sprintf("%s %s", class, why)}
+func pendingClass(class model.ObjectRef, why string) problem.Problem {
+	return problem.Problem{Field: classField, Condition: "Accepted", Reason: "Pending",
+		Message: fmt.Sprintf("%s %s", class, why)}
 }
 
 // unsupportedGateway warns of what has no effect.
-func unsupportedGateway(spec *gatewayv1.GatewaySpec) (list []problem) {
+func unsupportedGateway(spec *gatewayv1.GatewaySpec) (list []problem.Problem) {
 	warn := func(field, message string) {
-		list = append(list, problem{severity: model.Warning, field: field, message: message})
+		list = append(list, problem.Problem{Severity: model.Warning, Field: field, Message: message})
 	}
 	if spec.TLS != nil && spec.TLS.Frontend != nil {
 		for i, own := range spec.TLS.Frontend.PerPort {
-			if !isHTTPS(spec.Listeners, own.Port) {
+			if !terminatesTLS(spec.Listeners, own.Port) {
 				warn(fmt.Sprintf("spec.tls.frontend.perPort[%d].port", i),
-					fmt.Sprintf("no HTTPS listener has port %d; the entry has no effect", own.Port))
+					fmt.Sprintf("no listener that terminates TLS has port %d; the entry has no effect", own.Port))
 			}
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/problem"
 )
 
 // listenerView is a listener as routes see it.
@@ -16,7 +18,8 @@ type listenerView struct {
 	Key      model.ListenerKey
 	Port     model.PortKey
 	Hostname string
-	Kinds    []model.Kind // of routes that it takes
+	Carries  model.Carried // see model.RouteListener
+	Kinds    []model.Kind  // of routes that it takes
 	From     gatewayv1.FromNamespaces
 	Selector *metav1.LabelSelector
 	Valid    bool // by its own spec, and without conflict
@@ -24,7 +27,9 @@ type listenerView struct {
 
 // listenerSpec is what one listener says by itself.
 type listenerSpec struct {
-	Protocol     model.Protocol
+	Protocol     model.Protocol // "": it is not declared
+	Unserved     bool           // the data plane does not serve the protocol
+	TLS          model.TLSMode
 	Kinds        []model.Kind // of routes: those that it wants and can take
 	Certificates []gatewayv1.SecretObjectReference
 	Clients      clientSpec
@@ -36,34 +41,36 @@ type listenerSpec struct {
 // the Gateway that this version does not know.
 func readListeners(
 	ref model.ObjectRef, spec *gatewayv1.GatewaySpec, unknown []string, environment model.Environment,
+	takes listenerTakes,
 ) (views []listenerView, specs []listenerSpec) {
 	for i, l := range spec.Listeners {
 		section, field := string(l.Name), fmt.Sprintf("spec.listeners[%d]", i)
-		read, problems := readListener(l)
-		if l.Protocol == gatewayv1.HTTPSProtocolType {
+		read, problems := readListener(l, takes)
+		if read.TLS == model.TLSTerminate {
 			read.Clients = clientsOf(spec.TLS, l.Port)
 		}
-		read.Findings = append(read.Findings, findings(ref, section, "", unknownOfTLS(unknown, i, l.Protocol))...)
-		if why := unbindable(int32(l.Port), environment); why != "" {
-			read.Findings = append(read.Findings, findings(ref, section, field, []problem{{
-				field: ".port", condition: "Accepted", reason: "PortUnavailable", message: why,
+		read.Findings = append(read.Findings, problem.ToFindings(ref, section, "", unknownOfTLS(unknown, i, read.TLS))...)
+		if why := bindProblem(int32(l.Port), environment); why != "" {
+			read.Findings = append(read.Findings, problem.ToFindings(ref, section, field, []problem.Problem{{
+				Field: ".port", Condition: "Accepted", Reason: "PortUnavailable", Message: why,
 			}})...)
 		}
-		read.Findings = append(findings(ref, section, field, problems), read.Findings...)
-		views, specs = append(views, viewListener(ref, l, read.Kinds)), append(specs, read)
+		read.Findings = append(problem.ToFindings(ref, section, field, problems), read.Findings...)
+		views, specs = append(views, viewListener(ref, l, read)), append(specs, read)
 	}
 	findConflicts(ref, views, specs)
 	findOverlaps(views, specs)
 	for i := range specs {
-		views[i].Valid = !hasError(specs[i].Findings, "Accepted") && !hasError(specs[i].Findings, "Conflicted")
+		views[i].Valid = !problem.HasError(specs[i].Findings, "Accepted") &&
+			!problem.HasError(specs[i].Findings, "Conflicted")
 	}
 	return views, specs
 }
 
 // unknownOfTLS are the problems of what a Gateway asks of the connections of a listener and is not known: without it
 // the listener may take clients that it must not.
-func unknownOfTLS(unknown []string, i int, protocol gatewayv1.ProtocolType) (problems []problem) {
-	if protocol != gatewayv1.HTTPSProtocolType {
+func unknownOfTLS(unknown []string, i int, mode model.TLSMode) (problems []problem.Problem) {
+	if mode == "" {
 		return nil
 	}
 	for _, field := range unknown {
@@ -76,27 +83,28 @@ func unknownOfTLS(unknown []string, i int, protocol gatewayv1.ProtocolType) (pro
 	return problems
 }
 
-// unbindable says why no proxy can bind a listener's port; "" if one can.
-func unbindable(port int32, environment model.Environment) string {
+// bindProblem says why no proxy can bind a listener's port; "" if one can.
+func bindProblem(port int32, environment model.Environment) string {
 	switch bind := port + environment.PortOffset; {
 	case bind < 1 || bind > 65535:
 		return fmt.Sprintf("with the port offset %d it is %d; ports are 1 to 65535", environment.PortOffset, bind)
 	case bind == environment.ProbePort:
-		return fmt.Sprintf("the proxies answer the kubelet's probes on port %d", bind)
+		return fmt.Sprintf("port %d is used for the kubelet's probes of the proxies; use another port", bind)
 	case bind == environment.MetricsPort:
-		return fmt.Sprintf("the proxies answer Prometheus on port %d", bind)
+		return fmt.Sprintf("port %d is used for the metrics of the proxies; use another port", bind)
 	}
 	return ""
 }
 
 // viewListener is a listener as routes see it, but for whether it is valid.
-func viewListener(ref model.ObjectRef, l gatewayv1.Listener, kinds []model.Kind) listenerView {
+func viewListener(ref model.ObjectRef, l gatewayv1.Listener, read listenerSpec) listenerView {
+	protocol, _ := model.Protocol(l.Protocol).Declared()
 	view := listenerView{
 		Key:   model.ListenerKey{Parent: ref, Section: string(l.Name)},
-		Port:  model.PortKey{Gateway: ref, Number: int32(l.Port), Transport: model.TCP},
-		Kinds: kinds, From: gatewayv1.NamespacesFromSame,
+		Port:  model.PortKey{Gateway: ref, Number: int32(l.Port), Transport: protocol.Transport},
+		Kinds: read.Kinds, Carries: read.Protocol.Carries(read.TLS), From: gatewayv1.NamespacesFromSame,
 	}
-	if l.Hostname != nil {
+	if l.Hostname != nil && (protocol.Hosts || protocol.Name == "") {
 		view.Hostname = string(*l.Hostname)
 	}
 	if a := l.AllowedRoutes; a != nil && a.Namespaces != nil {
@@ -109,67 +117,95 @@ func viewListener(ref model.ObjectRef, l gatewayv1.Listener, kinds []model.Kind)
 }
 
 // listenerProblem is the problem of a listener that can't be served as it is written.
-func listenerProblem(field, message string) problem {
-	return problem{field: field, condition: "Accepted", reason: "UnsupportedValue", message: message}
+func listenerProblem(field, message string) problem.Problem {
+	return problem.Problem{Field: field, Condition: "Accepted", Reason: "UnsupportedValue", Message: message}
 }
 
 // readListener reads one listener by itself.
-func readListener(l gatewayv1.Listener) (read listenerSpec, problems []problem) {
-	switch l.Protocol {
-	case gatewayv1.HTTPProtocolType:
-		read.Protocol = model.HTTP
-	case gatewayv1.HTTPSProtocolType:
-		read.Protocol = model.HTTPS
-		read.Certificates, problems = readListenerTLS(l.TLS)
-		problems = below(".tls", problems)
-	default:
-		if l.Protocol == gatewayv1.TLSProtocolType {
-			read.Protocol = model.TLS
-		}
-		return read, []problem{{
-			field: ".protocol", condition: "Accepted", reason: "UnsupportedProtocol",
-			message: fmt.Sprintf("protocol %s is not supported; use HTTP or HTTPS", l.Protocol),
+func readListener(l gatewayv1.Listener, takes listenerTakes) (read listenerSpec, problems []problem.Problem) {
+	protocol, _ := model.Protocol(l.Protocol).Declared()
+	read.Protocol = protocol.Name
+	if read.Unserved = !slices.Contains(takes.protocols, read.Protocol); read.Unserved {
+		return read, []problem.Problem{{
+			Field: ".protocol", Condition: "Accepted", Reason: "UnsupportedProtocol",
+			Message: fmt.Sprintf("protocol %s is not supported; use %s", l.Protocol, problem.JoinChoices(takes.protocols)),
 		}}
+	}
+	if len(protocol.Modes) > 0 {
+		read.TLS, read.Certificates, problems = readListenerTLS(protocol, l.TLS)
+		problems = problem.PrefixFields(".tls", problems)
 	}
 	if l.Filters != nil {
 		problems = append(problems, listenerProblem(".filters",
 			"filters of a listener are not supported; the listener does not serve without them"))
 	}
-	kinds, wrong := readKinds(l.AllowedRoutes)
+	kinds, wrong := readKinds(l.AllowedRoutes, takes.kindsAt(read.Protocol, read.TLS))
 	read.Kinds = kinds
-	return read, append(problems, below(".allowedRoutes.kinds", wrong)...)
+	return read, append(problems, problem.PrefixFields(".allowedRoutes.kinds", wrong)...)
 }
 
-// readListenerTLS reads which certificates an HTTPS listener has.
-func readListenerTLS(tls *gatewayv1.ListenerTLSConfig) (list []gatewayv1.SecretObjectReference, problems []problem) {
+// readListenerTLS reads what a listener does with TLS, and which certificates it has.
+func readListenerTLS(protocol model.DeclaredProtocol, tls *gatewayv1.ListenerTLSConfig) (
+	mode model.TLSMode, list []gatewayv1.SecretObjectReference, problems []problem.Problem,
+) {
+	mode = protocol.Modes[0]
 	missing := func(field, message string) {
-		problems = append(problems, unresolved(field, unusable{"InvalidCertificateRef", message}))
+		problems = append(problems, problem.NewUnresolved(field,
+			problem.Unusable{Reason: "InvalidCertificateRef", Message: message}))
+	}
+	if tls == nil {
+		missing("", oneListener(protocol.Name)+" needs tls.certificateRefs; it does not serve plain text")
+		return mode, nil, problems
+	}
+	stated := mode
+	if tls.Mode != nil {
+		stated = model.TLSMode(*tls.Mode)
 	}
 	switch {
-	case tls == nil:
-		missing("", "an HTTPS listener needs tls.certificateRefs; it does not serve plain text")
-		return nil, problems
-	case tls.Mode != nil && *tls.Mode != gatewayv1.TLSModeTerminate:
+	case !slices.Contains(protocol.Modes, stated):
 		problems = append(problems, listenerProblem(".mode",
-			fmt.Sprintf("mode %s is not supported for HTTPS; use Terminate", *tls.Mode)))
+			fmt.Sprintf("mode %s is not supported for %s; use %s", stated, protocol.Name, problem.JoinChoices(protocol.Modes))))
+	case stated == model.TLSPassthrough:
+		mode = stated
 	case len(tls.CertificateRefs) == 0:
-		missing(".certificateRefs", "an HTTPS listener needs a certificate")
+		missing(".certificateRefs", oneListener(protocol.Name)+" needs a certificate")
 	}
 	if len(tls.Options) > 0 {
-		problems = append(problems, problem{
-			severity: model.Warning, field: ".options", message: "no option is known here; they have no effect",
+		problems = append(problems, problem.Problem{
+			Severity: model.Warning, Field: ".options", Message: "Cardea knows no options here; they have no effect",
 		})
 	}
-	return tls.CertificateRefs, problems
+	return mode, tls.CertificateRefs, problems
 }
 
-// httpKinds are the kinds of routes that a listener for HTTP can take.
-var httpKinds = []model.Kind{model.KindHTTPRoute, model.KindGRPCRoute}
+// oneListener is "an HTTPS listener".
+func oneListener(p model.Protocol) string {
+	if strings.HasPrefix(string(p), "H") {
+		return fmt.Sprintf("an %s listener", p)
+	}
+	return fmt.Sprintf("a %s listener", p)
+}
+
+// listenerTakes is what the listeners of a Gateway can take.
+type listenerTakes struct {
+	protocols []model.Protocol // that its data plane serves
+	routes    []*kind.Kind
+}
+
+// kindsAt are the kinds of routes that attach to listeners of a protocol, in a mode.
+func (t listenerTakes) kindsAt(p model.Protocol, mode model.TLSMode) (list []model.Kind) {
+	for _, k := range t.routes {
+		if k.Route.AttachesTo(p, mode) {
+			list = append(list, k.Kind)
+		}
+	}
+	return list
+}
 
 // readKinds reads which kinds of routes a listener wants, and leaves out those that it can't take.
-func readKinds(allowed *gatewayv1.AllowedRoutes) (kinds []model.Kind, problems []problem) {
+func readKinds(allowed *gatewayv1.AllowedRoutes, can []model.Kind) (kinds []model.Kind, problems []problem.Problem) {
 	if allowed == nil || len(allowed.Kinds) == 0 {
-		return httpKinds, nil
+		return can, nil
 	}
 	for i, k := range allowed.Kinds {
 		group := gatewayv1.GroupName
@@ -177,12 +213,21 @@ func readKinds(allowed *gatewayv1.AllowedRoutes) (kinds []model.Kind, problems [
 			group = string(*k.Group)
 		}
 		switch kind := model.KindOf(group, string(k.Kind)); {
-		case !slices.Contains(httpKinds, kind):
-			problems = append(problems, unresolved(fmt.Sprintf("[%d]", i), unusable{"InvalidRouteKinds", fmt.Sprintf(
-				"routes of kind %s (group %q) are not supported here; use HTTPRoute or GRPCRoute", k.Kind, group)}))
+		case !slices.Contains(can, kind):
+			problems = append(problems, problem.NewUnresolved(fmt.Sprintf("[%d]", i),
+				problem.Unusable{Reason: "InvalidRouteKinds", Message: fmt.Sprintf(
+					"routes of kind %s (group %q) are not supported here; use %s", k.Kind, group,
+					problem.JoinChoices(kindNames(can)))}))
 		case !slices.Contains(kinds, kind):
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds, problems
+}
+
+func kindNames(kinds []model.Kind) (list []string) {
+	for _, k := range kinds {
+		list = append(list, k.String())
+	}
+	return list
 }

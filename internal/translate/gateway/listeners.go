@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/translate/problem"
+	"cardea.dev/cardea/internal/translate/reference"
 	"cardea.dev/cardea/internal/translate/resolve"
 )
 
@@ -26,114 +23,43 @@ type listenerFacts struct {
 	Findings    []model.Finding
 }
 
-func (f listenerFacts) served() bool { return f.Serves }
+func (f listenerFacts) isServed() bool { return f.Serves }
 
 func listenersOf(
-	references certificateReferences, clients clientReferences,
+	refs reference.Lookups,
 ) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
 		for i, view := range g.Listeners {
-			spec := g.Spec[i]
+			spec := g.ListenerSpecs[i]
 			f := listenerFacts{
 				Listener: model.Listener{Key: view.Key, Gateway: ref, DataPlane: g.Proxy.DataPlane, Port: view.Port,
-					Protocol: spec.Protocol, Hostname: view.Hostname, AccessLog: g.AccessLog},
+					Protocol: spec.Protocol, TLS: spec.TLS, Hostname: view.Hostname, AccessLog: g.AccessLog},
 				Kinds: spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
 			}
 			for j, cert := range spec.Certificates {
 				field := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
-				secret, why := references.resolve(c, ref, cert)
-				if !why.none() {
-					p := unresolved("", why)
-					if why.reason == "Pending" {
-						p.condition = "Programmed" // whether it resolves is not known
+				secret, why := refs.Certificates.Resolve(c, ref, cert)
+				if !why.IsZero() {
+					p := problem.NewUnresolved("", why)
+					if why.Reason == "Pending" {
+						p.Condition = "Programmed" // whether it resolves is not known
 					}
-					f.Findings = append(f.Findings, findings(ref, view.Key.Section, field, []problem{p})...)
+					f.Findings = append(f.Findings, problem.ToFindings(ref, view.Key.Section, field, []problem.Problem{p})...)
 				}
 				if secret != (model.ObjectRef{}) && !slices.Contains(f.Listener.Certificates, secret) {
 					f.Listener.Certificates = append(f.Listener.Certificates, secret)
 				}
 			}
-			judged, authorities, wrong := clients.read(c, ref, spec.Clients)
+			judged, authorities, wrong := readClientValidation(refs.Clients, c, ref, spec.Clients)
 			f.Listener.Clients, f.Authorities = judged, authorities
-			f.Findings = append(f.Findings, findings(ref, view.Key.Section, "", wrong)...)
-			f.Findings = append(f.Findings, findings(ref, view.Key.Section, fmt.Sprintf("spec.listeners[%d]", i),
-				references.uncovered(c, f.Listener, len(spec.Certificates)))...)
-			f.Serves = g.served() && view.Valid && !hasError(f.Findings, "Accepted") &&
-				(spec.Protocol != model.HTTPS || len(f.Listener.Certificates) > 0)
+			f.Findings = append(f.Findings, problem.ToFindings(ref, view.Key.Section, "", wrong)...)
+			f.Findings = append(f.Findings, problem.ToFindings(ref, view.Key.Section, fmt.Sprintf("spec.listeners[%d]", i),
+				warnUncovered(refs.Certificates, c, f.Listener, len(spec.Certificates)))...)
+			f.Serves = g.isServed() && view.Valid && !problem.HasError(f.Findings, "Accepted") &&
+				(spec.TLS != model.TLSTerminate || len(f.Listener.Certificates) > 0)
 			emit(view.Key, f)
 		}
 	}
-}
-
-// invalidCertificate is the reason of a reference to a Secret that is no certificate.
-const invalidCertificate = string(gatewayv1.ListenerReasonInvalidCertificateRef)
-
-// certificateReferences is where the Secrets are looked up that Gateways, their listeners and XBackends name.
-type certificateReferences struct {
-	certificates *certificates
-	unread       *flow.Collection[model.ObjectRef, string]
-	broken       *broken
-	grants       *grants
-	materials    materials
-}
-
-// resolve finds the Secret that a certificateRef names; none: nothing can be used. If an older version of it is used,
-// why says so. A missing grant comes before a missing Secret, so that nobody can probe another namespace. A Secret that
-// can't be read is Pending: it is neither there nor absent.
-func (in certificateReferences) resolve(
-	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
-) (ref model.ObjectRef, why unusable) {
-	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
-		return ref, unusable{invalidCertificate, "a certificate is a Secret of the core group"}
-	}
-	namespace := from.Namespace()
-	if cert.Namespace != nil {
-		namespace = string(*cert.Namespace)
-	}
-	ref = model.Ref(model.KindSecret, namespace, string(cert.Name))
-	if !in.grants.permit(c, from, ref) {
-		return model.ObjectRef{}, unusable{"RefNotPermitted", in.grants.refusal(c, from, ref)}
-	}
-	_, why, found := in.read(c, ref)
-	if !found {
-		ref = model.ObjectRef{}
-	}
-	return ref, why
-}
-
-// read is the certificate of a Secret, whoever names it, or the last good one and why the newest one is none.
-func (in certificateReferences) read(c *flow.Ctx, ref model.ObjectRef) (certificate, unusable, bool) {
-	own, found := flow.Fetch(c, in.certificates, ref)
-	if found && own.Problem == "" {
-		return own, unusable{}, true
-	}
-	why := unusable{invalidCertificate, own.Problem}
-	if !found {
-		why.message = absent(c, in.broken, ref)
-		if said, unread := flow.Fetch(c, in.unread, ref); unread {
-			why.reason, why.message = "Pending", fmt.Sprintf("%s can't be read: %s", ref, said)
-		}
-	}
-	last, why, kept := in.materials.instead(c, model.CertificateKey(ref), why)
-	names, _, _ := resolve.Leaf(last.Text)
-	return certificate{
-		Secret: model.Secret{Ref: ref, Certificate: last.Text, PrivateKey: last.PrivateKey},
-		Names:  names, From: last.From, Until: last.Until,
-	}, why, kept
-}
-
-// forClient is resolve for a certificate that backends are shown.
-func (in certificateReferences) forClient(
-	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
-) (model.ObjectRef, unusable) {
-	secret, why := in.resolve(c, from, cert)
-	if why.none() {
-		return secret, why
-	}
-	if why.reason != "RefNotPermitted" { // "Pending", too: a Secret that can't be read
-		why.reason = string(gatewayv1.GatewayReasonInvalidClientCertificateRef)
-	}
-	return secret, why
 }
 
 // portOf joins the listeners of a port. A listener that can't serve is among them, unless another one serves its
@@ -165,31 +91,69 @@ func portOf(
 	}
 }
 
-// certificate is a Secret read as one.
-type certificate struct {
-	Secret model.Secret
-	Names  []string // that it is good for
-	// From and Until are the times between which it is valid; zero: that is not known.
-	From, Until time.Time
-	Problem     string // why it is none
+// warnUncovered warns of a listener that has no certificate for its hostname: clients refuse those that it has. It says
+// nothing of a listener that takes every host, or that states a certificate which did not resolve.
+func warnUncovered(
+	in reference.Certificates, c *flow.Ctx, l model.Listener, stated int) []problem.Problem {
+	if l.Hostname == "" || len(l.Certificates) == 0 || len(l.Certificates) < stated {
+		return nil
+	}
+	var names []string
+	for _, ref := range l.Certificates {
+		found, _, _ := in.ReadCertificate(c, ref)
+		if len(found.Names) == 0 {
+			return nil // it was not read (Options.Unchecked), or a client has to know it by other means
+		}
+		names = append(names, found.Names...)
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return resolve.NameCovers(name, l.Hostname) }) {
+		return nil
+	}
+	slices.Sort(names)
+	return []problem.Problem{{Severity: model.Warning, Field: ".tls.certificateRefs", Message: fmt.Sprintf(
+		"no certificate is valid for %s, so clients reject the connection (names in the certificates: %s); add the "+
+			"hostname to a certificate's subjectAltName",
+		l.Hostname, model.JoinSome(slices.Compact(names)))}}
 }
 
-type certificates = flow.Collection[model.ObjectRef, certificate]
-
-func certificateReader(
-	unchecked bool,
-) func(*flow.Ctx, model.ObjectRef, input.Object[input.SecretSpec]) (certificate, bool) {
-	return func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.SecretSpec]) (certificate, bool) {
-		secret, err := resolve.Certificate(ref, o.Spec)
-		switch {
-		case err != nil && unchecked:
-			secret = model.Secret{
-				Ref: ref, Certificate: o.Spec.Data[corev1.TLSCertKey], PrivateKey: o.Spec.Data[corev1.TLSPrivateKeyKey],
+// findConflicts marks all listeners of a port that disagree on its protocol, or that have one hostname: none may win
+// (ListenerConditionConflicted).
+func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSpec) {
+	for i := range views {
+		for j := range views {
+			f := model.Finding{Object: ref, Section: views[i].Key.Section, Condition: "Conflicted"}
+			switch other := views[j].Key.Section; {
+			case i == j || views[i].Port != views[j].Port:
+				continue
+			case !specs[i].Unserved && !specs[j].Unserved && !specs[i].Protocol.CanShare(specs[j].Protocol):
+				f.Reason, f.Field = "ProtocolConflict", fmt.Sprintf("spec.listeners[%d].protocol", i)
+				f.Message = fmt.Sprintf("port %d has the protocol %s here, but %s in listener %s",
+					views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, other)
+			case specs[i].Protocol != "" && specs[j].Protocol != "" && specs[i].Protocol.CanShare(specs[j].Protocol) &&
+				strings.EqualFold(views[i].Hostname, views[j].Hostname):
+				f.Reason, f.Field = "HostnameConflict", fmt.Sprintf("spec.listeners[%d].hostname", i)
+				f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number,
+					model.HostnameDomain(views[i].Hostname), other)
+			default:
+				continue
 			}
-		case err != nil:
-			return certificate{Problem: err.Error()}, true
+			specs[i].Findings = append(specs[i].Findings, f)
+			break
 		}
-		names, from, until := resolve.Leaf(secret.Certificate)
-		return certificate{Secret: secret, Names: names, From: from, Until: until}, true
+	}
+}
+
+// findOverlaps marks listeners of one port that terminate TLS, and that a client can mix up: it may reuse a connection
+// for another host, although that host's SNI would have led to another listener
+// (ListenerConditionOverlappingTLSConfig).
+func findOverlaps(views []listenerView, specs []listenerSpec) {
+	for i := range views {
+		for j := range views {
+			if i != j && views[i].Port == views[j].Port && specs[i].TLS == model.TLSTerminate &&
+				specs[j].TLS == model.TLSTerminate &&
+				len(resolve.IntersectHostnames(views[i].Hostname, []string{model.HostnameDomain(views[j].Hostname)})) > 0 {
+				specs[i].Overlaps = true
+			}
+		}
 	}
 }

@@ -6,44 +6,19 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/translate/problem"
+	"cardea.dev/cardea/internal/translate/reference"
 )
 
-// asAuthorities is the use of a ConfigMap or ClusterTrustBundle.
-const asAuthorities = "authorities"
-
-// materials is where the last good version of what can't be used is looked up.
-type materials struct {
-	last *flow.Collection[model.MaterialKey, model.Material]
-}
-
-// instead is what was read of an object last that could be used, with what is said of that.
-func (in materials) instead(
-	c *flow.Ctx, key model.MaterialKey, why unusable,
-) (model.Material, unusable, bool) {
-	last, found := flow.Fetch(c, in.last, key)
-	if found {
-		why.message += last.Instead()
-	}
-	return last, why, found
-}
-
-// materialUser is who refers to materials: an object, or a listener of it.
-type materialUser struct {
-	Object  model.ObjectRef
-	Section string
-}
-
-type materialUsers = flow.Members[materialUser, []model.MaterialKey]
-
-func authoritiesKey(of model.ObjectRef) model.MaterialKey {
-	return model.MaterialKey{Object: of, Use: asAuthorities}
-}
+type materialUsers = flow.Members[reference.MaterialUser, []model.MaterialKey]
 
 // materialsInUse are those that listeners, backends and Gateways refer to and may use, with who does.
-func (m *Meaning) materialsInUse() *flow.Collection[model.MaterialKey, materialUsers] {
-	ofObject := func(ref model.ObjectRef) materialUser { return materialUser{Object: ref} }
-	users := flow.Merge("material/users",
-		flow.Renamed(m.listeners, func(k model.ListenerKey) materialUser { return materialUser{k.Parent, k.Section} },
+func (m *Translator) materialsInUse() *flow.Collection[model.MaterialKey, materialUsers] {
+	ofObject := func(ref model.ObjectRef) reference.MaterialUser { return reference.MaterialUser{Object: ref} }
+	inputs := append([]flow.Input[reference.MaterialUser, []model.MaterialKey]{
+		flow.FromRenamed(m.listeners, func(k model.ListenerKey) reference.MaterialUser {
+			return reference.MaterialUser{Object: k.Parent, Section: k.Section}
+		},
 			func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) ([]model.MaterialKey, bool) {
 				list := slices.Clone(f.Authorities)
 				for _, secret := range f.Listener.Certificates {
@@ -51,23 +26,14 @@ func (m *Meaning) materialsInUse() *flow.Collection[model.MaterialKey, materialU
 				}
 				return list, len(list) > 0
 			}),
-		flow.Renamed(m.clients, ofObject,
-			func(_ *flow.Ctx, _ model.ObjectRef, own gatewayClient) ([]model.MaterialKey, bool) {
+		flow.FromRenamed(m.clients, ofObject,
+			func(_ *flow.Ctx, _ model.ObjectRef, own clientCertificate) ([]model.MaterialKey, bool) {
 				return []model.MaterialKey{model.CertificateKey(own.Secret)}, own.Secret != model.ObjectRef{}
 			}),
-		flow.Renamed(m.tlsPolicies.all, ofObject,
-			func(_ *flow.Ctx, _ model.ObjectRef, own tlsPolicy) ([]model.MaterialKey, bool) {
-				return own.Authorities, len(own.Authorities) > 0
-			}),
-		flow.Renamed(m.xbackends, ofObject, func(_ *flow.Ctx, _ model.ObjectRef, x xbackend) ([]model.MaterialKey, bool) {
-			list := slices.Clone(x.Authorities)
-			if tls := x.Backend.TLS; tls != nil && tls.Certificate != (model.ObjectRef{}) {
-				list = append(list, model.CertificateKey(tls.Certificate))
-			}
-			return list, len(list) > 0
-		}))
+	}, m.Backends.Materials()...)
+	users := flow.Merge("material/users", inputs[0], inputs[1:]...)
 	return flow.Group(users, "materials in use",
-		func(_ materialUser, keys []model.MaterialKey) []model.MaterialKey { return keys }, flow.ByKey)
+		func(_ reference.MaterialUser, keys []model.MaterialKey) []model.MaterialKey { return keys }, flow.ByKey)
 }
 
 // usersOf are the objects, each once.
@@ -80,22 +46,22 @@ func usersOf(users materialUsers) (list []model.ObjectRef) {
 }
 
 // planMaterials makes the materials that are used.
-func (m *Meaning) planMaterials(named certificateReferences, callers clientReferences) {
+func (m *Translator) planMaterials(refs reference.Lookups) {
 	inUse := m.materialsInUse()
 	read := func(c *flow.Ctx, k model.MaterialKey, users materialUsers) (own plan.Material, found bool) {
-		var why unusable
+		var why problem.Unusable
 		if k.IsCertificate() {
-			var read certificate
-			read, why, found = named.read(c, k.Object)
+			var read reference.Certificate
+			read, why, found = refs.Certificates.ReadCertificate(c, k.Object)
 			own.Material = model.Material{
 				Text: read.Secret.Certificate, PrivateKey: read.Secret.PrivateKey, From: read.From, Until: read.Until,
 			}
 		} else {
 			var text string
-			text, why = callers.authority(c, k.Object)
+			text, why = refs.Clients.AuthorityPEM(c, k.Object)
 			own.Text, found = []byte(text), text != ""
 		}
-		own.Problem = why.message
+		own.Problem = why.Message
 		if own.Problem != "" {
 			own.Users = usersOf(users)
 		}

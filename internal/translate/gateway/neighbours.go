@@ -9,35 +9,35 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// neighbours are objects that may have been meant by a name that leads to none. They are looked up for messages only:
-// so nothing that serves depends on names of other objects.
-type neighbours struct {
+// nameSuggestions are objects that may have been meant by a name that leads to none. They are looked up for messages
+// only: so nothing that serves depends on names of other objects.
+type nameSuggestions struct {
 	gateways *flow.Collection[string, flow.Members[model.ObjectRef, struct{}]] // by name, whatever the namespace
 	classes  *flow.Collection[struct{}, flow.Members[model.ObjectRef, struct{}]]
-	broken   *broken
+	broken   *input.BrokenObjects
 }
 
-func newNeighbours(in *kinds.Sources) neighbours {
-	return neighbours{
-		gateways: flow.Group(named(in.Gateways.Collection(), "gateway/named"), "gateways by name",
+func newNameSuggestions(in *kinds.Sources) nameSuggestions {
+	return nameSuggestions{
+		gateways: flow.Group(keysOnly(in.Gateways.Collection(), "gateway/named"), "gateways by name",
 			func(ref model.ObjectRef, _ struct{}) []string { return []string{ref.Name()} }, flow.ByKey),
-		classes: flow.Group(named(in.GatewayClasses.Collection(), "class/named"), "class names",
+		classes: flow.Group(keysOnly(in.GatewayClasses.Collection(), "class/named"), "class names",
 			func(model.ObjectRef, struct{}) []struct{} { return []struct{}{{}} }, flow.ByKey),
 		broken: in.Broken.Collection(),
 	}
 }
 
-// named leaves of objects that they are there.
-func named[S any](
+// keysOnly leaves of objects that they are there.
+func keysOnly[S any](
 	all *input.Collection[S], name string,
 ) *flow.Collection[model.ObjectRef, struct{}] {
 	return flow.Map(all, name,
 		func(*flow.Ctx, model.ObjectRef, input.Object[S]) (struct{}, bool) { return struct{}{}, true })
 }
 
-// gateway says why a Gateway was not found, and which ones have its name in other namespaces.
-func (n neighbours) gateway(c *flow.Ctx, ref model.ObjectRef) string {
-	message := absent(c, n.broken, ref)
+// describeMissingGateway says why a Gateway was not found, and which ones have its name in other namespaces.
+func (n nameSuggestions) describeMissingGateway(c *flow.Ctx, ref model.ObjectRef) string {
+	message := input.DescribeAbsent(c, n.broken, ref)
 	if _, broken := flow.Fetch(c, n.broken, ref); broken {
 		return message
 	}
@@ -49,12 +49,12 @@ func (n neighbours) gateway(c *flow.Ctx, ref model.ObjectRef) string {
 	if len(names) == 0 {
 		return message
 	}
-	return fmt.Sprintf("%s; there is %s", message, listed(names))
+	return fmt.Sprintf("%s; there is %s", message, model.JoinSome(names))
 }
 
-// class suggests a GatewayClass with a similar name, at the end of a message about one that does not exist; "": there
-// is none.
-func (n neighbours) class(c *flow.Ctx, ref model.ObjectRef) string {
+// suggestClass suggests a GatewayClass with a similar name, at the end of a message about one that does not exist; "":
+// there is none.
+func (n nameSuggestions) suggestClass(c *flow.Ctx, ref model.ObjectRef) string {
 	if _, broken := flow.Fetch(c, n.broken, ref); broken {
 		return ""
 	}
@@ -63,5 +63,5 @@ func (n neighbours) class(c *flow.Ctx, ref model.ObjectRef) string {
 	for other := range all.All() {
 		names = append(names, other.Name())
 	}
-	return model.Meant(ref.Name(), names)
+	return model.SuggestNames(ref.Name(), names)
 }

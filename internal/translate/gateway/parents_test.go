@@ -22,55 +22,54 @@ func TestStandingPerParent(t *testing.T) {
 	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
-	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
+	listeners := flow.NewSource[resource.AckStateKey, resource.AckState](g, "listeners")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteAckState](g, "routes")
 	reports := m.NewReports(resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()},
 		feedback)
 	route := model.Ref(model.KindHTTPRoute, "shop", "web")
 	gateways := []model.ObjectRef{model.Ref(model.KindGateway, "shop", "a"), model.Ref(model.KindGateway, "shop", "b")}
 	g.Apply("start", func(b *flow.Batch) {
 		setRouteOnGateways(b, in, route, gateways)
-		listeners.Synced(b)
-		routes.Synced(b)
+		listeners.MarkSynced(b)
+		routes.MarkSynced(b)
 		for _, gateway := range gateways {
-			feedback.Proxies.Set(b, gateway, resource.Proxies{Connected: 1, Acknowledged: 1})
+			feedback.Proxies.Set(b, gateway, resource.ProxySummary{Connected: 1, Acknowledged: 1})
 		}
 	})
-	acknowledged := resource.Standing{Acknowledged: true}
+	acknowledged := resource.AckState{Acknowledged: true}
 	cannot := model.Finding{
 		Object: route, Section: "only", Condition: "Accepted", Reason: "UnsupportedValue", Drops: true, Field: ".filters",
 		Message: "this data plane has no mirrors",
 	}
-	const dropped = "Dropped Rule (what it takes is answered with 500): " +
-		"spec.rules[0].filters: this data plane has no mirrors"
+	const dropped = "Dropped Rule (its requests get 500): spec.rules[0].filters: this data plane has no mirrors"
 	for _, c := range []struct {
 		name        string
-		at          [2]resource.Standing
+		at          [2]resource.AckState
 		unsupported [2][]model.Finding
 		want        [2]string // Accepted and Programmed at each parent
 		findings    []string
 	}{
-		{"acknowledged by both", [2]resource.Standing{acknowledged, acknowledged}, [2][]model.Finding{},
+		{"acknowledged by both", [2]resource.AckState{acknowledged, acknowledged}, [2][]model.Finding{},
 			[2]string{"True Accepted; True Programmed", "True Accepted; True Programmed"}, nil},
-		{"unsupported at one", [2]resource.Standing{acknowledged, acknowledged}, [2][]model.Finding{1: {cannot}},
+		{"unsupported at one", [2]resource.AckState{acknowledged, acknowledged}, [2][]model.Finding{1: {cannot}},
 			[2]string{"True Accepted; True Programmed", "False UnsupportedValue: " + dropped + "; True Programmed"},
 			[]string{"shop/b: spec.rules[0].filters: at Gateway shop/b: this data plane has no mirrors"}},
-		{"unsupported at both", [2]resource.Standing{acknowledged, acknowledged}, [2][]model.Finding{{cannot}, {cannot}},
+		{"unsupported at both", [2]resource.AckState{acknowledged, acknowledged}, [2][]model.Finding{{cannot}, {cannot}},
 			[2]string{
 				"False UnsupportedValue: " + dropped + "; True Programmed",
 				"False UnsupportedValue: " + dropped + "; True Programmed",
 			},
 			[]string{"/: spec.rules[0].filters: this data plane has no mirrors"}},
-		{"refused by one, on its way to the other", [2]resource.Standing{{Refused: "no such filter"}, {}},
+		{"refused by one, on its way to the other", [2]resource.AckState{{Refused: "no such filter"}, {}},
 			[2][]model.Finding{},
 			[2]string{"True Accepted; False RejectedByProxy", "True Accepted; False Pending"},
-			[]string{"shop/a: spec.rules[0]: the proxy refused it: no such filter"}},
+			[]string{"shop/a: spec.rules[0]: the proxy rejected it: no such filter"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g.Apply("standing", func(b *flow.Batch) {
 				for i, gateway := range gateways {
-					routes.Set(b, resource.RouteKey{Gateway: gateway, Route: route}, resource.RouteStanding{
-						Places: []resource.PlaceStanding{{
+					routes.Set(b, resource.RouteKey{Gateway: gateway, Route: route}, resource.RouteAckState{
+						Listeners: []resource.ListenerAckState{{
 							Listener: model.ListenerKey{Parent: gateway, Section: "http"}, Rules: c.at[i : i+1],
 						}},
 						Unsupported: c.unsupported[i],
@@ -79,7 +78,7 @@ func TestStandingPerParent(t *testing.T) {
 			})
 			g.Settle()
 			g.View(func(v flow.View) {
-				r, _ := reports.Of(model.KindHTTPRoute).Get(v, route)
+				r, _ := reports.ForKind(model.KindHTTPRoute).Get(v, route)
 				for i, parent := range r.Status.(gatewayv1.HTTPRouteStatus).Parents {
 					if got := acceptedAndProgrammed(parent.Conditions); got != c.want[i] {
 						t.Errorf("parent %d: got %s\nwant %s", i, got, c.want[i])
@@ -87,7 +86,7 @@ func TestStandingPerParent(t *testing.T) {
 				}
 				var findings []string
 				for _, f := range r.Findings {
-					findings = append(findings, fmt.Sprintf("%s/%s: %s", f.Parent.Namespace, f.Parent.Name, f.Says()))
+					findings = append(findings, fmt.Sprintf("%s/%s: %s", f.Parent.Namespace, f.Parent.Name, f.Describe()))
 				}
 				if !slices.Equal(findings, c.findings) {
 					t.Errorf("findings: got %q\nwant %q", findings, c.findings)
@@ -114,10 +113,10 @@ func acceptedAndProgrammed(list []metav1.Condition) (text string) {
 
 // setRouteOnGateways sets Gateways with a listener each, and an HTTPRoute of one rule, named "only", on all of them.
 func setRouteOnGateways(b *flow.Batch, in *kinds.Sources, route model.ObjectRef, gateways []model.ObjectRef) {
-	in.Synced(b)
+	in.MarkSynced(b)
 	in.Environment.Set(b, model.ObjectRef{}, model.Environment{Addresses: []string{"127.0.0.1"}})
-	in.Environment.Synced(b)
-	meta := model.Meta{Edit: &model.Edit{}}
+	in.Environment.MarkSynced(b)
+	meta := model.Meta{LastEdit: &model.LastEdit{}}
 	in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
 		Meta: meta, Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 	})

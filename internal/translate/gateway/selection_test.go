@@ -23,21 +23,21 @@ func TestSelections(t *testing.T) {
 	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
-	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
-	refused := flow.NewSource[resource.StandingKey, resource.Refusal](g, "refused")
+	listeners := flow.NewSource[resource.AckStateKey, resource.AckState](g, "listeners")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteAckState](g, "routes")
+	refused := flow.NewSource[resource.AckStateKey, resource.Refusal](g, "refused")
 	reports := m.NewReports(resource.Outputs{
 		Listeners: listeners.Collection(), Routes: routes.Collection(), RefusedBackends: refused.Collection(),
 	}, feedback)
-	meta := model.Meta{Edit: &model.Edit{}}
+	meta := model.Meta{LastEdit: &model.LastEdit{}}
 	route, app := model.Ref(model.KindHTTPRoute, "shop", "web"), model.Ref(model.KindXBackend, "shop", "app")
 	g.Apply("start", func(b *flow.Batch) {
-		in.Synced(b)
-		listeners.Synced(b)
-		routes.Synced(b)
-		refused.Synced(b)
+		in.MarkSynced(b)
+		listeners.MarkSynced(b)
+		routes.MarkSynced(b)
+		refused.MarkSynced(b)
 		in.Environment.Set(b, model.ObjectRef{}, model.Environment{Fronted: true})
-		in.Environment.Synced(b)
+		in.Environment.MarkSynced(b)
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
 			Meta: meta, Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
@@ -103,17 +103,17 @@ func TestSelections(t *testing.T) {
 					Rules:           c.rules,
 				}})
 				in.XBackends.Set(b, ref, input.Object[xgatewayv1alpha1.BackendSpec]{
-					Meta: model.Meta{UID: "u", Deleting: deleting, Edit: &model.Edit{}}, Spec: c.spec,
+					Meta: model.Meta{UID: "u", Deleting: deleting, LastEdit: &model.LastEdit{}}, Spec: c.spec,
 				})
 			})
 			g.Settle()
-			want := map[model.ObjectRef]plan.Selection{}
+			want := map[model.ObjectRef]plan.PodSelector{}
 			if c.found {
-				want[ref] = plan.Selection{UID: "u", Labels: map[string]string{"app": "web"}, Port: 3000, Leaving: deleting}
+				want[ref] = plan.PodSelector{UID: "u", Labels: map[string]string{"app": "web"}, Port: 3000, Deleting: deleting}
 			}
-			got := map[model.ObjectRef]plan.Selection{}
+			got := map[model.ObjectRef]plan.PodSelector{}
 			g.View(func(v flow.View) {
-				for ref, s := range flow.All(v, m.Plan.Selections) {
+				for ref, s := range flow.All(v, m.Plan.PodSelectors) {
 					got[ref] = s
 				}
 			})
@@ -136,8 +136,8 @@ func TestSelections(t *testing.T) {
 	tentative := func(want bool) {
 		t.Helper()
 		g.View(func(v flow.View) {
-			backend, _ := reports.Of(model.KindXBackend).Get(v, app)
-			gateway, _ := reports.Of(model.KindGateway).Get(v, edge)
+			backend, _ := reports.ForKind(model.KindXBackend).Get(v, app)
+			gateway, _ := reports.ForKind(model.KindGateway).Get(v, edge)
 			if backend.Tentative != want || gateway.Tentative != want {
 				t.Errorf("tentative: the XBackend's %v, the Gateway's %v, want %v", backend.Tentative, gateway.Tentative, want)
 			}
@@ -151,7 +151,7 @@ func TestSelections(t *testing.T) {
 	g.Settle()
 	tentative(false)
 	g.View(func(v flow.View) {
-		report, _ := reports.Of(model.KindXBackend).Get(v, app)
+		report, _ := reports.ForKind(model.KindXBackend).Get(v, app)
 		status := report.Status.(xgatewayv1alpha1.BackendStatus)
 		if len(report.Findings) != 1 || report.Findings[0].Message != "exceeded quota" || len(status.Ancestors) != 1 {
 			t.Fatalf("%+v", report)

@@ -3,6 +3,8 @@ package gateway
 import (
 	"testing"
 
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 )
 
@@ -10,11 +12,11 @@ import (
 func TestUnbindable(t *testing.T) {
 	in := model.Environment{ProbePort: 19003, MetricsPort: 19001, PortOffset: 10000}
 	for port, bound := range map[int32]bool{80: true, 9003: false, 9001: false, 19003: true, 55535: true, 55536: false} {
-		if why := unbindable(port, in); (why == "") != bound {
+		if why := bindProblem(port, in); (why == "") != bound {
 			t.Errorf("port %d: %q", port, why)
 		}
 	}
-	if why := unbindable(80, model.Environment{}); why != "" {
+	if why := bindProblem(80, model.Environment{}); why != "" {
 		t.Error(why)
 	}
 }
@@ -43,8 +45,13 @@ func TestServed(t *testing.T) {
 			false, true,
 		},
 	} {
-		if c.facts.accepted() != c.accepted || c.facts.served() != c.served {
-			t.Errorf("%s: accepted %v, served %v", name, c.facts.accepted(), c.facts.served())
+		if c.facts.isAccepted() != c.accepted || c.facts.isServed() != c.served {
+			t.Errorf("%s: accepted %v, served %v", name, c.facts.isAccepted(), c.facts.isServed())
 		}
 	}
+}
+
+func TestNewBuilds(t *testing.T) {
+	g := flow.New(flow.Config{Name: "test", Check: true})
+	New(g, kinds.NewSources(g), Options{})
 }

@@ -7,21 +7,21 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// At are the features that are in force or turned off for the connections of a listener, and those for a rule there.
-// Those of each kind are together, by name.
-func (m *Meaning) At(s Sight, gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (
+// PiecesAt are the features that are in force or turned off for the connections of a listener, and those for a rule
+// there. Those of each kind are together, by name.
+func (m *Translator) PiecesAt(s Snapshot, gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (
 	list []RulePiece,
 ) {
 	if m.Levels == nil {
 		return nil
 	}
-	r, _ := see(s, m.Routes, rule.Route)
-	own := rulePieces(r.at(listener), rule)
-	levels, _ := see(s, m.byGateway, gateway)
-	list = m.AtListener(s, listener)
+	r, _ := lookUp(s, m.Routes, rule.Route)
+	own := rulePieces(r.rulesAt(listener), rule)
+	levels, _ := lookUp(s, m.levelsByGateway, gateway)
+	list = m.PiecesAtListener(s, listener)
 	for _, kind := range m.Store.atRules() {
 		for _, f := range kind.Features {
-			if f.EachLevel {
+			if f.Unmerged != nil {
 				for k, l := range levels.All() {
 					of := k.Kind == kind.Kind && k.Feature == f.Name
 					if of && (k.Section == "" || k.Section == listener.Section) {
@@ -29,11 +29,11 @@ func (m *Meaning) At(s Sight, gateway model.ObjectRef, listener model.ListenerKe
 					}
 				}
 			}
-			if p, found := own[pieceKey{kind.Kind, f.Name}]; found && !(f.EachLevel && p.JSON == "") {
+			if p, found := own[pieceKey{kind.Kind, f.Name}]; found && !(f.Unmerged != nil && p.JSON == "") {
 				list = append(list, p)
 				continue
 			}
-			if f.EachLevel {
+			if f.Unmerged != nil {
 				continue
 			}
 			var nearest *Piece
@@ -51,14 +51,16 @@ func (m *Meaning) At(s Sight, gateway model.ObjectRef, listener model.ListenerKe
 	return list
 }
 
-// AtRef are the features for the requests that a rule sends to one of its backends, the one at an index of its
+// PiecesAtRef are the features for the requests that a rule sends to one of its backends, the one at an index of its
 // backendRefs.
-func (m *Meaning) AtRef(s Sight, listener model.ListenerKey, rule model.RuleKey, index int) (list []RulePiece) {
+func (m *Translator) PiecesAtRef(
+	s Snapshot, listener model.ListenerKey, rule model.RuleKey, index int,
+) (list []RulePiece) {
 	if m.Levels == nil {
 		return nil
 	}
-	r, _ := see(s, m.Routes, rule.Route)
-	for _, of := range r.at(listener) {
+	r, _ := lookUp(s, m.Routes, rule.Route)
+	for _, of := range r.rulesAt(listener) {
 		for _, ref := range of.Refs {
 			if of.Rule == rule && ref.Index == index {
 				list = append(list, ref.Pieces...)
@@ -68,24 +70,24 @@ func (m *Meaning) AtRef(s Sight, listener model.ListenerKey, rule model.RuleKey,
 	return list
 }
 
-// ForRules tells whether a Gateway or one of its listeners states something for the requests that rules take.
-func (m *Meaning) ForRules(s Sight, gateway model.ObjectRef, listener model.ListenerKey) bool {
-	return len(m.At(s, gateway, listener, model.RuleKey{})) > len(m.AtListener(s, listener))
+// StatesForRules tells whether a Gateway or one of its listeners states something for the requests that rules take.
+func (m *Translator) StatesForRules(s Snapshot, gateway model.ObjectRef, listener model.ListenerKey) bool {
+	return len(m.PiecesAt(s, gateway, listener, model.RuleKey{})) > len(m.PiecesAtListener(s, listener))
 }
 
-// AtListener are the features for the connections of a listener.
-func (m *Meaning) AtListener(s Sight, k model.ListenerKey) []RulePiece {
+// PiecesAtListener are the features for the connections of a listener.
+func (m *Translator) PiecesAtListener(s Snapshot, k model.ListenerKey) []RulePiece {
 	if m.Ports == nil {
 		return nil
 	}
-	l, _ := see(s, m.in.Plan.Listeners, k)
-	p, _ := see(s, m.Ports, l.Port)
+	l, _ := lookUp(s, m.inputs.Plan.Listeners, k)
+	p, _ := lookUp(s, m.Ports, l.Port)
 	return p.ofListener(k)
 }
 
 type pieceKey struct {
-	kind    model.Kind
-	feature string
+	policyKind model.Kind
+	feature    string
 }
 
 // rulePieces are those of one rule.
@@ -101,8 +103,8 @@ func rulePieces(rules []RulePieces, rule model.RuleKey) map[pieceKey]RulePiece {
 	return found
 }
 
-// at are the pieces at a listener.
-func (r Route) at(listener model.ListenerKey) []RulePieces {
+// rulesAt are the pieces at a listener.
+func (r RoutePieces) rulesAt(listener model.ListenerKey) []RulePieces {
 	for _, at := range r.At {
 		if at.Listener == listener {
 			return at.Rules
@@ -111,20 +113,20 @@ func (r Route) at(listener model.ListenerKey) []RulePieces {
 	return r.Rules
 }
 
-// Decisions are what a piece's feature decides of a request of an agent.
-func (m *Meaning) Decisions(p RulePiece, q extend.Request) []extend.Decision {
-	f := m.Store.feature(p.Kind, p.Feature)
-	if f == nil || f.Decide == nil || p.Shown == "" {
+// DecideRequest are what a piece's feature decides of a request of an agent.
+func (m *Translator) DecideRequest(p RulePiece, q extend.Request) []extend.Decision {
+	f := m.Store.findFeature(p.Kind, p.Feature)
+	if f == nil || f.Agents.Decide == nil || p.PublicJSON == "" {
 		return nil
 	}
-	return f.Decide(q, []byte(p.Shown))
+	return f.Agents.Decide(q, []byte(p.PublicJSON))
 }
 
-// WordsOf are what a piece's feature tells of it.
-func (m *Meaning) WordsOf(p RulePiece) []string {
-	f := m.Store.feature(p.Kind, p.Feature)
-	if f == nil || f.Words == nil || p.Shown == "" {
+// DescribePiece are what a piece's feature tells of it.
+func (m *Translator) DescribePiece(p RulePiece) []string {
+	f := m.Store.findFeature(p.Kind, p.Feature)
+	if f == nil || f.Describe == nil || p.PublicJSON == "" {
 		return nil
 	}
-	return f.Words([]byte(p.Shown))
+	return f.Describe([]byte(p.PublicJSON))
 }

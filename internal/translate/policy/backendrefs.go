@@ -18,8 +18,8 @@ type RefPieces struct {
 	Inherited model.Encoded
 }
 
-// all are the pieces of a rule and of its backendRefs.
-func (r RulePieces) all() iter.Seq[RulePiece] {
+// allPieces are the pieces of a rule and of its backendRefs.
+func (r RulePieces) allPieces() iter.Seq[RulePiece] {
 	return func(yield func(RulePiece) bool) {
 		lists := [][]RulePiece{r.Pieces}
 		for _, ref := range r.Refs {
@@ -39,10 +39,10 @@ func (r RulePieces) all() iter.Seq[RulePiece] {
 func (r *ruleScope) addRefs(out *RulePieces) {
 	for i, b := range r.rule.Backends {
 		var restated []*Feature
-		for _, f := range r.kind.Features {
-			if f.Levels.Has(extend.AtBackendRef) && !empty(r.named(b.Policies, LevelBackendRef, f.Name)) ||
-				!empty(r.onBackend(b.Backend.Object, f)) {
-				for _, g := range r.kind.together(f) {
+		for _, f := range r.policyKind.Features {
+			if f.Levels.Has(extend.AtBackendRef) && !noStatements(r.namedStatements(b.Policies, LevelBackendRef, f.Name)) ||
+				!noStatements(r.onBackend(b.Backend.Object, f)) {
+				for _, g := range r.policyKind.featureGroup(f) {
 					if !slices.Contains(restated, g) {
 						restated = append(restated, g)
 					}
@@ -50,43 +50,43 @@ func (r *ruleScope) addRefs(out *RulePieces) {
 			}
 		}
 		if len(restated) > 0 {
-			out.Refs = append(out.Refs, r.restated(i, restated, out))
+			out.Refs = append(out.Refs, r.piecesOfRef(i, restated, out))
 		}
 	}
 }
 
-// restated are the pieces of a backendRef for some features.
-func (r *ruleScope) restated(index int, features []*Feature, rule *RulePieces) RefPieces {
+// piecesOfRef are the pieces of a backendRef for some features.
+func (r *ruleScope) piecesOfRef(index int, features []*Feature, rule *RulePieces) RefPieces {
 	pieces := RefPieces{Index: index}
-	scope := r.scope()
+	scope := r.newScope()
 	for _, f := range features {
-		if f.EachLevel {
-			scope.add(f, r.onBackend(r.rule.Backends[index].Backend.Object, f))
+		if f.Unmerged != nil {
+			scope.addFeature(f, r.onBackend(r.rule.Backends[index].Backend.Object, f))
 			continue
 		}
 		own, stated := r.ownFields(f)
-		list := r.statedWith(f, r.broader(f.Name), own, stated)
-		list = append(list, r.named(r.rule.Backends[index].Policies, LevelBackendRef, f.Name)...)
-		if !empty(list) {
-			scope.add(f, list)
+		list := r.statedWith(f, r.broaderLevel(f.Name), own, stated)
+		list = append(list, r.namedStatements(r.rule.Backends[index].Policies, LevelBackendRef, f.Name)...)
+		if !noStatements(list) {
+			scope.addFeature(f, list)
 		}
 	}
 	for _, f := range scope.features {
-		farther := r.broader(f.Name).Piece.Rendered.Settings
+		farther := r.broaderLevel(f.Name).Piece.Rendered.Settings
 		for _, p := range rule.Pieces {
-			if p.Kind == r.kind.Kind && p.Feature == f.Name {
+			if p.Kind == r.policyKind.Kind && p.Feature == f.Name {
 				farther = p.Rendered.Settings
 			}
 		}
-		pieces.Pieces = append(pieces.Pieces, RulePiece{r.kind.Kind, scope.piece(f, farther)})
+		pieces.Pieces = append(pieces.Pieces, RulePiece{r.policyKind.Kind, scope.newPiece(f, farther)})
 	}
-	for _, name := range r.level("").Inherits {
+	for _, name := range r.levelOf("").RouteFieldFeatures {
 		restates := slices.ContainsFunc(features, func(f *Feature) bool { return f.Name == name })
 		piece := slices.ContainsFunc(rule.Pieces, func(p RulePiece) bool {
-			return p.Kind == r.kind.Kind && p.Feature == name
+			return p.Kind == r.policyKind.Kind && p.Feature == name
 		})
 		if !restates && !piece {
-			pieces.Inherited = append(pieces.Inherited, r.broader(name).Piece.Rendered.Fields...)
+			pieces.Inherited = append(pieces.Inherited, r.broaderLevel(name).Piece.Rendered.Fields...)
 		}
 	}
 	return pieces
@@ -100,7 +100,7 @@ func (r RulePieces) addRefs(to *plan.RuleSettings) {
 		}
 		fields := bytes.Clone(ref.Inherited)
 		for _, p := range r.Pieces {
-			if !ref.has(p) {
+			if !ref.hasFeature(p) {
 				fields = append(fields, p.Rendered.Fields...)
 			}
 		}
@@ -114,7 +114,7 @@ func (r RulePieces) addRefs(to *plan.RuleSettings) {
 	}
 }
 
-func (r RefPieces) has(p RulePiece) bool {
+func (r RefPieces) hasFeature(p RulePiece) bool {
 	return slices.ContainsFunc(r.Pieces, func(own RulePiece) bool {
 		return own.Kind == p.Kind && own.Feature == p.Feature
 	})

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/translate/resolve"
 )
 
-// Backend is what policies come to at a backend, as a Gateway's proxies have it.
-type Backend struct {
+// BackendPieces is what policies come to at a backend, as a Gateway's proxies have it.
+type BackendPieces struct {
 	Pieces []RulePiece
 	Port   string // the name of the Service's port, if a policy names one; ""
 }
@@ -27,8 +27,8 @@ type broadStatements struct {
 	Levels  []statements
 }
 
-// of are those of one feature.
-func (l backendLevel) of(kind model.Kind, feature string) []statements {
+// statementsFor are those of one feature.
+func (l backendLevel) statementsFor(kind model.Kind, feature string) []statements {
 	for _, s := range l.Stated {
 		if s.Kind == kind && s.Feature == feature {
 			return slices.Clone(s.Levels)
@@ -37,42 +37,46 @@ func (l backendLevel) of(kind model.Kind, feature string) []statements {
 	return nil
 }
 
-// others are the backends that only settings send requests to.
-func (m *Meaning) others(
-	users *flow.Collection[plan.BackendKey, Users],
+// newSettingsBackends are the backends that only settings send requests to.
+func (m *Translator) newSettingsBackends(
+	users *flow.Collection[plan.BackendKey, BackendUsers],
 ) *flow.Collection[plan.BackendKey, model.DataPlane] {
 	return flow.Map(users, "policy/other-backends",
-		func(c *flow.Ctx, k plan.BackendKey, _ Users) (model.DataPlane, bool) {
-			_, used := flow.Fetch(c, m.in.Plan.Users, k)
-			g, found := flow.Fetch(c, m.in.Plan.Gateways, k.Gateway)
+		func(c *flow.Ctx, k plan.BackendKey, _ BackendUsers) (model.DataPlane, bool) {
+			_, used := flow.Fetch(c, m.inputs.Plan.RoutesByBackend, k)
+			g, found := flow.Fetch(c, m.inputs.Plan.Gateways, k.Gateway)
 			return g.DataPlane, found && !used
 		})
 }
 
-// backends has the backends for which something is stated, and those that a policy targets.
-func (m *Meaning) backends() *flow.Collection[plan.BackendKey, Backend] {
-	q := backendScope{m, m.Store.having(extend.AtBackend), m.backendLevels()}
+// newBackends has the backends for which something is stated, and those that a policy targets.
+func (m *Translator) newBackends() *flow.Collection[plan.BackendKey, BackendPieces] {
+	q := backendScope{m, m.Store.kindsWith(extend.AtBackend), m.backendLevels()}
 	return flow.Merge("policy/backends",
-		flow.From(m.in.Plan.Users, func(c *flow.Ctx, k plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route]) (
-			Backend, bool,
+		flow.From(m.inputs.Plan.RoutesByBackend, func(c *flow.Ctx, k plan.BackendKey, _ flow.Members[model.ObjectRef,
+			model.Route]) (
+			BackendPieces, bool,
 		) {
-			return q.at(c, k)
+			return q.piecesOf(c, k)
 		}),
-		flow.From(m.Others, func(c *flow.Ctx, k plan.BackendKey, _ model.DataPlane) (Backend, bool) { return q.at(c, k) }))
+		flow.From(m.SettingsBackends, func(c *flow.Ctx, k plan.BackendKey, _ model.DataPlane) (BackendPieces,
+			bool) {
+			return q.piecesOf(c, k)
+		}))
 }
 
-func (m *Meaning) backendLevels() *flow.Collection[model.ObjectRef, backendLevel] {
-	kinds := m.Store.having(extend.AtBackend)
-	return flow.Map(m.in.Plan.Gateways, "policy/backend-levels",
+func (m *Translator) backendLevels() *flow.Collection[model.ObjectRef, backendLevel] {
+	kinds := m.Store.kindsWith(extend.AtBackend)
+	return flow.Map(m.inputs.Plan.Gateways, "policy/backend-levels",
 		func(c *flow.Ctx, ref model.ObjectRef, g model.Gateway) (l backendLevel, some bool) {
 			for _, kind := range kinds {
-				class, own := m.Store.on(c, g.Class, kind.Kind), m.Store.on(c, ref, kind.Kind)
+				class, own := m.Store.policiesOn(c, g.Class, kind.Kind), m.Store.policiesOn(c, ref, kind.Kind)
 				for _, f := range kind.Features {
 					if !f.Levels.Has(extend.AtBackend) {
 						continue
 					}
-					stated := []statements{at(class, "", LevelClass, f.Name), at(own, "", LevelGateway, f.Name)}
-					if !empty(stated) {
+					stated := []statements{statementsAt(class, "", LevelClass, f.Name), statementsAt(own, "", LevelGateway, f.Name)}
+					if !noStatements(stated) {
 						l.Stated = append(l.Stated, broadStatements{kind.Kind, f.Name, stated})
 					}
 				}
@@ -83,71 +87,71 @@ func (m *Meaning) backendLevels() *flow.Collection[model.ObjectRef, backendLevel
 
 // backendScope looks at backends.
 type backendScope struct {
-	m     *Meaning
-	kinds []Kind
-	broad *flow.Collection[model.ObjectRef, backendLevel]
+	m           *Translator
+	policyKinds []Kind
+	broad       *flow.Collection[model.ObjectRef, backendLevel]
 }
 
-// at is what is stated for a backend. One for which nothing is has two fetches that find nothing.
-func (q backendScope) at(c *flow.Ctx, k plan.BackendKey) (out Backend, some bool) {
+// piecesOf is what is stated for a backend. One for which nothing is has two fetches that find nothing.
+func (q backendScope) piecesOf(c *flow.Ctx, k plan.BackendKey) (out BackendPieces, some bool) {
 	if k.Backend.Picker {
 		return out, false // no requests of clients go there
 	}
 	broad, stated := flow.Fetch(c, q.broad, k.Gateway)
-	_, targeted := flow.Fetch(c, q.m.Store.touched, k.Backend.Object)
+	_, targeted := flow.Fetch(c, q.m.Store.byTarget, k.Backend.Object)
 	if !stated && !targeted {
 		return out, false
 	}
-	g, found := flow.Fetch(c, q.m.in.Plan.Gateways, k.Gateway)
+	g, found := flow.Fetch(c, q.m.inputs.Plan.Gateways, k.Gateway)
 	if !found {
 		return out, false
 	}
 	if targeted {
 		out.Port = q.m.portName(c, k.Backend)
 	}
-	for _, kind := range q.kinds {
-		scope := q.m.scope(c, kind, g.DataPlane)
-		scope.rendering = func(r plan.Renderer, v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
-			return r.Backend(v, k.Backend)
+	for _, kind := range q.policyKinds {
+		scope := q.m.newScope(c, kind, g.DataPlane)
+		scope.renderFunc = func(r plan.Renderer, v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+			return r.RenderBackend(v, k.Backend)
 		}
-		scope.denied = func(int, string, model.ObjectRef) (int, plan.Rendered) {
+		scope.renderDenied = func(int, string, model.ObjectRef) (int, plan.Rendered) {
 			return http.StatusServiceUnavailable, plan.Rendered{Backend: &plan.BackendFields{Closed: true}}
 		}
-		scope.http1 = func() bool { return q.m.lookups.Protocol(c, k.Backend) == model.HTTP1 }
-		scope.picked = func() bool { return q.m.lookups.Picked(c, k.Backend.Object) }
-		scope.where = extend.Where{Object: k.Backend.Object.String(), Section: out.Port}
-		own := q.m.Store.on(c, k.Backend.Object, kind.Kind)
+		scope.onlyHTTP1 = func() bool { return q.m.lookups.Protocol(c, k.Backend) == model.HTTP1 }
+		scope.hasPicker = func() bool { return q.m.lookups.HasPicker(c, k.Backend.Object) }
+		scope.where = extend.Location{Object: k.Backend.Object.String(), Section: out.Port}
+		own := q.m.Store.policiesOn(c, k.Backend.Object, kind.Kind)
 		for _, f := range kind.Features {
-			list := append(broad.of(kind.Kind, f.Name), at(own, "", LevelBackend, f.Name))
+			list := append(broad.statementsFor(kind.Kind, f.Name), statementsAt(own, "", LevelBackend, f.Name))
 			if out.Port != "" {
-				list = append(list, at(own, out.Port, LevelPort, f.Name))
+				list = append(list, statementsAt(own, out.Port, LevelPort, f.Name))
 			}
-			if f.ofBackend(k.Backend.Object) && !empty(list) {
-				scope.add(f, list)
+			if q.m.Store.ofBackend(f, k.Backend.Object) && !noStatements(list) {
+				scope.addFeature(f, list)
 			}
 		}
 		for _, f := range scope.features {
-			out.Pieces = append(out.Pieces, RulePiece{kind.Kind, scope.piece(f, nil)})
+			out.Pieces = append(out.Pieces, RulePiece{kind.Kind, scope.newPiece(f, nil)})
 		}
 	}
 	return out, true
 }
 
 // portName is the name of a Service's port; "": it has none.
-func (m *Meaning) portName(c *flow.Ctx, b model.BackendKey) string {
+func (m *Translator) portName(c *flow.Ctx, b model.BackendKey) string {
 	if b.Object.Kind() != model.KindService {
 		return ""
 	}
-	o, found := flow.Fetch(c, m.in.Sources.Services.Collection(), b.Object)
+	o, found := flow.Fetch(c, m.inputs.Sources.Services.Collection(), b.Object)
 	if !found {
 		return ""
 	}
-	port, _ := resolve.ServicePort(o.Spec, b.Port)
+	port, _ := resolve.ServicePort(o.Spec, b.Port, b.Carries.Transport())
 	return port.Name
 }
 
-// settings are what is rendered of it.
-func (b Backend) settings() (s plan.BackendSettings, some bool) {
+// toSettings are what is rendered of it.
+func (b BackendPieces) toSettings() (s plan.BackendSettings, some bool) {
 	for _, p := range b.Pieces {
 		fields := p.Rendered.OfBackend()
 		if fields.IsZero() {
@@ -164,8 +168,8 @@ func (b Backend) settings() (s plan.BackendSettings, some bool) {
 	return s, len(s.From) > 0
 }
 
-// OfBackend are the features that are in force or turned off for a backend.
-func (m *Meaning) OfBackend(v flow.View, k plan.BackendKey) []RulePiece {
+// PiecesOfBackend are the features that are in force or turned off for a backend.
+func (m *Translator) PiecesOfBackend(v flow.View, k plan.BackendKey) []RulePiece {
 	if m.Backends == nil {
 		return nil
 	}

@@ -23,14 +23,14 @@ func (w *tester) wantBackend(b model.BackendKey, want ...string) {
 	var got []string
 	key := plan.BackendKey{Gateway: edge, Backend: b}
 	w.g.View(func(v flow.View) {
-		for _, p := range w.m.OfBackend(v, key) {
+		for _, p := range w.m.PiecesOfBackend(v, key) {
 			if p.JSON == "" {
 				got = append(got, fmt.Sprintf("%s is off: %s", p.Feature, p.Disabled))
 			}
 			for _, f := range p.Fields {
 				got = append(got, fmt.Sprintf("%s.%s = %s: %s", p.Feature, f.Path, f.Value, f.From))
 			}
-			for _, l := range p.Lost {
+			for _, l := range p.Superseded {
 				got = append(got, fmt.Sprintf("%s.%s over %s: %s", p.Feature, l.Path, l.Value, l.From))
 			}
 			for _, f := range p.Findings {
@@ -38,14 +38,14 @@ func (w *tester) wantBackend(b model.BackendKey, want ...string) {
 			}
 		}
 		if s, some := flow.Get(v, w.m.Settings.Backends, key); some {
-			got = append(got, fmt.Sprintf("%s of %v", []byte(s.Cluster), s.From))
+			got = append(got, fmt.Sprintf("%s of %v", []byte(slices.Concat(s.Fields...)), s.From))
 			if s.Closed {
 				got = append(got, "it is closed")
 			}
 		}
 	})
 	if !slices.Equal(got, want) {
-		w.t.Errorf("%s: got\n\t%s\nwant\n\t%s", b.Words(), strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+		w.t.Errorf("%s: got\n\t%s\nwant\n\t%s", b.Describe(), strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
 
@@ -108,12 +108,12 @@ func TestDenied(t *testing.T) {
 		`{"attempts":3} of [BackendPolicy shop/b BackendPolicy shop/p]`, "it is closed")
 	var got []string
 	w.g.View(func(v flow.View) {
-		for _, r := range w.m.Reach(v, model.Ref(model.KindBackendPolicy, "shop", "b")) {
+		for _, r := range w.m.TraceFields(v, model.Ref(model.KindBackendPolicy, "shop", "b")) {
 			got = append(got, fmt.Sprint(r.Field, r.InForce))
 		}
 	})
 	if want := []string{
-		"credentials.issuer[Service shop/blue port 90 at Gateway infra/edge, where requests are answered with 503 " +
+		"credentials.issuer[Service shop/blue port 90 at Gateway infra/edge, where requests get 503 " +
 			"Service shop/blue port 80 at Gateway infra/edge]",
 		"limits.attempts[Service shop/blue port 90 at Gateway infra/edge Service shop/blue port 80 at Gateway infra/edge]",
 	}; !slices.Equal(got, want) {

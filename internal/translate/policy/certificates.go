@@ -15,21 +15,24 @@ import (
 func (r reporter) withoutCertificates(
 	c *flow.Ctx, ref model.ObjectRef, p *policy, ancestors []conditions.PolicyAncestor,
 ) (list []model.Finding) {
-	kind, _ := r.Store.Of(ref.Kind())
+	kind, _ := r.Store.FindKind(ref.Kind())
 	for _, f := range kind.Features {
-		spec, states := p.spec(f.Name)
-		if f.Certificates == nil || !states {
+		spec, states := p.featureSpec(f.Name)
+		if !states {
 			continue
 		}
-		fields := f.Certificates(extend.EachPolicy{
+		fields := f.Unmerged.ListCertificateFields(extend.EachPolicy{
 			Kind: ref.Kind().String(), Namespace: ref.Namespace(), Spec: json.RawMessage(spec),
 		})
+		if len(fields) == 0 {
+			continue
+		}
 		var names []string
 		for _, a := range ancestors {
 			if a.Object.Kind() != model.KindGateway {
 				continue
 			}
-			if len(fields) == 0 || r.asksClients(c, a.Object) {
+			if r.asksClients(c, a.Object) {
 				return nil
 			}
 			names = append(names, a.Object.NamespacedName())
@@ -40,7 +43,7 @@ func (r reporter) withoutCertificates(
 		for _, field := range fields {
 			list = append(list, model.Finding{
 				Object: ref, Severity: model.Warning, Field: fieldOf(f.Name, field),
-				Message: "no caller can have it: no listener of Gateway " + model.Listed(names) + " asks for clients' " +
+				Message: "no client can match: no listener of Gateway " + model.JoinSome(names) + " requests client " +
 					"certificates; state spec.tls.frontend there, or tls.clientValidation in a ClientPolicy",
 			})
 		}
@@ -50,20 +53,20 @@ func (r reporter) withoutCertificates(
 
 // asksClients tells whether a listener of a Gateway asks for clients' certificates, or may: a policy says so for some.
 func (r reporter) asksClients(c *flow.Ctx, gateway model.ObjectRef) bool {
-	o, found := flow.Fetch(c, r.in.Sources.Gateways.Collection(), gateway)
+	o, found := flow.Fetch(c, r.inputs.Sources.Gateways.Collection(), gateway)
 	if !found {
 		return true // which is told elsewhere
 	}
 	for _, l := range o.Spec.Listeners {
 		key := model.ListenerKey{Parent: gateway, Section: string(l.Name)}
-		if served, is := flow.Fetch(c, r.in.Plan.Listeners, key); is && served.Clients != nil {
+		if served, is := flow.Fetch(c, r.inputs.Plan.Listeners, key); is && served.Clients != nil {
 			return true
 		}
 	}
 	class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 	for _, at := range []model.ObjectRef{gateway, class} {
-		for _, p := range r.Store.on(c, at, model.KindClientPolicy).All() {
-			if spec, states := p.spec("tls"); states && strings.Contains(spec, "clientValidation") {
+		for _, p := range r.Store.policiesOn(c, at, model.KindClientPolicy).All() {
+			if spec, states := p.featureSpec("tls"); states && strings.Contains(spec, "clientValidation") {
 				return true
 			}
 		}

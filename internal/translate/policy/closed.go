@@ -25,18 +25,18 @@ const closingSchema = `{"type":"string"}`
 
 // addClosing adds the feature to a kind that protects. It is denied at all levels at which the kind has features.
 func (k *Kind) addClosing(declared *kind.Kind) error {
-	if k.protects = declared.Protects; k.protects == nil || k.Of(extend.Whole) != nil {
+	if k.protects = declared.Protects; k.protects == nil || k.FindFeature(extend.Whole) != nil {
 		return nil
 	}
 	f := extend.Feature[string, struct{}]{
 		Kind: k.Kind.String(), Name: closingFeature, Schema: []byte(closingSchema), OnInvalid: extend.Deny,
 		Read: func(r extend.Reader, why string) (none struct{}) {
-			r.Deny(fmt.Sprintf("it can't be read, so what it is for is closed: %s", why))
+			r.Deny(fmt.Sprintf("the policy can't be read, so its targets are closed: %s", why))
 			return none
 		},
 	}
 	for _, levels := range []extend.Levels{extend.AtRule, extend.AtListener, extend.AtBackend} {
-		if k.has(levels) {
+		if k.hasLevels(levels) {
 			f.Levels |= levels
 		}
 	}
@@ -45,23 +45,26 @@ func (k *Kind) addClosing(declared *kind.Kind) error {
 	return err
 }
 
-// close has a policy close what it is for.
-func (p *policy) close(k Kind, why string) {
-	p.Closed = why
-	stated := input.FeatureSpec{Name: closingFeature, JSON: encode(why)}
-	if k.Of(extend.Whole) != nil {
+// closeTargets has a policy close what it is for.
+func (p *policy) closeTargets(k Kind, why string) {
+	p.ClosedReason = why
+	stated := input.FeatureSpec{Name: closingFeature, JSON: encodeJSON(why)}
+	if k.FindFeature(extend.Whole) != nil {
 		stated = input.FeatureSpec{Name: extend.Whole, JSON: "{}"}
 	}
 	p.Features = append(slices.Clip(p.Features), stated) // those of the object stay as they are
 }
 
-// closed is a policy in place of one that can't be read.
-func (s *Store) closed(_ *flow.Ctx, ref model.ObjectRef, c input.Closed) (*policy, bool) {
-	k, known := s.Of(ref.Kind())
+// statesNothing tells a policy that has no effect on its targets.
+func (p *policy) statesNothing() bool { return len(p.Features) == 0 && len(p.Disable) == 0 }
+
+// closedPolicy is a policy in place of one that can't be read.
+func (s *Store) closedPolicy(_ *flow.Ctx, ref model.ObjectRef, c input.ClosedTargets) (*policy, bool) {
+	k, known := s.FindKind(ref.Kind())
 	if !known {
 		return nil, false
 	}
-	p := &policy{Age: age(time.Time{})}
+	p := &policy{Age: ageOrder(time.Time{})}
 	for _, t := range c.Targets {
 		namespace := ref.Namespace()
 		if t.Kind == model.KindGatewayClass {
@@ -74,35 +77,35 @@ func (s *Store) closed(_ *flow.Ctx, ref model.ObjectRef, c input.Closed) (*polic
 				selector{Kind: t.Kind, Labels: t.Labels, All: len(t.Labels) == 0, Section: t.Section})
 		}
 	}
-	p.close(k, c.Why)
+	p.closeTargets(k, c.Why)
 	return p, true
 }
 
-// unread is why a policy from an API server can't be read: the server's definition may be of a newer version; "": it
-// can. A feature that is known refuses by itself what it does not know.
-func (k Kind) unread(spec *input.PolicySpec) string {
+// unreadableReason is why a policy from an API server can't be read: the server's definition may be of a newer version;
+// "": it can. A feature that is known refuses by itself what it does not know.
+func (k Kind) unreadableReason(spec *input.PolicySpec) string {
 	if k.protects == nil {
 		return ""
 	}
 	unknown := map[string]any{}
 	for _, f := range spec.Features {
-		if k.Of(f.Name) == nil || f.Name == closingFeature {
+		if k.FindFeature(f.Name) == nil || f.Name == closingFeature {
 			unknown[f.Name] = nil
 		}
 	}
 	const newer = "this version of Cardea does not know "
 	switch {
-	case len(unknown) > 0 && k.protects.Of(unknown):
-		return newer + model.Listed(slices.Sorted(maps.Keys(unknown)))
+	case len(unknown) > 0 && k.protects.Protects(unknown):
+		return newer + model.JoinSome(slices.Sorted(maps.Keys(unknown)))
 	case !slices.Contains([]input.Strategy{"", input.PatchDefaults, input.PatchOverrides}, spec.Strategy) &&
-		k.protects.Of(features(spec)):
+		k.protects.Protects(asFeatureMap(spec)):
 		return fmt.Sprintf("%sstrategy %q", newer, spec.Strategy)
 	}
 	return ""
 }
 
-// features are those of a spec, as a protection is asked.
-func features(spec *input.PolicySpec) map[string]any {
+// asFeatureMap are those of a spec, as a protection is asked.
+func asFeatureMap(spec *input.PolicySpec) map[string]any {
 	all := map[string]any{}
 	for _, f := range spec.Features {
 		all[f.Name] = nil

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// off are the features that are turned off by the names of some, themselves among them.
-func (k Kind) off(disabled []string) []string {
+// expandDisabled are the features that are turned off by the names of some, themselves among them.
+func (k Kind) expandDisabled(disabled []string) []string {
 	all := disabled
 	for _, f := range k.Features {
 		if f.DisabledWith != "" && slices.Contains(disabled, f.DisabledWith) && !slices.Contains(all, f.Name) {
@@ -21,7 +21,9 @@ func (k Kind) off(disabled []string) []string {
 }
 
 // TurnsOffNothing tells whether the feature is turned off with another one, and no broader policy states it.
-func (e Effective) TurnsOffNothing() bool { return e.JSON == "" && e.With && len(e.Lost) == 0 }
+func (e Effective) TurnsOffNothing() bool {
+	return e.JSON == "" && e.DisabledWithOther && len(e.Superseded) == 0
+}
 
 // offNothing are the findings on names that a policy disables, and that nothing broader states anywhere it counts. An
 // override keeps features off that narrower policies may state some day.
@@ -29,27 +31,29 @@ func (r reporter) offNothing(c *flow.Ctx, ref model.ObjectRef, p *policy) (list 
 	if len(p.Disable) == 0 || p.Override {
 		return nil
 	}
-	members, _ := flow.Fetch(c, r.told, ref)
+	members, _ := flow.Fetch(c, r.placeReports, ref)
 	if members.Len() == 0 {
 		return nil // it counts nowhere, which is told
 	}
 	off := map[string]bool{}
 	for _, t := range members.All() {
-		for _, l := range t.Lost {
+		for _, l := range t.Superseded {
 			// Or an override keeps it on, which is told.
-			off[l.Feature] = off[l.Feature] || l.By.Policy == ref || l.From.Policy == ref && l.Value == lostOff
+			off[l.Feature] = off[l.Feature] || l.By.Policy == ref || l.From.Policy == ref && l.Value == supersededOff
 		}
 	}
-	kind, _ := r.Store.Of(ref.Kind())
+	kind, _ := r.Store.FindKind(ref.Kind())
 	for _, name := range p.Disable {
-		f := kind.Of(name)
-		if f == nil || f.Off != nil || slices.ContainsFunc(kind.off([]string{name}), func(n string) bool { return off[n] }) {
+		f := kind.FindFeature(name)
+		if f == nil || f.Off != nil || slices.ContainsFunc(kind.expandDisabled([]string{name}),
+			func(n string) bool { return off[n] }) {
 			continue
 		}
 		list = append(list, model.Finding{
 			Object: ref, Severity: model.Warning, Field: "spec.disable", Message: fmt.Sprintf(
-				"%s turns nothing off: no broader policy states %s where this one counts; take it out, or name what is stated",
-				name, strings.Join(kind.off([]string{name}), " or ")),
+				"%s turns nothing off: no broader policy states %s where this one applies; remove it, or name a feature that "+
+					"is stated",
+				name, strings.Join(kind.expandDisabled([]string{name}), " or ")),
 		})
 	}
 	return list

@@ -13,5 +13,5 @@
 // feature, and no others.
 //
 // It owns levels, merging, provenance and the status of policies. It must never know a feature, nor a data plane: both
-// are passed to it (extend.Declared, plan.Renderer). Everything is pure. Start reading at New.
+// are passed to it (extend.UntypedFeature, plan.Renderer). Everything is pure. Start reading at New.
 package policy

@@ -8,27 +8,28 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// each gathers the statements of a feature with EachLevel: every level counts, nothing is merged, and nothing is lost.
-func each(f *Feature, kind model.Kind, levels []statements) Effective {
+// mergeEachLevel gathers the statements of a feature that is Unmerged: every level counts, nothing is merged, and
+// nothing is lost.
+func mergeEachLevel(f *Feature, kind model.Kind, levels []statements) Effective {
 	e := Effective{Feature: f.Name}
 	var all extend.Each
 	for _, l := range levels {
-		level := extend.EachLevel{Level: l.Level.key()}
+		level := extend.EachLevel{Level: l.Level.extendName()}
 		for _, s := range l.List {
 			one := extend.EachPolicy{
 				Name: nameOf(s.Policy, kind), Kind: s.Policy.Kind().String(), Namespace: s.Policy.Namespace(),
-				Spec: json.RawMessage(s.JSON), Invalid: s.Closed,
+				Spec: json.RawMessage(s.JSON), Invalid: s.Unreadable,
 			}
 			level.Policies = append(level.Policies, one)
 			if one.Invalid {
-				e.Fields = append(e.Fields, Field{"", "{}", s.Source})
+				e.Fields = append(e.Fields, EffectiveField{"", "{}", s.Source})
 				continue
 			}
-			for _, leaf := range f.merge.Leaves(decode(s.JSON)) {
-				e.Fields = append(e.Fields, Field{leaf.Path, leaf.JSON, s.Source})
+			for _, leaf := range f.merge.Leaves(decodeJSON(s.JSON)) {
+				e.Fields = append(e.Fields, EffectiveField{leaf.Path, leaf.JSON, s.Source})
 			}
 			if s.JSON == "{}" { // it states that nothing is allowed
-				e.Fields = append(e.Fields, Field{"", s.JSON, s.Source})
+				e.Fields = append(e.Fields, EffectiveField{"", s.JSON, s.Source})
 			}
 		}
 		if len(level.Policies) > 0 {
@@ -36,7 +37,7 @@ func each(f *Feature, kind model.Kind, levels []statements) Effective {
 		}
 	}
 	if len(all.Levels) > 0 {
-		e.JSON = encode(all)
+		e.JSON = encodeJSON(all)
 	}
 	return e
 }
@@ -49,8 +50,8 @@ func nameOf(ref model.ObjectRef, kind model.Kind) string {
 	return ref.String()
 }
 
-// key is the level in one word.
-func (l Level) key() string {
+// extendName is the level in one word.
+func (l Level) extendName() string {
 	switch l {
 	case LevelClass:
 		return "class"
@@ -69,15 +70,16 @@ func (l Level) key() string {
 	}
 }
 
-// agents are the kind's features that a rule needs to have read what agents ask for, where they are stated at all.
-func (r *ruleScope) agents(stating []*Feature, index level) (list []*Feature) {
-	for _, f := range r.kind.Features {
-		if f.Agents == nil {
+// agentFeatures are the kind's features that a rule needs to have read what agents ask for, where they are stated at
+// all.
+func (r *ruleScope) agentFeatures(stating []*Feature, index levelFeature) (list []*Feature) {
+	for _, f := range r.policyKind.Features {
+		if f.Agents.Rendered == nil {
 			continue
 		}
 		for _, b := range r.rule.Backends {
 			if b.MCP && (slices.Contains(stating, f) || slices.Contains(index.Agents, f.Name) ||
-				!empty(r.onBackend(b.Backend.Object, f))) {
+				!noStatements(r.onBackend(b.Backend.Object, f))) {
 				list = append(list, f)
 				break
 			}
@@ -91,20 +93,20 @@ func (r *ruleScope) onBackend(backend model.ObjectRef, f *Feature) []statements 
 	if !f.Levels.Has(extend.AtRuleBackend) {
 		return nil
 	}
-	return []statements{at(r.m.Store.on(r.c, backend, r.kind.Kind), "", LevelBackend, f.Name)}
+	return []statements{statementsAt(r.m.Store.policiesOn(r.c, backend, r.policyKind.Kind), "", LevelBackend, f.Name)}
 }
 
 // addAgents adds what reads what agents ask for.
 func (r *ruleScope) addAgents(out *RulePieces, f *Feature) {
-	scope := r.scope()
-	rendered, _ := scope.rendering(scope.renderer, f.Agents, r.ref)
+	scope := r.newScope()
+	rendered, _ := scope.renderFunc(scope.renderer, f.Agents.Rendered, r.ref)
 	for i := range out.Pieces {
-		if p := &out.Pieces[i]; p.Kind == r.kind.Kind && p.Feature == f.Name {
+		if p := &out.Pieces[i]; p.Kind == r.policyKind.Kind && p.Feature == f.Name {
 			p.Agents = rendered.Settings
 			return
 		}
 	}
-	out.Pieces = append(out.Pieces, RulePiece{r.kind.Kind, Piece{
+	out.Pieces = append(out.Pieces, RulePiece{r.policyKind.Kind, Piece{
 		Effective: Effective{Feature: f.Name}, Agents: rendered.Settings,
 	}})
 }

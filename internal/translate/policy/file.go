@@ -12,25 +12,25 @@ import (
 
 // Writable implements extend.Reader. The file is looked at because it is noted here.
 func (r reader) Writable(name string) (wrong string, known bool) {
-	environment, _ := flow.Fetch(r.c, r.m.in.Sources.Environment.Collection(), model.ObjectRef{})
+	environment, _ := flow.Fetch(r.c, r.m.inputs.Sources.Environment.Collection(), model.ObjectRef{})
 	switch {
 	case environment.Fronted:
-		return inPods(name, r.patches()), true
+		return inPods(name, r.podPatches()), true
 	case !environment.Machine:
 		return "", true
 	}
 	file := model.File{Path: name}
-	r.problems.files = append(r.problems.files, file)
-	state, known := flow.Fetch(r.c, r.m.in.Sources.Files.Collection(), file)
-	return state.Wrong, known
+	r.problemCollector.files = append(r.problemCollector.files, file)
+	state, known := flow.Fetch(r.c, r.m.inputs.Sources.Files.Collection(), file)
+	return state.Problem, known
 }
 
 // mounts are where a patch of a pod mounts volumes.
 var mounts = regexp.MustCompile(`"mountPath"\s*:\s*"([^"]+)"`)
 
-// patches are those of the pods of the Gateway, as JSON.
-func (r reader) patches() (list []string) {
-	proxy, _ := flow.Fetch(r.c, r.m.in.Plan.Proxies, r.gateway)
+// podPatches are those of the pods of the Gateway, as JSON.
+func (r reader) podPatches() (list []string) {
+	proxy, _ := flow.Fetch(r.c, r.m.inputs.Plan.Proxies, r.gateway)
 	for _, p := range proxy.Parameters {
 		if p.Spec.Pod != nil && p.Spec.Pod.Patch != nil {
 			list = append(list, string(p.Spec.Pod.Patch.Raw))
@@ -60,10 +60,12 @@ func inPods(name string, patches []string) string {
 }
 
 // filesOf are the files that are to be looked at.
-func filesOf(all *flow.Collection[place, noted]) *flow.Collection[model.File, struct{}] {
-	byFile := flow.Group(all, "policy/files", func(_ place, n noted) []model.File {
+func filesOf(all *flow.Collection[settingsKey, notedNeeds]) *flow.Collection[model.File, struct{}] {
+	byFile := flow.Group(all, "policy/files", func(_ settingsKey, n notedNeeds) []model.File {
 		return slices.Clone(n.Files)
 	}, flow.ByKey)
 	return flow.Map(byFile, "plan/file",
-		func(*flow.Ctx, model.File, flow.Members[place, noted]) (struct{}, bool) { return struct{}{}, true })
+		func(*flow.Ctx, model.File, flow.Members[settingsKey, notedNeeds]) (struct{}, bool) {
+			return struct{}{}, true
+		})
 }

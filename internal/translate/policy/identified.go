@@ -11,8 +11,8 @@ import (
 )
 
 // methodsBy has the routes where a method of authentication is stated more narrowly than at a listener.
-func (m *Meaning) methodsBy() *flow.Collection[model.Kind, flow.Members[place, noted]] {
-	return flow.Group(m.noted, "policy/routes-with-methods", func(_ place, n noted) []model.Kind {
+func (m *Translator) methodsBy() *flow.Collection[model.Kind, flow.Members[settingsKey, notedNeeds]] {
+	return flow.Group(m.notedNeeds, "policy/routes-with-methods", func(_ settingsKey, n notedNeeds) []model.Kind {
 		if len(n.Methods) == 0 {
 			return nil
 		}
@@ -20,19 +20,19 @@ func (m *Meaning) methodsBy() *flow.Collection[model.Kind, flow.Members[place, n
 	}, flow.ByKey)
 }
 
-// method tells whether a method of authentication is in force.
-func (p RulePiece) method() bool {
+// isAuthMethod tells whether a method of authentication is in force.
+func (p RulePiece) isAuthMethod() bool {
 	return p.Kind == model.KindSecurityPolicy && p.JSON != "" && slices.Contains(extend.Methods, p.Feature)
 }
 
-// unidentified are the findings on fields that depend on who sent a request, if no rule that the policy reaches finds
-// that out. A field that has another error gets no such finding.
-func (r reporter) unidentified(
+// unidentifiedFindings are the findings on fields that depend on who sent a request, if no rule that the policy reaches
+// finds that out. A field that has another error gets no such finding.
+func (r reporter) unidentifiedFindings(
 	c *flow.Ctx, ref model.ObjectRef, p *policy, before []model.Finding,
 ) (list []model.Finding) {
-	kind, _ := r.Store.Of(ref.Kind())
+	kind, _ := r.Store.FindKind(ref.Kind())
 	for _, f := range kind.Features {
-		spec, states := p.spec(f.Name)
+		spec, states := p.featureSpec(f.Name)
 		if f.Identified == nil || !states {
 			continue
 		}
@@ -46,13 +46,13 @@ func (r reporter) unidentified(
 			wrong := slices.ContainsFunc(before, func(b model.Finding) bool {
 				return b.Severity == model.Error && strings.HasPrefix(b.Field, at)
 			})
-			if wrong || !reached || slices.ContainsFunc(field.By(), func(m string) bool { return known[m] }) {
+			if wrong || !reached || slices.ContainsFunc(field.MethodNames(), func(m string) bool { return known[m] }) {
 				continue
 			}
 			list = append(list, model.Finding{
 				Object: ref, Severity: model.Warning, Field: at, Message: fmt.Sprintf(
-					"no rule that the policy reaches finds out who sent a request, so %s; state %s in a SecurityPolicy",
-					field.Otherwise, field.ByWords()),
+					"no rule that the policy reaches authenticates clients, so %s; state %s in a SecurityPolicy",
+					field.Otherwise, field.DescribeMethods()),
 			})
 		}
 	}
@@ -65,7 +65,7 @@ func (r reporter) methodsReached(
 	c *flow.Ctx, ref model.ObjectRef, feature string,
 ) (known map[string]bool, reached bool) {
 	known = map[string]bool{}
-	members, _ := flow.Fetch(c, r.told, ref)
+	members, _ := flow.Fetch(c, r.placeReports, ref)
 	for k, t := range members.All() {
 		if !slices.Contains(t.Counts, ref) {
 			continue
@@ -74,8 +74,9 @@ func (r reporter) methodsReached(
 		case k.Route != model.ObjectRef{}:
 			reached = true
 			pieces, _ := flow.Fetch(c, r.Routes, k.Route)
-			for rule, p := range pieces.pieces() {
-				if p.Feature == feature && slices.ContainsFunc(p.Fields, func(f Field) bool { return f.From.Policy == ref }) {
+			for rule, p := range pieces.allPieces() {
+				if p.Feature == feature && slices.ContainsFunc(p.Fields,
+					func(f EffectiveField) bool { return f.From.Policy == ref }) {
 					r.methodsOfRule(c, k.Route, rule, known)
 				}
 			}
@@ -89,10 +90,10 @@ func (r reporter) methodsReached(
 
 // methodsOfRule adds the methods of a rule, wherever it serves.
 func (r reporter) methodsOfRule(c *flow.Ctx, ref model.ObjectRef, rule model.RuleKey, known map[string]bool) {
-	route, _ := flow.Fetch(c, r.in.Plan.Routes, ref)
+	route, _ := flow.Fetch(c, r.inputs.Plan.Routes, ref)
 	pieces, _ := flow.Fetch(c, r.Routes, ref)
-	for _, place := range route.Places {
-		own := rulePieces(pieces.at(place.Listener), rule)
+	for _, place := range route.Listeners {
+		own := rulePieces(pieces.rulesAt(place.Listener), rule)
 		for _, method := range extend.Methods {
 			if p, states := own[pieceKey{model.KindSecurityPolicy, method}]; states {
 				known[method] = known[method] || p.JSON != ""
@@ -114,16 +115,16 @@ func (r reporter) methodAt(c *flow.Ctx, gateway model.ObjectRef, section, method
 
 // methodsOfGateway adds those of a Gateway, of its listeners, and of the routes there.
 func (r reporter) methodsOfGateway(c *flow.Ctx, gateway model.ObjectRef, known map[string]bool) {
-	levels, _ := flow.Fetch(c, r.byGateway, gateway)
+	levels, _ := flow.Fetch(c, r.levelsByGateway, gateway)
 	for k, l := range levels.All() {
-		if (RulePiece{k.Kind, l.Piece}).method() {
+		if (RulePiece{k.Kind, l.Piece}).isAuthMethod() {
 			known[k.Feature] = true
 		}
 	}
 	routes, _ := flow.Fetch(c, r.methods, model.KindSecurityPolicy)
 	for at, n := range routes.All() {
-		route, _ := flow.Fetch(c, r.in.Plan.Routes, at.Route)
-		if !slices.ContainsFunc(route.Places, func(p model.Place) bool { return p.Gateway == gateway }) {
+		route, _ := flow.Fetch(c, r.inputs.Plan.Routes, at.Route)
+		if !slices.ContainsFunc(route.Listeners, func(p model.RouteListener) bool { return p.Gateway == gateway }) {
 			continue
 		}
 		for _, method := range n.Methods {

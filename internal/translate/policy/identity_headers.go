@@ -14,14 +14,14 @@ import (
 // rule that matches on one would be chosen by the client, and is not served. The header of a client is removed where
 // the header is set. So the same levels count here: broader ones too, even if a rule turns their features off.
 
-// setter is who sets such a header, and where that is stated.
-type setter struct {
+// headerSetter is who sets such a header, and where that is stated.
+type headerSetter struct {
 	Header string          // in small letters
 	By     model.ObjectRef // zero: the route itself
 	Field  string
 }
 
-func (s setter) String() string {
+func (s headerSetter) String() string {
 	if s.By == (model.ObjectRef{}) {
 		return s.Field
 	}
@@ -34,26 +34,28 @@ type headerReads struct {
 	Headers []string
 }
 
-func (r headerReads) compare(other headerReads) int { return strings.Compare(r.Feature, other.Feature) }
-
-// headers notes what a piece has to do with headers.
-func (l *level) headers(feature string, p Piece) {
-	l.Setters = append(l.Setters, p.setters()...)
-	l.reads(feature, p)
+func (r headerReads) compareFeature(other headerReads) int {
+	return strings.Compare(r.Feature, other.Feature)
 }
 
-func (l *level) reads(feature string, p Piece) {
+// noteHeaders notes what a piece has to do with headers.
+func (l *levelFeature) noteHeaders(feature string, p Piece) {
+	l.Setters = append(l.Setters, p.headerSetters()...)
+	l.noteReads(feature, p)
+}
+
+func (l *levelFeature) noteReads(feature string, p Piece) {
 	if len(p.Reads) > 0 {
 		l.Readers = append(l.Readers, headerReads{feature, p.Reads})
 	}
 }
 
-// setters are the headers that a piece sets.
-func (p *Piece) setters() (list []setter) {
-	for _, name := range p.Sets.All() {
-		s := setter{Header: name, By: p.by(), Field: fieldOf(p.Feature, "")}
+// headerSetters are the headers that a piece sets.
+func (p *Piece) headerSetters() (list []headerSetter) {
+	for _, name := range p.Sets.AllHeaders() {
+		s := headerSetter{Header: name, By: p.attributedPolicy(), Field: fieldOf(p.Feature, "")}
 		for _, f := range p.Fields {
-			if path, names := naming(f, name); names && f.From.Policy != (model.ObjectRef{}) {
+			if path, names := namingField(f, name); names && f.From.Policy != (model.ObjectRef{}) {
 				s.By, s.Field = f.From.Policy, fieldOf(p.Feature, path)
 			}
 		}
@@ -62,8 +64,8 @@ func (p *Piece) setters() (list []setter) {
 	return list
 }
 
-// naming is the path of the field that names a header: the name is its value, or the key of a list's element.
-func naming(f Field, header string) (path string, names bool) {
+// namingField is the path of the field that names a header: the name is its value, or the key of a list's element.
+func namingField(f EffectiveField, header string) (path string, names bool) {
 	element := "[" + header + "]"
 	if i := strings.Index(strings.ToLower(f.Path), element); i >= 0 {
 		return f.Path[:i+len(element)], true
@@ -74,30 +76,30 @@ func naming(f Field, header string) (path string, names bool) {
 // readersLast are the kinds of atRules; the last ones have features that depend on headers which other kinds set.
 func (s *Store) readersLast() []Kind {
 	list := s.atRules()
-	slices.SortStableFunc(list, func(a, b Kind) int { return a.readers() - b.readers() })
+	slices.SortStableFunc(list, func(a, b Kind) int { return a.readsHeaders() - b.readsHeaders() })
 	return list
 }
 
-func (k Kind) readers() int {
+func (k Kind) readsHeaders() int {
 	if slices.ContainsFunc(k.Features, func(f *Feature) bool { return f.ReadsHeaders }) {
 		return 1
 	}
 	return 0
 }
 
-// setters are those of a rule's requests: of broader levels, of pieces, and of the route's own filters.
-func (q *routeScope) setters(place model.Place, rule model.Rule, p *RulePieces) (list []setter) {
+// headerSetters are those of a rule's requests: of broader levels, of pieces, and of the route's own filters.
+func (q *routeScope) headerSetters(place model.RouteListener, rule model.Rule, p *RulePieces) (list []headerSetter) {
 	for _, kind := range q.m.Store.atRules() {
-		r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind}
-		list = append(list, r.level("").Setters...)
+		r := &ruleScope{routeScope: q, routeListener: place, rule: rule, policyKind: kind}
+		list = append(list, r.levelOf("").Setters...)
 	}
 	return append(list, ownSetters(rule, p)...)
 }
 
 // ownSetters are those of a rule's pieces and of the route's own filters.
-func ownSetters(rule model.Rule, p *RulePieces) (list []setter) {
-	for piece := range p.all() {
-		list = append(list, piece.setters()...)
+func ownSetters(rule model.Rule, p *RulePieces) (list []headerSetter) {
+	for piece := range p.allPieces() {
+		list = append(list, piece.headerSetters()...)
 	}
 	own := []*model.ExternalAuth{rule.Auth}
 	for _, b := range rule.Backends {
@@ -107,8 +109,8 @@ func ownSetters(rule model.Rule, p *RulePieces) (list []setter) {
 	}
 	for _, a := range own {
 		if a != nil {
-			for _, name := range extend.AttestedBy(*a).All() {
-				list = append(list, setter{Header: name, Field: rule.Field() + ".filters"})
+			for _, name := range extend.AttestedBy(*a).AllHeaders() {
+				list = append(list, headerSetter{Header: name, Field: rule.FieldPath() + ".filters"})
 			}
 		}
 	}
@@ -117,7 +119,7 @@ func ownSetters(rule model.Rule, p *RulePieces) (list []setter) {
 
 // identityHeaders are the headers of setters of the kinds before.
 func (r *ruleScope) identityHeaders() (names []string) {
-	for _, s := range r.setters(r.place, r.rule, r.before) {
+	for _, s := range r.headerSetters(r.routeListener, r.rule, r.before) {
 		names = append(names, s.Header)
 	}
 	return names
@@ -125,12 +127,12 @@ func (r *ruleScope) identityHeaders() (names []string) {
 
 // withReaders adds the features that the rule inherits and that depend on a header that others set for it, and those
 // that are rendered with them.
-func (r *ruleScope) withReaders(stating []*Feature, index level) []*Feature {
+func (r *ruleScope) withReaders(stating []*Feature, index levelFeature) []*Feature {
 	for _, reader := range index.Readers {
 		if extend.ReadOf(reader.Headers, r.identityHeaders()) == "" {
 			continue
 		}
-		for _, f := range r.kind.together(r.kind.Of(reader.Feature)) {
+		for _, f := range r.policyKind.featureGroup(r.policyKind.FindFeature(reader.Feature)) {
 			if !slices.Contains(stating, f) {
 				stating = append(stating, f)
 			}

@@ -18,8 +18,8 @@ const (
 	manyRules  = 16
 )
 
-// large is what a feature is rendered to at a rule, if that is large.
-type large struct {
+// largePiece is what a feature is rendered to at a rule, if that is large.
+type largePiece struct {
 	Policy  model.ObjectRef // that states it
 	Feature string
 	Bytes   int
@@ -27,8 +27,8 @@ type large struct {
 }
 
 // largeOf tells whether a piece is large.
-func largeOf(p Piece) (l large, is bool) {
-	l = large{Policy: p.by(), Feature: p.Feature}
+func largeOf(p Piece) (l largePiece, is bool) {
+	l = largePiece{Policy: p.attributedPolicy(), Feature: p.Feature}
 	h := xxhash.New()
 	for _, s := range p.Rendered.Settings {
 		l.Bytes += len(s.Config.Value)
@@ -38,15 +38,15 @@ func largeOf(p Piece) (l large, is bool) {
 	return l, l.Bytes > largeBytes
 }
 
-// repeated warns of what is large and the same at many rules.
-func repeated(of model.ObjectRef, rules map[large]int) (list []model.Finding) {
-	inOrder := func(a, b large) int { return strings.Compare(a.Feature, b.Feature) }
+// warnRepeated warns of what is large and the same at many rules.
+func warnRepeated(of model.ObjectRef, rules map[largePiece]int) (list []model.Finding) {
+	inOrder := func(a, b largePiece) int { return strings.Compare(a.Feature, b.Feature) }
 	for _, l := range slices.SortedFunc(maps.Keys(rules), inOrder) {
 		if n := rules[l]; n >= manyRules && l.Policy == of {
 			list = append(list, model.Finding{
 				Object: of, Severity: model.Warning, Field: fieldOf(l.Feature, ""), Message: fmt.Sprintf(
-					"its %d bytes stand in the routes of each of %d rules in every proxy; state it for their listener or Gateway, "+
-						"where they stand once", l.Bytes, n),
+					"its %d bytes are repeated in the routes of each of %d rules in every proxy; state it once for their listener "+
+						"or Gateway", l.Bytes, n),
 			})
 		}
 	}

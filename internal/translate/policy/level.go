@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 )
 
@@ -52,18 +53,18 @@ func (s Source) String() string {
 	case s.Level == LevelOwn:
 		return s.Level.String()
 	case s.Override:
-		return fmt.Sprintf("%s (override), %s", s.Policy, s.Level)
+		return fmt.Sprintf("%s (override), %s", input.DescribeObject(s.Policy), s.Level)
 	}
-	return fmt.Sprintf("%s, %s", s.Policy, s.Level)
+	return fmt.Sprintf("%s, %s", input.DescribeObject(s.Policy), s.Level)
 }
 
 // statement is what one source states of a feature.
 type statement struct {
 	Source
-	JSON    string // "": nothing
-	Disable bool   // broader statements do not count
-	With    bool   // Disable names another feature, with which this one is turned off
-	Closed  bool   // the source can't be read
+	JSON              string // "": nothing
+	Disable           bool   // broader statements do not count
+	DisabledWithOther bool   // Disable names another feature, with which this one is turned off
+	Unreadable        bool   // the source can't be read
 }
 
 // statements are those of one level, the oldest first.

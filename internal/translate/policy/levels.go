@@ -35,27 +35,27 @@ type levelGateway struct {
 	DataPlane model.DataPlane
 }
 
-// level is a feature at a level.
-type level struct {
+// levelFeature is a feature at a level.
+type levelFeature struct {
 	Stated []statements // of this level and broader ones
 	Piece  Piece
-	// Inherits, under Feature "": the features that give every rule fields of routes.
-	Inherits []string
-	// Holds, under Feature "": the features that overrides state.
-	Holds []string
-	// AnewGRPC and Anew, under Feature "": the features that the rules of GRPCRoutes, or all, read once more.
-	AnewGRPC, Anew []string
+	// RouteFieldFeatures, under Feature "": the features that give every rule fields of routes.
+	RouteFieldFeatures []string
+	// OverrideFeatures, under Feature "": the features that overrides state.
+	OverrideFeatures []string
+	// RereadGRPC and Anew, under Feature "": the features that the rules of GRPCRoutes, or all, read once more.
+	RereadGRPC, Reread []string
 	// Agents, under Feature "": the features for which agents' requests are read.
 	Agents []string
 	// Setters and Readers, under Feature "": the headers in which it is told who sent requests, and the features that
 	// depend on headers before that is known.
-	Setters []setter
+	Setters []headerSetter
 	Readers []headerReads
 }
 
-// levels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its Gateway
-// has.
-func (m *Meaning) levels(in Inputs) *flow.Collection[LevelKey, level] {
+// newLevels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its
+// Gateway has.
+func (m *Translator) newLevels(in Inputs) *flow.Collection[LevelKey, levelFeature] {
 	kinds := flow.Derive(in.Plan.Gateways, "policy/gateway-kinds",
 		func(_ *flow.Ctx, ref model.ObjectRef, g model.Gateway, emit func(kindKey, levelGateway)) {
 			for _, kind := range m.Store.atRules() {
@@ -63,10 +63,10 @@ func (m *Meaning) levels(in Inputs) *flow.Collection[LevelKey, level] {
 			}
 		})
 	return flow.Derive(kinds, "policy/levels",
-		func(c *flow.Ctx, k kindKey, g levelGateway, emit func(LevelKey, level)) {
-			class, own := m.Store.on(c, g.Class, k.Kind), m.Store.on(c, k.Gateway, k.Kind)
+		func(c *flow.Ctx, k kindKey, g levelGateway, emit func(LevelKey, levelFeature)) {
+			class, own := m.Store.policiesOn(c, g.Class, k.Kind), m.Store.policiesOn(c, k.Gateway, k.Kind)
 			if class.Len()+own.Len() > 0 {
-				kind, _ := m.Store.Of(k.Kind)
+				kind, _ := m.Store.FindKind(k.Kind)
 				m.emitLevels(c, gatewayLevel{k.Gateway, g.DataPlane, kind, class, own}, emit)
 			}
 		})
@@ -76,35 +76,35 @@ func (m *Meaning) levels(in Inputs) *flow.Collection[LevelKey, level] {
 type gatewayLevel struct {
 	ref        model.ObjectRef
 	dataPlane  model.DataPlane
-	kind       Kind
-	class, own members
+	policyKind Kind
+	class, own attachedPolicies
 }
 
-// stated are the statements of a feature down to a section.
-func (g gatewayLevel) stated(section string, f *Feature) []statements {
+// statementsFor are the statements of a feature down to a section.
+func (g gatewayLevel) statementsFor(section string, f *Feature) []statements {
 	feature := f.Name
-	if f.EachLevel && section != "" {
-		return []statements{at(g.own, section, LevelListener, feature)}
+	if f.Unmerged != nil && section != "" {
+		return []statements{statementsAt(g.own, section, LevelListener, feature)}
 	}
-	list := []statements{at(g.class, "", LevelClass, feature), at(g.own, "", LevelGateway, feature)}
+	list := []statements{statementsAt(g.class, "", LevelClass, feature), statementsAt(g.own, "", LevelGateway, feature)}
 	if section != "" {
-		list = append(list, at(g.own, section, LevelListener, feature))
+		list = append(list, statementsAt(g.own, section, LevelListener, feature))
 	}
 	return list
 }
 
-// concerned are the features that are rendered at a section: those that it states, and their groups.
-func (g gatewayLevel) concerned(section string) (list []*Feature) {
-	for _, f := range g.kind.Features {
+// renderedFeatures are the features that are rendered at a section: those that it states, and their groups.
+func (g gatewayLevel) renderedFeatures(section string) (list []*Feature) {
+	for _, f := range g.policyKind.Features {
 		if !f.Levels.Has(atRule) || slices.Contains(list, f) {
 			continue
 		}
-		stated := g.stated(section, f)
-		if section == "" && empty(stated) || section != "" && len(stated[len(stated)-1].List) == 0 {
+		stated := g.statementsFor(section, f)
+		if section == "" && noStatements(stated) || section != "" && len(stated[len(stated)-1].List) == 0 {
 			continue
 		}
-		for _, other := range g.kind.together(f) {
-			if !slices.Contains(list, other) && !empty(g.stated(section, other)) {
+		for _, other := range g.policyKind.featureGroup(f) {
+			if !slices.Contains(list, other) && !noStatements(g.statementsFor(section, other)) {
 				list = append(list, other)
 			}
 		}
@@ -112,89 +112,89 @@ func (g gatewayLevel) concerned(section string) (list []*Feature) {
 	return list
 }
 
-func empty(list []statements) bool {
+func noStatements(list []statements) bool {
 	return !slices.ContainsFunc(list, func(s statements) bool { return len(s.List) > 0 })
 }
 
 // emitLevels emits what one kind is at a Gateway and at its listeners.
-func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, level)) {
+func (m *Translator) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, levelFeature)) {
 	broad, held := map[string]Piece{}, []string(nil)
-	var setters []setter // of the Gateway: they hold at its listeners whatever these state
-	for _, section := range append([]string{""}, named(sections(g.own))...) {
-		scope := m.scope(c, g.kind, g.dataPlane)
+	var setters []headerSetter // of the Gateway: they hold at its listeners whatever these state
+	for _, section := range append([]string{""}, dropEmpty(statedSections(g.own))...) {
+		scope := m.newScope(c, g.policyKind, g.dataPlane)
 		scope.where = placeOf(g.ref, section)
-		for _, f := range g.concerned(section) {
-			scope.add(f, g.stated(section, f))
+		for _, f := range g.renderedFeatures(section) {
+			scope.addFeature(f, g.statementsFor(section, f))
 		}
-		index := level{}
+		index := levelFeature{}
 		for _, f := range scope.features {
-			piece := scope.piece(f, broad[f.Name].Rendered.Settings)
+			piece := scope.newPiece(f, broad[f.Name].Rendered.Settings)
 			if section == "" {
 				broad[f.Name] = piece
 			}
 			if len(piece.Rendered.Fields) > 0 {
-				index.Inherits = append(index.Inherits, f.Name)
+				index.RouteFieldFeatures = append(index.RouteFieldFeatures, f.Name)
 			}
-			if overridden(scope.stated[f.Name]) {
-				index.Holds = append(index.Holds, f.Name)
+			if hasOverride(scope.stated[f.Name]) {
+				index.OverrideFeatures = append(index.OverrideFeatures, f.Name)
 			}
-			index.anew(f.Name, piece)
-			index.headers(f.Name, piece)
-			if f.Agents != nil {
+			index.noteReread(f.Name, piece)
+			index.noteHeaders(f.Name, piece)
+			if f.Agents.Rendered != nil {
 				index.Agents = append(index.Agents, f.Name)
 			}
-			emit(LevelKey{g.ref, section, g.kind.Kind, f.Name}, level{Stated: scope.stated[f.Name], Piece: piece})
+			emit(LevelKey{g.ref, section, g.policyKind.Kind, f.Name}, levelFeature{Stated: scope.stated[f.Name], Piece: piece})
 		}
 		if section != "" {
 			for name, piece := range broad {
-				if scope.has(name) {
+				if scope.hasFeature(name) {
 					continue
 				}
-				if len(piece.Rendered.Fields) > 0 && !slices.Contains(index.Inherits, name) {
-					index.Inherits = append(index.Inherits, name)
+				if len(piece.Rendered.Fields) > 0 && !slices.Contains(index.RouteFieldFeatures, name) {
+					index.RouteFieldFeatures = append(index.RouteFieldFeatures, name)
 				}
-				index.anew(name, piece)
-				index.reads(name, piece)
-				if g.kind.Of(name).Agents != nil {
+				index.noteReread(name, piece)
+				index.noteReads(name, piece)
+				if g.policyKind.FindFeature(name).Agents.Rendered != nil {
 					index.Agents = append(index.Agents, name)
 				}
 			}
-			slices.Sort(index.Inherits)
-			slices.Sort(index.AnewGRPC)
-			slices.Sort(index.Anew)
+			slices.Sort(index.RouteFieldFeatures)
+			slices.Sort(index.RereadGRPC)
+			slices.Sort(index.Reread)
 			slices.Sort(index.Agents)
-			slices.SortFunc(index.Readers, headerReads.compare)
+			slices.SortFunc(index.Readers, headerReads.compareFeature)
 			index.Setters = append(index.Setters, setters...)
 			for _, name := range held {
-				if !slices.Contains(index.Holds, name) {
-					index.Holds = append(index.Holds, name)
+				if !slices.Contains(index.OverrideFeatures, name) {
+					index.OverrideFeatures = append(index.OverrideFeatures, name)
 				}
 			}
 		}
 		if section == "" {
-			held, setters = index.Holds, index.Setters
+			held, setters = index.OverrideFeatures, index.Setters
 		}
-		emit(LevelKey{g.ref, section, g.kind.Kind, ""}, index)
+		emit(LevelKey{g.ref, section, g.policyKind.Kind, ""}, index)
 	}
 }
 
-// anew notes which rules read a feature once more.
-func (l *level) anew(feature string, p Piece) {
-	switch p.Anew {
-	case extend.AnewGRPC:
-		l.AnewGRPC = append(l.AnewGRPC, feature)
-	case extend.AnewAll:
-		l.Anew = append(l.Anew, feature)
+// noteReread notes which rules read a feature once more.
+func (l *levelFeature) noteReread(feature string, p Piece) {
+	switch p.RereadPerRule {
+	case extend.RereadGRPC:
+		l.RereadGRPC = append(l.RereadGRPC, feature)
+	case extend.RereadAll:
+		l.Reread = append(l.Reread, feature)
 	}
 }
 
-// named are the names that are not empty.
-func named(sections []string) []string {
+// dropEmpty are the names that are not empty.
+func dropEmpty(sections []string) []string {
 	return slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 }
 
-// overridden tells whether one of the statements is an override.
-func overridden(list []statements) bool {
+// hasOverride tells whether one of the statements is an override.
+func hasOverride(list []statements) bool {
 	return slices.ContainsFunc(list, func(l statements) bool {
 		return slices.ContainsFunc(l.List, func(s statement) bool { return s.Override })
 	})

@@ -26,18 +26,18 @@ type statedElement struct {
 // Owner is the policy.
 func (k statedElement) Owner() model.ObjectRef { return k.Policy }
 
-// names are the names of elements that policies state in lists (extend.Feature.Names); features of other kinds ask for
-// them. An edit that changes no name changes nothing for these.
-type names struct {
+// elementNames are the names of elements that policies state in lists (extend.Relations.Names); features of other kinds
+// ask for them. An edit that changes no name changes nothing for these.
+type elementNames struct {
 	all *flow.Collection[listKey, flow.Members[elementKey, struct{}]]
 }
 
-func (s *Store) newNames() names {
+func (s *Store) newElementNames() elementNames {
 	stated := flow.Derive(s.policies, "policy/names-stated",
 		func(_ *flow.Ctx, ref model.ObjectRef, p *policy, emit func(statedElement, struct{})) {
-			kind, _ := s.Of(ref.Kind())
+			kind, _ := s.FindKind(ref.Kind())
 			for _, f := range kind.Features {
-				spec, states := p.spec(f.Name)
+				spec, states := p.featureSpec(f.Name)
 				for _, list := range f.Names {
 					if !states {
 						continue
@@ -54,7 +54,7 @@ func (s *Store) newNames() names {
 		func(*flow.Ctx, elementKey, flow.Members[statedElement, struct{}]) (struct{}, bool) {
 			return struct{}{}, true
 		})
-	return names{flow.Group(known, "policy/names",
+	return elementNames{flow.Group(known, "policy/names",
 		func(k elementKey, _ struct{}) []listKey { return []listKey{k.List} }, flow.ByKey)}
 }
 
@@ -75,8 +75,8 @@ func namesIn(spec, list string) (names []string) {
 	return names
 }
 
-// of are the names in a list, sorted.
-func (n names) of(c *flow.Ctx, list listKey) (all []string) {
+// inList are the names in a list, sorted.
+func (n elementNames) inList(c *flow.Ctx, list listKey) (all []string) {
 	members, _ := flow.Fetch(c, n.all, list)
 	for k := range members.All() {
 		all = append(all, k.Name)

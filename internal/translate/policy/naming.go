@@ -7,27 +7,28 @@ import (
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/translate/conditions"
 )
 
-// namings are the routes that name a policy in filters of type ExtensionRef, whether the rules can be served or not.
-type namings = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, []model.ObjectRef]]
+// routesByPolicy are the routes that name a policy in filters of type ExtensionRef, whether the rules can be served or
+// not.
+type routesByPolicy = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, []model.ObjectRef]]
 
-func (s *Store) newNamings(in *kinds.Sources) *namings {
-	naming := flow.Merge("policy/naming",
-		flow.From(in.HTTPRoutes.Collection(),
-			func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec]) ([]model.ObjectRef, bool) {
-				list := s.namedIn(ref, o.Spec.Rules)
-				return list, len(list) > 0
-			}),
-		flow.From(in.GRPCRoutes.Collection(),
-			func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GRPCRouteSpec]) ([]model.ObjectRef, bool) {
-				list := s.namedIn(ref, input.AsHTTPRoute(o.Spec).Rules)
-				return list, len(list) > 0
-			}))
+func (s *Store) newRoutesByPolicy(in *kinds.Sources) *routesByPolicy {
+	var inputs []flow.Input[model.ObjectRef, []model.ObjectRef]
+	for _, k := range in.Catalog.Routes() {
+		if k.Route.ForHTTP() {
+			inputs = append(inputs, flow.FromProjected(in.KindSource(k.Kind).Objects(),
+				func(_ *flow.Ctx, ref model.ObjectRef, o kind.UntypedObject) ([]model.ObjectRef, bool) {
+					list := s.namedIn(ref, k.Route.HTTP(o.Spec).Rules)
+					return list, len(list) > 0
+				}))
+		}
+	}
+	naming := flow.Merge("policy/naming", inputs[0], inputs[1:]...)
 	return flow.Group(naming, "policy/namings",
 		func(_ model.ObjectRef, policies []model.ObjectRef) []model.ObjectRef { return policies }, flow.ByKey)
 }
@@ -40,7 +41,7 @@ func (s *Store) namedIn(route model.ObjectRef, rules []gatewayv1.HTTPRouteRule) 
 				continue
 			}
 			kind := model.KindOf(string(f.ExtensionRef.Group), string(f.ExtensionRef.Kind))
-			if _, known := s.Of(kind); known {
+			if _, known := s.FindKind(kind); known {
 				list = append(list, model.Ref(kind, route.Namespace(), string(f.ExtensionRef.Name)))
 			}
 		}
@@ -61,20 +62,20 @@ func (r reporter) byFilters(c *flow.Ctx, ref, at model.ObjectRef, facts *conditi
 		return slices.Contains(rule.Policies, ref) || slices.ContainsFunc(rule.Backends,
 			func(b model.WeightedBackend) bool { return slices.Contains(b.Policies, ref) })
 	}
-	route, _ := flow.Fetch(c, r.in.Plan.Routes, at)
+	route, _ := flow.Fetch(c, r.inputs.Plan.Routes, at)
 	if len(route.Gateways) > 0 && !slices.ContainsFunc(route.Rules, names) {
 		addTarget(facts, Target{Object: at}, conditions.PolicyAncestor{
 			Unserved: "the rules that name the policy can't be served; see the route's status",
 		})
 		return
 	}
-	r.rules(c, Target{Object: at}, route, facts, names)
+	r.addRuleTargets(c, Target{Object: at}, route, facts, names)
 }
 
 // reachesNothing warns of a policy that has no targets, and that no rule names.
 func (r reporter) reachesNothing(ref model.ObjectRef) model.Finding {
 	message := "it reaches nothing: state targetRefs or targetSelectors"
-	kind, _ := r.Store.Of(ref.Kind())
+	kind, _ := r.Store.FindKind(ref.Kind())
 	if slices.ContainsFunc(kind.Features, func(f *Feature) bool {
 		return f.forRules() || f.Levels.Has(extend.AtBackendRef)
 	}) {

@@ -16,19 +16,19 @@ import (
 // Piece is what a feature comes to at a level.
 type Piece struct {
 	Effective
-	Rendered plan.Rendered
-	Shown    string // the value, for explanations; "": there is none
+	Rendered   plan.Rendered
+	PublicJSON string // the value, for explanations; "": there is none
 	// Status answers in place of what is stated, which can't be served; 0: it is served.
 	Status   int
 	Findings []Finding
 	// Idle is why the feature does not hold for a rule, though a broader level states it; "": nothing is told.
 	Idle    string
-	Fetches []fetch // documents that it depends on
+	Fetches []fetchRequest // documents that it depends on
 	Files   []model.File
 	// Materials are what it reads of objects as certificates and key sets.
-	Materials []material
-	// Anew is which rules that inherit it read it once more.
-	Anew extend.Anew
+	Materials []usedMaterial
+	// RereadPerRule is which rules that inherit it read it once more.
+	RereadPerRule extend.Reread
 	// Agents is what reads agents' requests for what is stated here or elsewhere.
 	Agents []plan.Setting
 	// Sets are the headers in which it tells who sent a request; Reads those that it depends on before that is known.
@@ -46,105 +46,111 @@ type Finding struct {
 	Message   string
 }
 
-// scope is features that are read together at one level.
-type scope struct {
-	c        *flow.Ctx
-	m        *Meaning
-	kind     Kind
-	renderer plan.Renderer
-	// rendering is what the renderer renders them for: plan.Renderer.Rule, Listener or Backend.
-	rendering func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
-	// denied is what stands in place of what can't be served, and the status by which requests are answered.
-	denied   func(status int, feature string, by model.ObjectRef) (int, plan.Rendered)
-	where    extend.Where
-	http1    func() bool     // of backends: extend.Where.HTTP1; else nil
-	picked   func() bool     // of backends: extend.Where.Picked; else nil
-	gateway  model.ObjectRef // of listeners; else zero
-	route    model.ObjectRef // for rules; else zero
-	features []*Feature
-	stated   map[string][]statements
-	merged   map[string]Effective
-	refusals map[string]string // why features are invalid, whatever their values
-	identity func() []string   // of rules: extend.Reader.IdentityHeaders; else nil
+// featureScope is features that are read together at one level.
+type featureScope struct {
+	c          *flow.Ctx
+	m          *Translator
+	policyKind Kind
+	renderer   plan.Renderer
+	// renderFunc is what the renderer renders them for: plan.Renderer.RenderRule, Listener or BackendPieces.
+	renderFunc func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
+	// renderDenied is what stands in place of what can't be served, and the status by which requests are answered.
+	renderDenied func(status int, feature string, by model.ObjectRef) (int, plan.Rendered)
+	where        extend.Location
+	onlyHTTP1    func() bool     // of backends: extend.Location.HTTP1; else nil
+	hasPicker    func() bool     // of backends: extend.Location.Picked; else nil
+	gateway      model.ObjectRef // of listeners; else zero
+	route        model.ObjectRef // for rules; else zero
+	features     []*Feature
+	stated       map[string][]statements
+	merged       map[string]Effective
+	refusals     map[string]string // why features are invalid, whatever their values
+	identity     func() []string   // of rules: extend.Reader.IdentityHeaders; else nil
 }
 
-func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
-	s := &scope{
-		c: c, m: m, kind: kind, renderer: m.renderers[d], rendering: plan.Renderer.Rule,
+func (m *Translator) newScope(c *flow.Ctx, kind Kind, d model.DataPlane) *featureScope {
+	s := &featureScope{
+		c: c, m: m, policyKind: kind, renderer: m.renderers[d], renderFunc: plan.Renderer.RenderRule,
 		stated: map[string][]statements{}, merged: map[string]Effective{},
 	}
-	s.denied = func(status int, feature string, by model.ObjectRef) (int, plan.Rendered) {
-		return status, plan.Rendered{Settings: s.renderer.Error("denied/"+feature, status, by)}
+	s.renderDenied = func(status int, feature string, by model.ObjectRef) (int, plan.Rendered) {
+		return status, plan.Rendered{Settings: s.renderer.RenderError("denied/"+feature, status, by)}
 	}
 	return s
 }
 
 // placeOf is a level that many rules share.
-func placeOf(gateway model.ObjectRef, section string) extend.Where {
-	return extend.Where{Inherited: true, Object: gateway.String(), Section: section}
+func placeOf(gateway model.ObjectRef, section string) extend.Location {
+	return extend.Location{Inherited: true, Object: gateway.String(), Section: section}
 }
 
-// add merges what is stated of a feature.
-func (s *scope) add(f *Feature, stated []statements) {
+// addFeature merges what is stated of a feature.
+func (s *featureScope) addFeature(f *Feature, stated []statements) {
 	s.features = append(s.features, f)
 	s.stated[f.Name] = stated
-	if f.EachLevel {
-		s.merged[f.Name] = each(f, s.kind.Kind, stated)
+	if f.Unmerged != nil {
+		s.merged[f.Name] = mergeEachLevel(f, s.policyKind.Kind, stated)
 	} else {
-		s.merged[f.Name] = effective(f.Name, f.merge, stated)
+		s.merged[f.Name] = mergeStatements(f.Name, f.merge, stated)
 	}
 }
 
-func (s *scope) has(feature string) bool {
+func (s *featureScope) hasFeature(feature string) bool {
 	_, has := s.merged[feature]
 	return has
 }
 
-// piece reads and renders a feature. It turns off settings of broader levels that the feature does not have here.
-func (s *scope) piece(f *Feature, broader []plan.Setting) Piece {
+// newPiece reads and renders a feature. It turns off settings of broader levels that the feature does not have here.
+func (s *featureScope) newPiece(f *Feature, broader []plan.Setting) Piece {
 	p := Piece{Effective: s.merged[f.Name]}
 	switch {
 	case p.JSON != "":
-		s.render(f, &p)
+		s.renderFeature(f, &p)
 	case f.Off != nil:
-		p.Rendered, _ = s.rendering(s.renderer, f.Off, p.by())
+		p.Rendered, _ = s.renderFunc(s.renderer, f.Off, p.attributedPolicy())
 	}
-	if f.EachLevel {
+	if f.Unmerged != nil {
 		return p // the others run, too
 	}
-	p.Rendered.Settings = append(p.Rendered.Settings, offs(broader, p.Rendered.Settings, p.by())...)
+	p.Rendered.Settings = append(p.Rendered.Settings, turnOff(broader, p.Rendered.Settings, p.attributedPolicy())...)
 	return p
 }
 
-// render reads and renders what is in force.
-func (s *scope) render(f *Feature, p *Piece) {
-	told := &problems{feature: f.Name, effective: &p.Effective}
-	if p.Wrong != "" {
+// renderFeature reads and renders what is in force.
+func (s *featureScope) renderFeature(f *Feature, p *Piece) {
+	told := &problemCollector{feature: f.Name, effective: &p.Effective}
+	if p.MergeError != "" {
 		told.refused = true
-		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: p.Wrong})
+		told.addFinding("", Finding{Condition: "Accepted", Reason: "Invalid", Message: p.MergeError})
 	}
-	s.refusedAs(f, told)
-	value, err := f.Read(reader{scope: s, problems: told}, []byte(p.JSON))
+	s.reportRefusal(f, told)
+	value, err := f.Read(reader{featureScope: s, problemCollector: told}, []byte(p.JSON))
 	if err != nil {
-		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
+		told.addFinding("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
 		told.refused = true
 	} else {
-		p.Shown, p.Anew, p.Sets, p.Reads = string(value.Shown()), value.Anew(), value.Sets(), value.Reads()
-		if p.Shown == p.JSON {
-			p.Shown = p.JSON // in one memory
+		p.PublicJSON, p.RereadPerRule, p.Sets, p.Reads = string(value.PublicJSON()), value.RereadPerRule(), value.Sets(),
+			value.Reads()
+		if p.PublicJSON == p.JSON {
+			p.PublicJSON = p.JSON // in one memory
 		}
 	}
 	// If OnInvalid is Keep, Read has left out what is wrong.
-	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
+	readable := err == nil && p.MergeError == "" && s.refusals[f.Name] == ""
 	if readable && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
-		rendered, able := s.rendering(s.renderer, value, p.by())
+		rendered, able := s.renderFunc(s.renderer, value, p.attributedPolicy())
 		for _, u := range rendered.Unsupported {
-			told.unsupported(u.Field, u.Why)
+			told.addUnsupported(u.Field, u.Why)
 		}
 		if !able {
-			told.unsupported("", "the data plane has nothing for it")
+			told.addUnsupported("", "the data plane does not support it")
 		}
 		rendered.Unsupported = nil // which is told
+		for i := range rendered.Settings {
+			if setting := &rendered.Settings[i]; setting.Slot == string(extend.SlotCORS) {
+				setting.CORS = value.CORS()
+			}
+		}
 		p.Rendered = rendered
 	}
 	p.Findings, p.Fetches, p.Materials = told.list, told.fetches, told.materials
@@ -156,11 +162,11 @@ func (s *scope) render(f *Feature, p *Piece) {
 	if !told.refused {
 		status = http.StatusServiceUnavailable
 	}
-	p.Status, p.Rendered = s.denied(status, f.Name, p.by())
+	p.Status, p.Rendered = s.renderDenied(status, f.Name, p.attributedPolicy())
 }
 
-// by is the policy that rendered settings are attributed to: the narrowest of those that count.
-func (e *Effective) by() (by model.ObjectRef) {
+// attributedPolicy is the policy that rendered settings are attributed to: the narrowest of those that count.
+func (e *Effective) attributedPolicy() (by model.ObjectRef) {
 	by = e.Disabled.Policy
 	narrowest := Level(0)
 	for _, f := range e.Fields {
@@ -171,8 +177,8 @@ func (e *Effective) by() (by model.ObjectRef) {
 	return by
 }
 
-// offs turn off the settings that broader levels have and a nearer one has not, except for lasting ones.
-func offs(broader, own []plan.Setting, by model.ObjectRef) (list []plan.Setting) {
+// turnOff turn off the settings that broader levels have and a nearer one has not, except for lasting ones.
+func turnOff(broader, own []plan.Setting, by model.ObjectRef) (list []plan.Setting) {
 	for _, far := range broader {
 		if far.Off || far.Lasting || slices.ContainsFunc(own, func(near plan.Setting) bool {
 			return near.Slot == far.Slot && near.Name == far.Name
@@ -184,21 +190,21 @@ func offs(broader, own []plan.Setting, by model.ObjectRef) (list []plan.Setting)
 	return list
 }
 
-// problems collects what is wrong with a feature.
-type problems struct {
+// problemCollector collects what is wrong with a feature.
+type problemCollector struct {
 	feature          string
 	effective        *Effective
 	refused, pending bool
 	list             []Finding
-	fetches          []fetch
-	materials        []material
+	fetches          []fetchRequest
+	materials        []usedMaterial
 	files            []model.File
 }
 
-// add tells a problem of a field to the policy that stated it.
-func (p *problems) add(path string, f Finding) {
+// addFinding tells a problem of a field to the policy that stated it.
+func (p *problemCollector) addFinding(path string, f Finding) {
 	if f.Policy == (model.ObjectRef{}) {
-		f.Policy = p.effective.owner(path).Policy
+		f.Policy = p.effective.sourceOf(path).Policy
 	}
 	f.Field = fieldOf(p.feature, path)
 	if !slices.Contains(p.list, f) {
@@ -206,9 +212,9 @@ func (p *problems) add(path string, f Finding) {
 	}
 }
 
-func (p *problems) unsupported(path, why string) {
+func (p *problemCollector) addUnsupported(path, why string) {
 	p.refused = true
-	p.add(path, Finding{Condition: conditions.Programmed, Reason: "Unsupported", Message: why})
+	p.addFinding(path, Finding{Condition: conditions.Programmed, Reason: "Unsupported", Message: why})
 }
 
 // fieldOf is where a part of a feature stands in a policy.

@@ -14,10 +14,10 @@ import (
 // statement for a listener is refused where ports are read (portScope.withoutTLS). A policy on a GatewayClass is for
 // Gateways to come, too: it is only warned.
 func (r reporter) withoutTLS(c *flow.Ctx, ref model.ObjectRef, p *policy, targets []Target) (list []model.Finding) {
-	kind, _ := r.Store.Of(ref.Kind())
+	kind, _ := r.Store.FindKind(ref.Kind())
 	var stated []*Feature
 	for _, f := range kind.Features {
-		if _, states := p.spec(f.Name); states && f.UnlessPlaintext {
+		if _, states := p.featureSpec(f.Name); states && f.TLSOnly {
 			stated = append(stated, f)
 		}
 	}
@@ -46,31 +46,32 @@ func (r reporter) withoutTLS(c *flow.Ctx, ref model.ObjectRef, p *policy, target
 			list = append(list, model.Finding{
 				Object: ref, Severity: severity, Condition: "Accepted", Reason: "Invalid", Field: fieldOf(f.Name, ""),
 				Message: fmt.Sprintf("it has no effect: no listener that the policy reaches has TLS (Gateway %s); target a "+
-					"Gateway with a listener of protocol HTTPS, or take it out", model.Listed(whole)),
+					"Gateway with a listener of protocol HTTPS, or take it out", model.JoinSome(whole)),
 			})
 		}
 		if len(reached) > 0 {
-			list = append(list, r.unresolved(c, reached[0].DataPlane, kind, f, p.statement(ref, LevelGateway, f.Name))...)
+			list = append(list, r.unresolvedFindings(c, reached[0].DataPlane, kind, f, p.newStatement(ref, LevelGateway,
+				f.Name))...)
 		}
 	}
 	return list
 }
 
-// unresolved are the references of a statement that lead nowhere. Nobody else reads it where it has no effect.
-func (r reporter) unresolved(
+// unresolvedFindings are the references of a statement that lead nowhere. Nobody else reads it where it has no effect.
+func (r reporter) unresolvedFindings(
 	c *flow.Ctx, d model.DataPlane, kind Kind, f *Feature, stated statement,
 ) (list []model.Finding) {
-	scope := r.scope(c, kind, d)
+	scope := r.newScope(c, kind, d)
 	scope.where.Plaintext = true
-	scope.add(f, []statements{{Level: stated.Level, List: []statement{stated}}})
+	scope.addFeature(f, []statements{{Level: stated.Level, List: []statement{stated}}})
 	e := scope.merged[f.Name]
-	told := &problems{feature: f.Name, effective: &e}
-	if _, err := f.Read(reader{scope: scope, problems: told}, []byte(e.JSON)); err != nil {
+	told := &problemCollector{feature: f.Name, effective: &e}
+	if _, err := f.Read(reader{featureScope: scope, problemCollector: told}, []byte(e.JSON)); err != nil {
 		return nil // which the schema refuses
 	}
 	for _, found := range told.list {
 		if found.Condition == "ResolvedRefs" && found.Severity == model.Error {
-			list = append(list, found.finding())
+			list = append(list, found.toModel())
 		}
 	}
 	return list
@@ -80,11 +81,11 @@ func (r reporter) unresolved(
 func (r reporter) gatewaysOf(c *flow.Ctx, ref model.ObjectRef, t Target) (list []model.Gateway) {
 	switch {
 	case t.Object.Kind() == model.KindGateway:
-		if g, served := flow.Fetch(c, r.in.Plan.Gateways, t.Object); served {
+		if g, served := flow.Fetch(c, r.inputs.Plan.Gateways, t.Object); served {
 			list = append(list, g)
 		}
-	case t.Object.Kind() == model.KindGatewayClass && (r.in.Namespace == "" || ref.Namespace() == r.in.Namespace):
-		members, _ := flow.Fetch(c, r.named, t.Object)
+	case t.Object.Kind() == model.KindGatewayClass && (r.inputs.Namespace == "" || ref.Namespace() == r.inputs.Namespace):
+		members, _ := flow.Fetch(c, r.gatewaysByClass, t.Object)
 		for _, g := range members.All() {
 			list = append(list, g)
 		}
@@ -94,8 +95,8 @@ func (r reporter) gatewaysOf(c *flow.Ctx, ref model.ObjectRef, t Target) (list [
 
 // hasTLS tells whether a listener of a Gateway is meant to have TLS; section "": any.
 func (r reporter) hasTLS(c *flow.Ctx, gateway model.ObjectRef, section string) bool {
-	o, found := flow.Fetch(c, r.in.Sources.Gateways.Collection(), gateway)
+	o, found := flow.Fetch(c, r.inputs.Sources.Gateways.Collection(), gateway)
 	return found && slices.ContainsFunc(o.Spec.Listeners, func(l gatewayv1.Listener) bool {
-		return l.Protocol != gatewayv1.HTTPProtocolType && (section == "" || string(l.Name) == section)
+		return !model.Protocol(l.Protocol).Plaintext() && (section == "" || string(l.Name) == section)
 	})
 }

@@ -30,7 +30,7 @@ type tester struct {
 	ports     *flow.Source[model.PortKey, model.Port]
 	routes    *flow.Source[model.ObjectRef, model.Route]
 	backends  []plan.BackendKey // that the route uses
-	m         *Meaning
+	m         *Translator
 	created   time.Time
 }
 
@@ -45,14 +45,14 @@ var (
 // free is any JSON: the test's features are not read.
 type free map[string]any
 
-func declared(kind, name, schema string, levels extend.Levels) *extend.Declared {
+func declared(kind, name, schema string, levels extend.Levels) *extend.UntypedFeature {
 	onInvalid := extend.Deny
 	if levels == extend.AtBackend {
 		onInvalid = extend.Keep
 	}
 	return extend.Feature[free, free]{
 		Kind: kind, Name: name, Schema: []byte(schema), Levels: levels, OnInvalid: onInvalid,
-		Own: func(rule gatewayv1.HTTPRouteRule) (free, bool) {
+		RuleFields: func(rule gatewayv1.HTTPRouteRule) (free, bool) {
 			if name != "timeouts" || rule.Timeouts == nil {
 				return nil, false
 			}
@@ -65,57 +65,56 @@ func declared(kind, name, schema string, levels extend.Levels) *extend.Declared 
 			}
 			return s
 		},
-		Envoy: extend.EnvoyFuncs[free]{
-			Rule: func(extend.EnvoyRule, free) {}, Backend: func(extend.EnvoyBackend, free) {},
-			Listener: func(extend.EnvoyListener, free) {},
-		},
 	}.Plug().Feature
 }
 
 // together puts a feature into a group.
-func together(d *extend.Declared) *extend.Declared {
+func together(d *extend.UntypedFeature) *extend.UntypedFeature {
 	d.Group = "attempts"
 	return d
 }
 
 // inspecting gives a feature a field of ports.
-func inspecting(d *extend.Declared) *extend.Declared {
+func inspecting(d *extend.UntypedFeature) *extend.UntypedFeature {
 	d.PortFields = []string{"inspection"}
 	return d
 }
 
 // denying has a feature deny what it can't serve.
-func denying(d *extend.Declared) *extend.Declared {
+func denying(d *extend.UntypedFeature) *extend.UntypedFeature {
 	d.OnInvalid = extend.Deny
 	return d
 }
 
+// testDataPlane is that of all Gateways.
+var testDataPlane = model.DataPlane{Name: "Words"}
+
 // words renders a value as itself.
 type words struct{}
 
-func (words) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
-	text := string(v.Shown())
-	r := plan.Rendered{Settings: []plan.Setting{{From: from, Slot: "s", Name: "x", Config: plan.Packed{Type: text}}}}
+func (words) RenderRule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
+	text := string(v.PublicJSON())
+	r := plan.Rendered{Settings: []plan.Setting{{From: from, Slot: "s", Name: "x", Config: plan.TypedConfig{Type: text}}}}
 	if strings.Contains(text, "request") {
 		r.Fields = []byte(text)
 	}
 	return r, true
 }
 
-func (words) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
-	text := string(v.Shown())
+func (words) RenderListener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+	text := string(v.PublicJSON())
 	if strings.Contains(text, "inspection") {
-		return plan.Rendered{Listener: &plan.ListenerFields{Listener: []byte(text)}}, true
+		return plan.Rendered{Listener: &plan.ListenerFields{Port: []model.Encoded{[]byte(text)}}}, true
 	}
-	return plan.Rendered{Listener: &plan.ListenerFields{Connections: []byte(text)}}, true
+	return plan.Rendered{Listener: &plan.ListenerFields{Chain: []model.Encoded{[]byte(text)}}}, true
 }
 
-func (words) Backend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
-	return plan.Rendered{Backend: &plan.BackendFields{Cluster: v.Shown()}}, true
+func (words) RenderBackend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
+	return plan.Rendered{Backend: &plan.BackendFields{Fields: []model.Encoded{v.PublicJSON()}}}, true
 }
 
-func (words) Error(name string, status int, from model.ObjectRef) []plan.Setting {
-	return []plan.Setting{{From: from, Slot: "guard", Name: name, Config: plan.Packed{Type: fmt.Sprint(status)}}}
+func (words) RenderError(name string, status int, from model.ObjectRef) []plan.Setting {
+	return []plan.Setting{{From: from, Slot: "guard", Name: name, Config: plan.TypedConfig{Type: fmt.Sprint(status)}}}
 }
 
 const plainSchema = `{"type": "object", "properties": {
@@ -132,11 +131,11 @@ func newTester(t *testing.T) *tester {
 	} {
 		more = append(more, &kind.Kind{
 			Kind: k, Plural: strings.ToLower(k.String()) + "s", Versions: []string{"v1alpha1"},
-			Content: kind.Custom[input.PolicySpec](),
+			Content: kind.CustomContent[input.PolicySpec](),
 		})
 	}
 	w := &tester{
-		t: t, g: g, in: kinds.Of(input.New(g, kinds.Catalog(more...))),
+		t: t, g: g, in: kinds.SourcesOf(input.New(g, kinds.NewCatalog(more...))),
 		gateways:  flow.NewSource[model.ObjectRef, model.Gateway](g, "gateways"),
 		listeners: flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
 		ports:     flow.NewSource[model.PortKey, model.Port](g, "ports"),
@@ -144,7 +143,7 @@ func newTester(t *testing.T) *tester {
 		backends:  []plan.BackendKey{{Gateway: edge, Backend: blue}, {Gateway: edge, Backend: admin}},
 		created:   time.Unix(1_700_000_000, 0),
 	}
-	store, err := NewStore(w.in, []*extend.Declared{
+	store, err := NewStore(w.in, []*extend.UntypedFeature{
 		together(declared("TrafficPolicy", "timeouts", plainSchema, extend.AtRule)),
 		together(declared("TrafficPolicy", "retry", plainSchema, extend.AtRule)),
 		declared("SecurityPolicy", "jwt", plainSchema, extend.AtRule),
@@ -158,23 +157,23 @@ func newTester(t *testing.T) *tester {
 		t.Fatal(err)
 	}
 	w.m = New(store, Inputs{
-		Sources: w.in, Renderers: map[model.DataPlane]plan.Renderer{model.DataPlaneEnvoy: words{}},
+		Sources: w.in, Renderers: map[model.DataPlane]plan.Renderer{testDataPlane: words{}},
 		Plan: plan.Plan{
 			Gateways: w.gateways.Collection(), Listeners: w.listeners.Collection(), Routes: w.routes.Collection(),
 			Ports: w.ports.Collection(),
-			Users: flow.Group(w.routes.Collection(), "users", func(model.ObjectRef, model.Route) []plan.BackendKey {
+			RoutesByBackend: flow.Group(w.routes.Collection(), "users", func(model.ObjectRef, model.Route) []plan.BackendKey {
 				return w.backends
 			}, flow.ByKey),
 		},
 	})
 	w.apply(func(b *flow.Batch) {
-		w.in.Synced(b)
-		w.in.Environment.Synced(b)
-		w.gateways.Synced(b)
-		w.listeners.Synced(b)
-		w.ports.Synced(b)
-		w.routes.Synced(b)
-		w.gateways.Set(b, edge, model.Gateway{Ref: edge, Accepted: true, DataPlane: model.DataPlaneEnvoy,
+		w.in.MarkSynced(b)
+		w.in.Environment.MarkSynced(b)
+		w.gateways.MarkSynced(b)
+		w.listeners.MarkSynced(b)
+		w.ports.MarkSynced(b)
+		w.routes.MarkSynced(b)
+		w.gateways.Set(b, edge, model.Gateway{Ref: edge, Accepted: true, DataPlane: testDataPlane,
 			Class: model.Ref(model.KindGatewayClass, "", "cardea")})
 		w.in.Services.Set(b, blue.Object, input.Object[corev1.ServiceSpec]{Spec: &corev1.ServiceSpec{
 			Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 90}},
@@ -192,7 +191,7 @@ func (w *tester) apply(edit func(b *flow.Batch)) {
 
 func (w *tester) listener(b *flow.Batch, name string) {
 	k := model.ListenerKey{Parent: edge, Section: name}
-	w.listeners.Set(b, k, model.Listener{Key: k, Gateway: edge, DataPlane: model.DataPlaneEnvoy, Protocol: model.HTTP})
+	w.listeners.Set(b, k, model.Listener{Key: k, Gateway: edge, DataPlane: testDataPlane, Protocol: model.HTTP})
 }
 
 // route declares shop/web, which serves at listeners.
@@ -202,12 +201,13 @@ func (w *tester) route(b *flow.Batch, spec string, listeners ...string) {
 		w.t.Fatal(err)
 	}
 	w.in.HTTPRoutes.Set(b, web, input.Object[gatewayv1.HTTPRouteSpec]{Spec: s})
-	r := model.Route{Gateways: []model.RouteGateway{{Ref: edge, DataPlane: model.DataPlaneEnvoy}}}
+	r := model.Route{Gateways: []model.RouteGateway{{Ref: edge, DataPlane: testDataPlane}}}
 	for i, rule := range s.Rules {
 		r.Rules = append(r.Rules, model.Rule{Key: model.RuleKey{Route: web, Name: string(*rule.Name)}, Index: i})
 	}
 	for _, l := range listeners {
-		r.Places = append(r.Places, model.Place{Gateway: edge, Listener: model.ListenerKey{Parent: edge, Section: l}})
+		r.Listeners = append(r.Listeners, model.RouteListener{Gateway: edge, Listener: model.ListenerKey{Parent: edge,
+			Section: l}})
 	}
 	w.routes.Set(b, web, r)
 }
@@ -221,7 +221,7 @@ func (w *tester) policy(kind model.Kind, name, spec string) {
 	w.created = w.created.Add(time.Second)
 	namespace, name, _ := strings.Cut(name, "/")
 	w.apply(func(b *flow.Batch) {
-		input.Of[input.PolicySpec](w.in.Sources, kind).Set(b, model.Ref(kind, namespace, name),
+		input.SourceOf[input.PolicySpec](w.in.Sources, kind).Set(b, model.Ref(kind, namespace, name),
 			input.Object[input.PolicySpec]{Meta: model.Meta{Created: w.created}, Spec: s})
 	})
 }
@@ -239,7 +239,7 @@ func (w *tester) want(rule string, want ...string) {
 	var got []string
 	w.g.View(func(v flow.View) {
 		r, _ := flow.Get(v, w.m.Routes, web)
-		for key, p := range r.pieces() {
+		for key, p := range r.allPieces() {
 			if key.Name != rule {
 				continue
 			}
@@ -249,7 +249,7 @@ func (w *tester) want(rule string, want ...string) {
 			for _, f := range p.Fields {
 				got = append(got, fmt.Sprintf("%s.%s = %s: %s", p.Feature, f.Path, f.Value, f.From))
 			}
-			for _, l := range p.Lost {
+			for _, l := range p.Superseded {
 				got = append(got, fmt.Sprintf("%s.%s over %s: %s", p.Feature, l.Path, l.Value, l.From))
 			}
 		}

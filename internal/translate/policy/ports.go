@@ -11,25 +11,25 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// Port is what policies come to for the connections of a port's listeners.
-type Port struct {
+// PortPieces is what policies come to for the connections of a port's listeners.
+type PortPieces struct {
 	Protocol model.Protocol
-	Shared   []RulePiece // all listeners of the port have one value of these
-	Chains   []Chain     // all filter chains of the port
+	Shared   []RulePiece   // all listeners of the port have one value of these
+	Chains   []ChainPieces // all filter chains of the port
 }
 
-// Chain is a filter chain: each HTTPS listener has its own, all HTTP listeners of a port share one.
-type Chain struct {
+// ChainPieces is a filter chain: each HTTPS listener has its own, all HTTP listeners of a port share one.
+type ChainPieces struct {
 	Listeners []model.ListenerKey
 	Pieces    []RulePiece
 }
 
-// pieces are all, with where they count.
-func (p Port) pieces(k model.PortKey) iter.Seq2[string, RulePiece] {
+// allPieces are all, with where they count.
+func (p PortPieces) allPieces(k model.PortKey) iter.Seq2[string, RulePiece] {
 	return func(yield func(string, RulePiece) bool) {
-		for _, chain := range append([]Chain{{Pieces: p.Shared}}, p.Chains...) {
+		for _, chain := range append([]ChainPieces{{Pieces: p.Shared}}, p.Chains...) {
 			for _, piece := range chain.Pieces {
-				if !yield(chain.at(k), piece) {
+				if !yield(chain.describe(k), piece) {
 					return
 				}
 			}
@@ -37,8 +37,8 @@ func (p Port) pieces(k model.PortKey) iter.Seq2[string, RulePiece] {
 	}
 }
 
-// at is a chain as users are told it.
-func (ch Chain) at(k model.PortKey) string {
+// describe is a chain as users are told it.
+func (ch ChainPieces) describe(k model.PortKey) string {
 	if len(ch.Listeners) == 1 {
 		return LevelKey{Gateway: k.Gateway, Section: ch.Listeners[0].Section}.String()
 	}
@@ -46,7 +46,7 @@ func (ch Chain) at(k model.PortKey) string {
 }
 
 // ofListener are the pieces that count for a listener.
-func (p Port) ofListener(k model.ListenerKey) []RulePiece {
+func (p PortPieces) ofListener(k model.ListenerKey) []RulePiece {
 	list := slices.Clone(p.Shared)
 	for _, chain := range p.Chains {
 		if slices.Contains(chain.Listeners, k) {
@@ -56,27 +56,27 @@ func (p Port) ofListener(k model.ListenerKey) []RulePiece {
 	return list
 }
 
-// ports has the ports that have statements for their listeners.
-func (m *Meaning) ports() *flow.Collection[model.PortKey, Port] {
+// newPorts has the ports that have statements for their listeners.
+func (m *Translator) newPorts() *flow.Collection[model.PortKey, PortPieces] {
 	kinds := m.Store.ofListeners()
-	return flow.Map(m.in.Plan.Ports, "policy/ports",
-		func(c *flow.Ctx, k model.PortKey, port model.Port) (out Port, some bool) {
-			g, _ := flow.Fetch(c, m.in.Plan.Gateways, k.Gateway)
-			listeners := serving(port)
+	return flow.Map(m.inputs.Plan.Ports, "policy/ports",
+		func(c *flow.Ctx, k model.PortKey, port model.Port) (out PortPieces, some bool) {
+			g, _ := flow.Fetch(c, m.inputs.Plan.Gateways, k.Gateway)
+			listeners := servingListeners(port)
 			out.Protocol, out.Chains = port.Protocol, chainsOf(port.Protocol, listeners)
 			for _, kind := range kinds {
 				q := portScope{
-					m: m, c: c, kind: kind, port: port,
-					class: m.Store.on(c, g.Class, kind.Kind), own: m.Store.on(c, k.Gateway, kind.Kind),
+					m: m, c: c, policyKind: kind, port: port,
+					class: m.Store.policiesOn(c, g.Class, kind.Kind), own: m.Store.policiesOn(c, k.Gateway, kind.Kind),
 				}
 				if q.class.Len()+q.own.Len() == 0 {
 					continue
 				}
-				out.Shared = append(out.Shared, q.pieces(listeners, true)...)
+				out.Shared = append(out.Shared, q.listenerPieces(listeners, true)...)
 				some = some || len(out.Shared) > 0
 				for i := range out.Chains {
 					chain := &out.Chains[i]
-					chain.Pieces = append(chain.Pieces, q.pieces(chain.Listeners, false)...)
+					chain.Pieces = append(chain.Pieces, q.listenerPieces(chain.Listeners, false)...)
 					some = some || len(chain.Pieces) > 0
 				}
 			}
@@ -84,18 +84,18 @@ func (m *Meaning) ports() *flow.Collection[model.PortKey, Port] {
 		})
 }
 
-func chainsOf(p model.Protocol, listeners []model.ListenerKey) (chains []Chain) {
-	if p == model.HTTP {
-		return []Chain{{Listeners: listeners}}
+func chainsOf(p model.Protocol, listeners []model.ListenerKey) (chains []ChainPieces) {
+	if p.Plaintext() {
+		return []ChainPieces{{Listeners: listeners}}
 	}
 	for _, l := range listeners {
-		chains = append(chains, Chain{Listeners: []model.ListenerKey{l}})
+		chains = append(chains, ChainPieces{Listeners: []model.ListenerKey{l}})
 	}
 	return chains
 }
 
-// serving are the listeners of a port that serve.
-func serving(port model.Port) (list []model.ListenerKey) {
+// servingListeners are the listeners of a port that serve.
+func servingListeners(port model.Port) (list []model.ListenerKey) {
 	for _, l := range port.Listeners {
 		if l.Serves {
 			list = append(list, l.Key)
@@ -115,52 +115,52 @@ func (s *Store) ofListeners() (list []Kind) {
 }
 
 // OfListeners tells whether some of the kind's features are stated for connections.
-func (k Kind) OfListeners() bool { return k.has(extend.AtListener) || k.has(extend.AtPort) }
+func (k Kind) OfListeners() bool { return k.hasLevels(extend.AtListener) || k.hasLevels(extend.AtPort) }
 
 // portScope looks at the listeners of a port, for one kind.
 type portScope struct {
-	m          *Meaning
+	m          *Translator
 	c          *flow.Ctx
-	kind       Kind
+	policyKind Kind
 	port       model.Port
-	class, own members
+	class, own attachedPolicies
 }
 
-// pieces are those of listeners that share one value: of the features and fields of a port, or of the others.
-func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []RulePiece) {
-	scope := q.m.scope(q.c, q.kind, q.port.DataPlane)
-	scope.rendering = plan.Renderer.Listener
-	scope.denied = func(int, string, model.ObjectRef) (int, plan.Rendered) { // there is no request to answer
+// listenerPieces are those of listeners that share one value: of the features and fields of a port, or of the others.
+func (q portScope) listenerPieces(listeners []model.ListenerKey, ofPort bool) (list []RulePiece) {
+	scope := q.m.newScope(q.c, q.policyKind, q.port.DataPlane)
+	scope.renderFunc = plan.Renderer.RenderListener
+	scope.renderDenied = func(int, string, model.ObjectRef) (int, plan.Rendered) { // there is no request to answer
 		return 0, plan.Rendered{Listener: &plan.ListenerFields{Closed: true}}
 	}
-	scope.where = extend.Where{
-		Inherited: true, Object: q.port.Key.Gateway.String(), Plaintext: q.port.Protocol == model.HTTP,
+	scope.where = extend.Location{
+		Inherited: true, Object: q.port.Key.Gateway.String(), Plaintext: q.port.Protocol.Plaintext(),
 	}
 	if len(listeners) == 1 {
 		scope.where.Section = listeners[0].Section
 	}
-	if l, served := flow.Fetch(q.c, q.m.in.Plan.Listeners, listeners[0]); served && l.Clients != nil {
+	if l, served := flow.Fetch(q.c, q.m.inputs.Plan.Listeners, listeners[0]); served && l.Clients != nil {
 		scope.where.ClientCA, scope.where.AnyClient = true, l.Clients.Optional
 	}
 	scope.gateway = q.port.Key.Gateway
-	told := map[string]shared{}
-	for _, f := range q.kind.Features {
+	told := map[string]sharedValue{}
+	for _, f := range q.policyKind.Features {
 		switch {
 		case !f.atListeners(ofPort):
 			continue
-		case f.UnlessPlaintext && q.port.Protocol == model.HTTP:
+		case f.TLSOnly && q.port.Protocol.Plaintext():
 			list = append(list, q.withoutTLS(f, listeners, ofPort)...)
 			continue
 		}
-		s := q.share(f, listeners, ofPort)
-		if !empty(s.Stated) {
-			scope.add(f, s.Stated)
+		s := q.joinShared(f, listeners, ofPort)
+		if !noStatements(s.Stated) {
+			scope.addFeature(f, s.Stated)
 			told[f.Name] = s
 		}
 	}
 	for _, f := range scope.features {
-		p := scope.piece(f, nil)
-		if !ofPort && p.Rendered.OfListener().OfPort() {
+		p := scope.newPiece(f, nil)
+		if !ofPort && len(p.Rendered.OfListener().Port) > 0 {
 			panic(fmt.Sprintf("the feature %s has fields of a port: it has to be AtPort, or to have PortFields", f.Name))
 		}
 		if f.Levels.Has(extend.AtListener) && ofPort {
@@ -168,8 +168,8 @@ func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []Ru
 			p.Rendered.Listener = &fields
 		}
 		p.Findings = append(p.Findings, told[f.Name].Findings...)
-		p.Lost = append(p.Lost, told[f.Name].Lost...)
-		list = append(list, RulePiece{q.kind.Kind, p})
+		p.Superseded = append(p.Superseded, told[f.Name].Superseded...)
+		list = append(list, RulePiece{q.policyKind.Kind, p})
 	}
 	return list
 }
@@ -177,7 +177,7 @@ func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []Ru
 // withoutTLS refuses what is stated for listeners of a feature that has no effect without TLS.
 func (q portScope) withoutTLS(f *Feature, listeners []model.ListenerKey, ofPort bool) (list []RulePiece) {
 	piece := Piece{Effective: Effective{Feature: f.Name}}
-	for _, s := range q.stated(f, listeners, ofPort, nil) {
+	for _, s := range q.statementsFor(f, listeners, ofPort, nil) {
 		if s.Level != LevelListener {
 			continue
 		}
@@ -192,7 +192,8 @@ func (q portScope) withoutTLS(f *Feature, listeners []model.ListenerKey, ofPort 
 	if len(piece.Findings) == 0 {
 		return nil
 	}
-	return []RulePiece{{q.kind.Kind, piece}}
+	piece.Idle = "it has no effect on a listener without TLS"
+	return []RulePiece{{q.policyKind.Kind, piece}}
 }
 
 // atListeners tells whether a feature, or a field of it, is stated for ports, or for listeners.

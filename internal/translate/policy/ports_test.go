@@ -18,14 +18,14 @@ import (
 
 // port declares a port of the Gateway with listeners.
 func (w *tester) port(number int32, protocol model.Protocol, listeners ...string) model.PortKey {
-	k := model.PortKey{Gateway: edge, Number: number, Transport: model.TCP}
-	p := model.Port{Key: k, BindPort: number, Protocol: protocol, DataPlane: model.DataPlaneEnvoy}
+	k := model.PortKey{Gateway: edge, Number: number, Transport: model.TransportTCP}
+	p := model.Port{Key: k, BindPort: number, Protocol: protocol, DataPlane: testDataPlane}
 	w.apply(func(b *flow.Batch) {
 		for _, name := range listeners {
 			l := model.ListenerKey{Parent: edge, Section: name}
 			p.Listeners = append(p.Listeners, model.PortListener{Key: l, Serves: true})
 			w.listeners.Set(b, l, model.Listener{
-				Key: l, Gateway: edge, DataPlane: model.DataPlaneEnvoy, Protocol: protocol, Port: k,
+				Key: l, Gateway: edge, DataPlane: testDataPlane, Protocol: protocol, Port: k,
 			})
 		}
 		w.ports.Set(b, k, p)
@@ -43,7 +43,7 @@ func onListener(name string) string {
 func (w *tester) of(k model.PortKey, listener string) (port, chain plan.ListenerSettings) {
 	w.g.View(func(v flow.View) {
 		port, _ = flow.Get(v, w.m.Settings.Ports, k)
-		chain, _ = flow.Get(v, w.m.Settings.Chains, model.ListenerKey{Parent: edge, Section: listener})
+		chain, _ = flow.Get(v, w.m.Settings.FilterChains, model.ListenerKey{Parent: edge, Section: listener})
 	})
 	return port, chain
 }
@@ -52,7 +52,7 @@ func (w *tester) of(k model.PortKey, listener string) (port, chain plan.Listener
 func (w *tester) findings(k model.PortKey) (list []string) {
 	w.g.View(func(v flow.View) {
 		p, _ := flow.Get(v, w.m.Ports, k)
-		for _, piece := range p.pieces(k) {
+		for _, piece := range p.allPieces(k) {
 			for _, f := range piece.Findings {
 				line := f.Policy.Name() + " " + f.Severity.String() + " " + f.Reason + " " + f.Field + ": " + f.Message
 				if !slices.Contains(list, line) {
@@ -72,10 +72,10 @@ func TestListenersJoinTheirGateway(t *testing.T) {
 	w.policy(model.KindClientPolicy, "infra/a", `{`+onListener("a")+`"waits": {"request": "5s"}}`)
 	_, a := w.of(k, "a")
 	_, b := w.of(k, "b")
-	if got, want := string(a.Connections), `{"request":"5s","streamIdle":"1m"}`; got != want {
+	if got, want := string(slices.Concat(a.Chain...)), `{"request":"5s","streamIdle":"1m"}`; got != want {
 		t.Errorf("a: %s, want %s", got, want)
 	}
-	if got, want := string(b.Connections), `{"request":"9s","streamIdle":"1m"}`; got != want {
+	if got, want := string(slices.Concat(b.Chain...)), `{"request":"9s","streamIdle":"1m"}`; got != want {
 		t.Errorf("b: %s, want %s", got, want)
 	}
 	if got := w.findings(k); len(got) > 0 {
@@ -92,7 +92,7 @@ func TestHTTPListenersOfAPortShareAValue(t *testing.T) {
 	}{
 		"two listeners": {
 			[]string{onListener("b") + `"waits": {"request": "1s"}`, onListener("a") + `"waits": {"request": "2s"}`},
-			`{"request":"1s"}`, []string{"p1 error Conflicted spec.waits: listener a", "p0 warning"},
+			`{"request":"1s"}`, []string{"p1 error Conflicted spec.waits: listeners a and b", "p0 warning"},
 		},
 		"the same value": {
 			[]string{onListener("b") + `"waits": {"request": "1s"}`, onListener("a") + `"waits": {"request": "1s"}`},
@@ -104,15 +104,15 @@ func TestHTTPListenersOfAPortShareAValue(t *testing.T) {
 		},
 		"an older Gateway": {
 			[]string{onEdge + `"waits": {"request": "1s"}`, onListener("a") + `"waits": {"request": "2s"}`},
-			`{"request":"1s"}`, []string{"p1 error Conflicted spec.waits: listener a"},
+			`{"request":"1s"}`, []string{"p1 error Conflicted spec.waits: listeners a and b"},
 		},
 		"a younger Gateway": {
 			[]string{onListener("a") + `"waits": {"request": "2s"}`, onEdge + `"waits": {"request": "1s"}`},
-			`{"request":"2s"}`, []string{"p1 error Conflicted spec.waits: listener b", "p0 warning"},
+			`{"request":"2s"}`, []string{"p1 error Conflicted spec.waits: listeners b and a", "p0 warning"},
 		},
 		"off at one of them": {
 			[]string{onEdge + `"waits": {"request": "1s"}`, onListener("a") + `"disable": ["waits"]`},
-			`{"request":"1s"}`, []string{"p1 error Conflicted spec.waits: listener a"},
+			`{"request":"1s"}`, []string{"p1 error Conflicted spec.waits: listeners a and b"},
 		},
 		"an override": {
 			[]string{onListener("a") + `"waits": {"request": "2s"}`,
@@ -127,7 +127,7 @@ func TestHTTPListenersOfAPortShareAValue(t *testing.T) {
 				w.policy(model.KindClientPolicy, fmt.Sprintf("infra/p%d", i), `{`+spec+`}`)
 			}
 			port, _ := w.of(k, "a")
-			if got := string(port.Connections); got != test.want {
+			if got := string(slices.Concat(port.Chain...)); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 			got := w.findings(k)
@@ -153,13 +153,13 @@ func TestHTTPSListenersShareWhatThePortHas(t *testing.T) {
 		`{`+onListener("b")+`"waits": {"request": "2s", "inspection": "2s"}, "proxy": {"issuer": "y"}}`)
 	port, a := w.of(k, "a")
 	_, b := w.of(k, "b")
-	if got, want := string(port.Listener), `{"inspection":"1s"}`; got != want {
+	if got, want := string(slices.Concat(port.Port...)), `{"inspection":"1s"}`; got != want {
 		t.Errorf("the port has %s, want %s", got, want)
 	}
-	if got, want := string(a.Connections), `{"issuer":"x"}{"request":"1s"}`; got != want {
+	if got, want := string(slices.Concat(a.Chain...)), `{"issuer":"x"}{"request":"1s"}`; got != want {
 		t.Errorf("a has %s, want %s", got, want)
 	}
-	if got, want := string(b.Connections), `{"issuer":"x"}{"request":"2s"}`; got != want {
+	if got, want := string(slices.Concat(b.Chain...)), `{"issuer":"x"}{"request":"2s"}`; got != want {
 		t.Errorf("b has %s, want %s", got, want)
 	}
 	conflicts := 0
@@ -197,11 +197,11 @@ func TestOrderOfEditsDoesNotMatterToListeners(t *testing.T) {
 		`"strategy": "PatchOverrides", "waits": {"request": "5s"}`, `"strategy": "PatchOverrides", "disable": ["waits"]`,
 	}
 	type seen struct {
-		HTTP, HTTPS Port
+		HTTP, HTTPS PortPieces
 		Ports       [2]plan.ListenerSettings
 		Chains      [2]plan.ListenerSettings
 	}
-	for seed := range uint64(100) {
+	for seed := range seeds(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var list []stated
 		for i := range 2 + r.IntN(7) {
@@ -244,7 +244,7 @@ func TestOrderOfEditsDoesNotMatterToListeners(t *testing.T) {
 		}
 		for _, i := range r.Perm(len(list)) {
 			w.apply(func(b *flow.Batch) {
-				input.Of[input.PolicySpec](w.in.Sources, list[i].ref.Kind()).Delete(b, list[i].ref)
+				input.SourceOf[input.PolicySpec](w.in.Sources, list[i].ref.Kind()).Delete(b, list[i].ref)
 			})
 		}
 		if got := look(w, plain, secure); !reflect.DeepEqual(got, empty) {
@@ -262,7 +262,7 @@ func TestEditsOfOthersRenderNoListener(t *testing.T) {
 	var before, after flow.Rev
 	changed := func() (rev flow.Rev) {
 		w.g.View(func(v flow.View) {
-			rev = flow.ChangedAt(v, w.m.Settings.Chains, model.ListenerKey{Parent: edge, Section: "a"})
+			rev = flow.ChangedAt(v, w.m.Settings.FilterChains, model.ListenerKey{Parent: edge, Section: "a"})
 		})
 		return rev
 	}

@@ -13,48 +13,47 @@ import (
 	"cardea.dev/cardea/internal/core/input"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/translate/conditions"
+	"cardea.dev/cardea/internal/translate/problem"
 )
 
 // Lookups find what policies name. from is the policy that names it: its namespace counts, and its right to refer to
 // others. They say why something can't be used.
 type Lookups struct {
-	Backend func(c *flow.Ctx, from model.ObjectRef, ref gatewayv1.BackendObjectReference, grpc bool) (
-		to Named, why Unusable)
-	Secret func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
+	ResolveBackend func(c *flow.Ctx, from model.ObjectRef, ref gatewayv1.BackendObjectReference, grpc bool) (
+		to NamedBackend, why problem.Unusable)
+	Secret func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec,
+		problem.Unusable)
 	// Protocol is what is spoken to a backend.
 	Protocol func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
-	// Picked tells whether the picker of an InferencePool chooses its endpoints and nobody else may.
-	Picked    func(c *flow.Ctx, backend model.ObjectRef) bool
-	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
+	// HasPicker tells whether the picker of an InferencePool chooses its endpoints and nobody else may.
+	HasPicker func(c *flow.Ctx, backend model.ObjectRef) bool
+	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, problem.Unusable)
 	// Entry is one of a ConfigMap or a Secret; none if the object hasn't got it. ref is zero if from may not name it.
 	Entry func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) (
-		ref model.ObjectRef, content []byte, why Unusable)
+		ref model.ObjectRef, content []byte, why problem.Unusable)
 	// Through is a backend as this program itself asks it.
 	Through func(c *flow.Ctx, backend model.BackendKey) (b model.Backend, served bool)
 }
 
-// Named is a backend that a policy names; Outside: it is a hostname.
-type Named struct {
+// NamedBackend is a backend that a policy names; Outside: it is a hostname.
+type NamedBackend struct {
 	Key     model.BackendKey
 	Outside bool
 }
 
-// Unusable is why a reference can't be used, in the words of a condition; zero: it can.
-type Unusable struct{ Reason, Message string }
-
 // reader is an extend.Reader.
 type reader struct {
-	*scope
-	*problems
-	path string
-	of   model.ObjectRef // the owner of the field; zero: the path tells it
+	*featureScope
+	*problemCollector
+	fieldPath string
+	of        model.ObjectRef // the owner of the field; zero: the path tells it
 }
 
 // Of implements extend.Reader.
 func (r reader) Of(stated extend.EachPolicy) extend.Reader {
 	for _, level := range r.stated[r.feature] {
 		for _, s := range level.List {
-			if nameOf(s.Policy, r.kind.Kind) == stated.Name {
+			if nameOf(s.Policy, r.policyKind.Kind) == stated.Name {
 				r.of = s.Policy
 			}
 		}
@@ -65,12 +64,12 @@ func (r reader) Of(stated extend.EachPolicy) extend.Reader {
 // Field implements extend.Reader.
 func (r reader) Field(path string) extend.Reader {
 	switch {
-	case r.path == "":
-		r.path = path
+	case r.fieldPath == "":
+		r.fieldPath = path
 	case strings.HasPrefix(path, "["):
-		r.path += path
+		r.fieldPath += path
 	default:
-		r.path += "." + path
+		r.fieldPath += "." + path
 	}
 	return r
 }
@@ -81,56 +80,60 @@ func (r reader) Refuse(message string) { r.RefuseAs("Invalid", message) }
 // RefuseAs implements extend.Reader.
 func (r reader) RefuseAs(reason, message string) {
 	r.refused = true
-	r.problems.add(r.path, Finding{Policy: r.of, Condition: "Accepted", Reason: reason, Message: message})
+	r.problemCollector.addFinding(r.fieldPath, Finding{Policy: r.of, Condition: "Accepted", Reason: reason,
+		Message: message})
 }
 
 // Deny implements extend.Reader.
 func (r reader) Deny(message string) {
 	r.refused = true
-	r.problems.add(r.path, Finding{Policy: r.of, Message: message})
+	r.problemCollector.addFinding(r.fieldPath, Finding{Policy: r.of, Message: message})
 }
 
 // Warn implements extend.Reader.
 func (r reader) Warn(message string) {
-	r.problems.add(r.path, Finding{Policy: r.of, Severity: model.Warning, Message: message})
+	r.problemCollector.addFinding(r.fieldPath, Finding{Policy: r.of, Severity: model.Warning, Message: message})
 }
 
 // Pending implements extend.Reader.
 func (r reader) Pending(message string) {
 	r.pending = true
-	r.problems.add(r.path, Finding{Policy: r.of,
+	r.problemCollector.addFinding(r.fieldPath, Finding{Policy: r.of,
 		Severity: model.Warning, Condition: "ResolvedRefs", Reason: conditions.KeySetPending, Message: message,
 	})
 }
 
 // Unresolved implements extend.Reader.
-func (r reader) Unresolved(reason, message string) { r.unusable(Unusable{reason, message}) }
+func (r reader) Unresolved(reason, message string) {
+	r.reportUnusable(problem.Unusable{Reason: reason, Message: message})
+}
 
-func (r reader) unusable(why Unusable) bool {
-	if why == (Unusable{}) {
+func (r reader) reportUnusable(why problem.Unusable) bool {
+	if why.IsZero() {
 		return false
 	}
 	r.refused = true
-	r.problems.add(r.path, Finding{Policy: r.of, Condition: "ResolvedRefs", Reason: why.Reason, Message: why.Message})
+	r.problemCollector.addFinding(r.fieldPath, Finding{Policy: r.of, Condition: "ResolvedRefs", Reason: why.Reason,
+		Message: why.Message})
 	return true
 }
 
 // Backend implements extend.Reader.
 func (r reader) Backend(ref gatewayv1.BackendObjectReference) (extend.BackendKey, bool) {
-	named, why := r.m.lookups.Backend(r.c, r.owner(), ref, false)
-	return named.Key, !r.unusable(why)
+	named, why := r.m.lookups.ResolveBackend(r.c, r.ownerRef(), ref, false)
+	return named.Key, !r.reportUnusable(why)
 }
 
 // Server implements extend.Reader.
 func (r reader) Server(ref gatewayv1.BackendObjectReference, grpc bool) (extend.BackendKey, bool, bool) {
-	named, why := r.m.lookups.Backend(r.c, r.owner(), ref, grpc)
-	return named.Key, named.Outside, !r.unusable(why)
+	named, why := r.m.lookups.ResolveBackend(r.c, r.ownerRef(), ref, grpc)
+	return named.Key, named.Outside, !r.reportUnusable(why)
 }
 
 // Secret implements extend.Reader.
 func (r reader) Secret(ref gatewayv1.SecretObjectReference) (map[string]extend.Bytes, bool) {
-	secret, why := r.m.lookups.Secret(r.c, r.owner(), ref)
-	if r.unusable(why) {
+	secret, why := r.m.lookups.Secret(r.c, r.ownerRef(), ref)
+	if r.reportUnusable(why) {
 		return nil, false
 	}
 	data := make(map[string]extend.Bytes, len(secret.Data))
@@ -150,8 +153,8 @@ func (r reader) Text(from extend.TextSource) (string, bool) {
 		return *from.Inline, true
 	}
 	at := r.Field("configMapRef").(reader)
-	found, why := r.m.lookups.ConfigMap(r.c, r.owner(), from.ConfigMapRef.Name)
-	if at.unusable(why) {
+	found, why := r.m.lookups.ConfigMap(r.c, r.ownerRef(), from.ConfigMapRef.Name)
+	if at.reportUnusable(why) {
 		return "", false
 	}
 	if text, ok := found.Data[from.ConfigMapRef.Key]; ok {
@@ -161,8 +164,8 @@ func (r reader) Text(from extend.TextSource) (string, bool) {
 		return string(text), true
 	}
 	keys := slices.Sorted(maps.Keys(found.Data))
-	at.Field("key").(reader).unusable(Unusable{"ConfigMapKeyNotFound",
-		"the ConfigMap has no entry " + from.ConfigMapRef.Key + model.Meant(from.ConfigMapRef.Key, keys)})
+	at.Field("key").(reader).reportUnusable(problem.Unusable{Reason: "ConfigMapKeyNotFound",
+		Message: "the ConfigMap has no entry " + from.ConfigMapRef.Key + model.SuggestNames(from.ConfigMapRef.Key, keys)})
 	return "", false
 }
 
@@ -174,16 +177,16 @@ func (r reader) Effective(feature string, into any) bool {
 
 // Names implements extend.Reader.
 func (r reader) Names(kind, feature, list string) []string {
-	return r.m.Store.names.of(r.c, listKey{kind, feature, list})
+	return r.m.Store.names.inList(r.c, listKey{kind, feature, list})
 }
 
-// Where implements extend.Reader.
-func (r reader) Where() extend.Where {
+// Location implements extend.Reader.
+func (r reader) Location() extend.Location {
 	where := r.where
-	where.HTTP1 = r.http1 != nil && r.http1() // looked up for those features only that ask
-	where.Picked = r.picked != nil && r.picked()
-	if f := r.kind.Of(r.feature); f != nil && f.EachLevel {
-		e, _ := flow.Fetch(r.c, r.m.in.Sources.Environment.Collection(), model.ObjectRef{})
+	where.HTTP1 = r.onlyHTTP1 != nil && r.onlyHTTP1() // looked up for those features only that ask
+	where.Picked = r.hasPicker != nil && r.hasPicker()
+	if f := r.policyKind.FindFeature(r.feature); f != nil && f.Unmerged != nil {
+		e, _ := flow.Fetch(r.c, r.m.inputs.Sources.Environment.Collection(), model.ObjectRef{})
 		where.TrustDomain, where.PortOffset = e.TrustDomain, e.PortOffset
 	}
 	return where
@@ -198,37 +201,37 @@ func (r reader) IdentityHeaders() []string {
 }
 
 // Owner implements extend.Reader.
-func (r reader) Owner() string { return r.owner().String() }
+func (r reader) Owner() string { return r.ownerRef().String() }
 
-// owner is the object that stated the field: a policy, or the route if it is one of the route's own fields.
-func (r reader) owner() model.ObjectRef {
+// ownerRef is the object that stated the field: a policy, or the route if it is one of the route's own fields.
+func (r reader) ownerRef() model.ObjectRef {
 	if r.of != (model.ObjectRef{}) {
 		return r.of
 	}
-	from := r.effective.owner(r.path)
+	from := r.effective.sourceOf(r.fieldPath)
 	if from.Level == LevelOwn {
 		return r.route
 	}
 	return from.Policy
 }
 
-// owner is who stated what stands at a path: the field itself, one of those below it, or what it is a part of.
-func (e *Effective) owner(path string) (from Source) {
+// sourceOf is who stated what stands at a path: the field itself, one of those below it, or what it is a part of.
+func (e *Effective) sourceOf(path string) (from Source) {
 	for _, f := range e.Fields {
-		if f.Path == path || below(path, f.Path) || below(f.Path, path) {
+		if f.Path == path || isPathBelow(path, f.Path) || isPathBelow(f.Path, path) {
 			if from == (Source{}) || f.From.Level > from.Level && f.From.Policy != (model.ObjectRef{}) {
 				from = f.From
 			}
 		}
 	}
 	if from == (Source{}) && path != "" {
-		return e.owner("") // a field that nobody states and that should be: the narrowest policy's
+		return e.sourceOf("") // a field that nobody states and that should be: the narrowest policy's
 	}
 	return from
 }
 
-// below tells whether a path leads to a part of another one.
-func below(whole, part string) bool {
+// isPathBelow tells whether a path leads to a part of another one.
+func isPathBelow(whole, part string) bool {
 	rest, found := strings.CutPrefix(part, whole)
 	return whole == "" || found && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
 }

@@ -10,9 +10,9 @@ import (
 	"cardea.dev/cardea/internal/translate/conditions"
 )
 
-// Replacing adds, to the policies that target a route, what overrides of policies replace of the fields that its rules
-// state themselves.
-func (m *Meaning) Replacing(
+// AddReplaced adds, to the policies that target a route, what overrides of policies replace of the fields that its
+// rules state themselves.
+func (m *Translator) AddReplaced(
 	c *flow.Ctx, ref model.ObjectRef, rules []model.Rule, targeting []conditions.Affected,
 ) (list []conditions.Affected) {
 	if m.Routes == nil {
@@ -20,13 +20,13 @@ func (m *Meaning) Replacing(
 	}
 	replaced := map[model.Kind][]string{}
 	pieces, _ := flow.Fetch(c, m.Routes, ref)
-	for key, p := range pieces.pieces() {
+	for key, p := range pieces.allPieces() {
 		i := slices.IndexFunc(rules, func(r model.Rule) bool { return r.Key == key })
-		for _, l := range p.Lost {
+		for _, l := range p.Superseded {
 			if i < 0 || l.From.Level != LevelOwn || !l.By.Override {
 				continue
 			}
-			if text := p.replaced(rules[i].Field(), l); !slices.Contains(replaced[p.Kind], text) {
+			if text := p.describeReplaced(rules[i].FieldPath(), l); !slices.Contains(replaced[p.Kind], text) {
 				replaced[p.Kind] = append(replaced[p.Kind], text)
 			}
 		}
@@ -46,18 +46,18 @@ func (m *Meaning) Replacing(
 	return list
 }
 
-// replaced is "spec.rules[0].timeouts.request: 30s replaced by 5s of infra/floor", without values that are no single
-// ones.
-func (p RulePiece) replaced(rule string, l Lost) string {
+// describeReplaced is "spec.rules[0].timeouts.request: 30s replaced by 5s of infra/floor", without values that are no
+// single ones.
+func (p RulePiece) describeReplaced(rule string, l SupersededField) string {
 	field, by := rule+"."+FieldPath(p.Feature, l.Path), l.By.Policy.NamespacedName()
-	i := slices.IndexFunc(p.Fields, func(f Field) bool { return f.Path == l.Path })
+	i := slices.IndexFunc(p.Fields, func(f EffectiveField) bool { return f.Path == l.Path })
 	switch {
 	case p.JSON == "":
 		return fmt.Sprintf("%s turned off by %s", field, by)
 	case i < 0 || strings.ContainsAny(l.Value+p.Fields[i].Value, "{["):
 		return fmt.Sprintf("%s replaced by that of %s", field, by)
 	}
-	return fmt.Sprintf("%s: %s replaced by %s of %s", field, unquoted(l.Value), unquoted(p.Fields[i].Value), by)
+	return fmt.Sprintf("%s: %s replaced by %s of %s", field, trimQuotes(l.Value), trimQuotes(p.Fields[i].Value), by)
 }
 
-func unquoted(value string) string { return strings.Trim(value, `"`) }
+func trimQuotes(value string) string { return strings.Trim(value, `"`) }

@@ -8,14 +8,14 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// Route is what policies come to at a route's rules, where something narrower than a listener states it.
-type Route struct {
+// RoutePieces is what policies come to at a route's rules, where something narrower than a listener states it.
+type RoutePieces struct {
 	Rules []RulePieces // of those rules that have some, at the first place
-	At    []PlacePieces
+	At    []ListenerPieces
 }
 
-// PlacePieces are those of a route's rules at a listener where they are others.
-type PlacePieces struct {
+// ListenerPieces are those of a route's rules at a listener where they are others.
+type ListenerPieces struct {
 	Listener model.ListenerKey
 	Rules    []RulePieces
 }
@@ -31,7 +31,7 @@ type RulePieces struct {
 	// Findings are on what no policy states.
 	Findings []Finding
 	// Forgeable are the headers of its matches that clients could forge; Closed is what answers in place of the rule then.
-	Forgeable []forgeable
+	Forgeable []forgeableHeader
 	Closed    []plan.Setting
 }
 
@@ -41,12 +41,12 @@ type RulePiece struct {
 	Piece
 }
 
-// empty tells whether nothing is stated for the rule.
-func (r RulePieces) empty() bool { return len(r.Pieces)+len(r.Fields)+len(r.Refs)+len(r.Closed) == 0 }
+// isEmpty tells whether nothing is stated for the rule.
+func (r RulePieces) isEmpty() bool { return len(r.Pieces)+len(r.Fields)+len(r.Refs)+len(r.Closed) == 0 }
 
-// findings are those on what no policy states, at all places.
-func (r Route) findings() (list []Finding) {
-	for _, rules := range append([]PlacePieces{{Rules: r.Rules}}, r.At...) {
+// ruleFindings are those on what no policy states, at all places.
+func (r RoutePieces) ruleFindings() (list []Finding) {
+	for _, rules := range append([]ListenerPieces{{Rules: r.Rules}}, r.At...) {
 		for _, rule := range rules.Rules {
 			list = append(list, rule.Findings...)
 		}
@@ -54,12 +54,12 @@ func (r Route) findings() (list []Finding) {
 	return list
 }
 
-// pieces are those of all rules, at all places.
-func (r Route) pieces() iter.Seq2[model.RuleKey, RulePiece] {
+// allPieces are those of all rules, at all places.
+func (r RoutePieces) allPieces() iter.Seq2[model.RuleKey, RulePiece] {
 	return func(yield func(model.RuleKey, RulePiece) bool) {
-		for _, rules := range append([]PlacePieces{{Rules: r.Rules}}, r.At...) {
+		for _, rules := range append([]ListenerPieces{{Rules: r.Rules}}, r.At...) {
 			for _, rule := range rules.Rules {
-				for p := range rule.all() {
+				for p := range rule.allPieces() {
 					if !yield(rule.Rule, p) {
 						return
 					}
@@ -69,17 +69,18 @@ func (r Route) pieces() iter.Seq2[model.RuleKey, RulePiece] {
 	}
 }
 
-// settings are what is rendered of it.
-func (r Route) settings() plan.RouteSettings {
+// toSettings are what is rendered of it.
+func (r RoutePieces) toSettings() plan.RouteSettings {
 	s := plan.RouteSettings{Rules: settingsOfRules(r.Rules)}
 	for _, at := range r.At {
-		s.At = append(s.At, plan.PlaceSettings{Listener: at.Listener, Rules: settingsOfRules(at.Rules)})
+		s.AtListeners = append(s.AtListeners, plan.RuleSettingsAtListener{Listener: at.Listener,
+			Rules: settingsOfRules(at.Rules)})
 	}
 	return s
 }
 
-// joined is a list after another one. Where one of them is empty, it is the other one, and takes no memory.
-func joined[T any](list, more []T) []T {
+// concatLists is a list after another one. Where one of them is empty, it is the other one, and takes no memory.
+func concatLists[T any](list, more []T) []T {
 	switch {
 	case len(more) == 0:
 		return slices.Clip(list)
@@ -91,13 +92,13 @@ func joined[T any](list, more []T) []T {
 
 func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
 	for _, r := range list {
-		if r.empty() {
+		if r.isEmpty() {
 			continue
 		}
 		own := plan.RuleSettings{Rule: r.Rule, Own: r.Closed, Fields: r.Fields}
 		for _, p := range r.Pieces {
-			own.Own = joined(joined(own.Own, p.Agents), p.Rendered.Settings)
-			own.Fields = joined(own.Fields, p.Rendered.Fields)
+			own.Own = concatLists(concatLists(own.Own, p.Agents), p.Rendered.Settings)
+			own.Fields = concatLists(own.Fields, p.Rendered.Fields)
 		}
 		r.addRefs(&own)
 		all = append(all, own)

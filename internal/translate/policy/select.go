@@ -5,6 +5,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 )
 
@@ -16,8 +17,8 @@ type selector struct {
 	Section string
 }
 
-// selects tells whether an object's labels are those that are asked for.
-func (s selector) selects(labels model.Labels) bool {
+// matchesLabels tells whether an object's labels are those that are asked for.
+func (s selector) matchesLabels(labels model.Labels) bool {
 	for key, value := range s.Labels {
 		if !slices.Contains(labels, model.Label{Key: key, Value: value}) {
 			return false
@@ -37,8 +38,8 @@ func readSelectors(list []input.TargetSelector) (all []selector) {
 	return all
 }
 
-// scopeKey is where a selector looks: at the objects of a kind in a namespace.
-type scopeKey struct {
+// selectorScope is where a selector looks: at the objects of a kind in a namespace.
+type selectorScope struct {
 	Kind      model.Kind
 	Namespace string
 }
@@ -52,35 +53,33 @@ type selectedKey struct {
 // Owner is the object.
 func (k selectedKey) Owner() model.ObjectRef { return k.Object }
 
-// selections are the policies that look at objects of a kind in a namespace. Only selectors of a policy matter here:
-// every such object asks for them.
-type selections = flow.Collection[scopeKey, flow.Members[model.ObjectRef, []selector]]
+// selectorsByScope are the policies that look at objects of a kind in a namespace. Only selectors of a policy matter
+// here: every such object asks for them.
+type selectorsByScope = flow.Collection[selectorScope, flow.Members[model.ObjectRef, []selector]]
 
-func newSelections(policies *flow.Collection[model.ObjectRef, *policy]) *selections {
+func newSelectors(policies *flow.Collection[model.ObjectRef, *policy]) *selectorsByScope {
 	selecting := flow.Map(policies, "policy/selectors",
 		func(_ *flow.Ctx, _ model.ObjectRef, p *policy) ([]selector, bool) {
 			return p.Selectors, len(p.Selectors) > 0
 		})
-	return flow.Group(selecting, "policy/selecting", func(ref model.ObjectRef, list []selector) (keys []scopeKey) {
+	return flow.Group(selecting, "policy/selecting", func(ref model.ObjectRef, list []selector) (keys []selectorScope) {
 		for _, s := range list {
-			keys = append(keys, scopeKey{s.Kind, ref.Namespace()})
+			keys = append(keys, selectorScope{s.Kind, ref.Namespace()})
 		}
 		return keys
 	}, flow.ByKey)
 }
 
-// selected are the policies that select an object of a kind.
-func selected[S any](
-	of *input.Collection[S], kind model.Kind, all *selections,
-) *flow.Collection[selectedKey, struct{}] {
-	return flow.Derive(of, "policy/selected-"+kind.Qualified(),
-		func(c *flow.Ctx, ref model.ObjectRef, o input.Object[S], emit func(selectedKey, struct{})) {
-			for _, namespace := range scopes(ref) {
-				members, _ := flow.Fetch(c, all, scopeKey{kind, namespace})
+// collectSelected are the policies that select an object of a kind.
+func collectSelected(of kind.Objects, k model.Kind, all *selectorsByScope) *flow.Collection[selectedKey, struct{}] {
+	return flow.DeriveProjected(of, "policy/selected-"+k.QualifiedName(),
+		func(c *flow.Ctx, ref model.ObjectRef, o kind.UntypedObject, emit func(selectedKey, struct{})) {
+			for _, namespace := range selectorNamespaces(ref) {
+				members, _ := flow.Fetch(c, all, selectorScope{k, namespace})
 				for policy, list := range members.All() {
 					seen := map[string]bool{}
 					for _, s := range list {
-						if s.Kind == kind && !seen[s.Section] && s.selects(o.Meta.Labels) {
+						if s.Kind == k && !seen[s.Section] && s.matchesLabels(o.Meta.Labels) {
 							seen[s.Section] = true
 							emit(selectedKey{ref, policy, s.Section}, struct{}{})
 						}
@@ -90,29 +89,30 @@ func selected[S any](
 		})
 }
 
-// scopes are the namespaces of selectors that can select an object: its own and, if it is a Gateway, one that nobody
-// knows.
-func scopes(ref model.ObjectRef) []string {
+// selectorNamespaces are the namespaces of selectors that can select an object: its own and, if it is a Gateway, one
+// that nobody knows.
+func selectorNamespaces(ref model.ObjectRef) []string {
 	if ref.Kind() == model.KindGateway {
 		return []string{ref.Namespace(), ""}
 	}
 	return []string{ref.Namespace()}
 }
 
+// canBeTarget tells whether a policy can select objects of a kind.
+func canBeTarget(k *kind.Kind) bool {
+	return k.Kind == model.KindGateway || k.AsRoute().ForHTTP() || k.AsBackend().Can(kind.AnyPolicy)
+}
+
 // selectedTargets are what policies select and do not name.
 func (s *Store) selectedTargets() *flow.Collection[attachmentKey, *policy] {
-	in, all := s.in, newSelections(s.policies)
+	in, all := s.in, newSelectors(s.policies)
 	var list []flow.Input[attachmentKey, *policy]
-	for _, found := range []*flow.Collection[selectedKey, struct{}]{
-		selected(in.Gateways.Collection(), model.KindGateway, all),
-		selected(in.HTTPRoutes.Collection(), model.KindHTTPRoute, all),
-		selected(in.GRPCRoutes.Collection(), model.KindGRPCRoute, all),
-		selected(in.Services.Collection(), model.KindService, all),
-		selected(in.XBackends.Collection(), model.KindXBackend, all),
-		selected(in.MCPBackends.Collection(), model.KindMCPBackend, all),
-		selected(in.InferencePools.Collection(), model.KindInferencePool, all),
-	} {
-		list = append(list, flow.Renamed(found, func(k selectedKey) attachmentKey {
+	for _, k := range in.Catalog.All() {
+		if !canBeTarget(k) {
+			continue
+		}
+		found := collectSelected(in.KindSource(k.Kind).Objects(), k.Kind, all)
+		list = append(list, flow.FromRenamed(found, func(k selectedKey) attachmentKey {
 			return attachmentKey{k.Policy, Target{k.Object, k.Section}}
 		}, func(c *flow.Ctx, k selectedKey, _ struct{}) (*policy, bool) {
 			p, found := flow.Fetch(c, s.policies, k.Policy)

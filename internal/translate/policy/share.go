@@ -10,53 +10,55 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// shared is what counts of a feature for listeners that can have one value only.
-type shared struct {
-	Stated   []statements
-	Findings []Finding // what does not count since another listener has another value, and what counts for others too
-	Lost     []Lost
+// sharedValue is what counts of a feature for listeners that can have one value only.
+type sharedValue struct {
+	Stated     []statements
+	Findings   []Finding // what does not count since another listener has another value, and what counts for others too
+	Superseded []SupersededField
 }
 
-// share joins what listeners state that share a value. All of them state it at one level; but where two of them would
-// have other values of a field, nothing counts of the younger policy.
-func (q portScope) share(f *Feature, listeners []model.ListenerKey, ofPort bool) (s shared) {
+// joinShared joins what listeners state that share a value. All of them state it at one level; but where two of them
+// would have other values of a field, nothing counts of the younger policy.
+func (q portScope) joinShared(f *Feature, listeners []model.ListenerKey, ofPort bool) (s sharedValue) {
 	without := map[model.ObjectRef]bool{}
-	stated := func(listeners []model.ListenerKey) []statements { return q.stated(f, listeners, ofPort, without) }
-	if len(listeners) < 2 || empty(stated(listeners)[2:]) {
+	stated := func(listeners []model.ListenerKey) []statements {
+		return q.statementsFor(f, listeners, ofPort, without)
+	}
+	if len(listeners) < 2 || noStatements(stated(listeners)[2:]) {
 		s.Stated = stated(listeners)
 		return s
 	}
-	ages := q.ages()
+	ages := q.policyAges()
 	for {
 		each := make([]Effective, len(listeners))
 		for i := range listeners {
-			each[i] = effective(f.Name, f.merge, stated(listeners[i:i+1]))
+			each[i] = mergeStatements(f.Name, f.merge, stated(listeners[i:i+1]))
 		}
 		c, found := firstClash(each, ages)
 		if !found {
 			s.Stated = stated(listeners)
-			s.Findings = append(s.Findings, q.alsoFor(f, f.words(ofPort), listeners, each, s.Stated)...)
+			s.Findings = append(s.Findings, q.alsoFor(f, f.describePart(ofPort), listeners, each, s.Stated)...)
 			return s
 		}
 		without[c.Younger.Policy] = true
-		s.Findings = append(s.Findings, c.finding(f.Name, f.words(ofPort), q.port.Key, listeners))
-		s.Lost = append(s.Lost, Lost{c.Path, c.Value, c.Younger, c.Older})
+		s.Findings = append(s.Findings, c.toFinding(f.Name, f.describePart(ofPort), q.port.Key, listeners))
+		s.Superseded = append(s.Superseded, SupersededField{c.Path, c.Value, c.Younger, c.Older})
 	}
 }
 
-// stated are the statements for some listeners, without those of some policies.
-func (q portScope) stated(
+// statementsFor are the statements for some listeners, without those of some policies.
+func (q portScope) statementsFor(
 	f *Feature, listeners []model.ListenerKey, ofPort bool, without map[model.ObjectRef]bool,
 ) []statements {
-	gather := func(m members, level Level, at func(section string) bool) statements {
+	gather := func(m attachedPolicies, level Level, at func(section string) bool) statements {
 		s := statements{Level: level}
 		for k, p := range m.All() {
 			again := slices.ContainsFunc(s.List, func(o statement) bool { return o.Policy == k.Policy })
-			if again || without[k.Policy] || !at(k.Target.Section) || !p.states(f.Name) {
+			if again || without[k.Policy] || !at(k.Target.Section) || !p.statesFeature(f.Name) {
 				continue
 			}
-			own := p.statement(k.Policy, level, f.Name)
-			if own.JSON = f.portion(own.JSON, ofPort); own.JSON != "" || own.Disable {
+			own := p.newStatement(k.Policy, level, f.Name)
+			if own.JSON = f.specPart(own.JSON, ofPort); own.JSON != "" || own.Disable {
 				s.List = append(s.List, own)
 			}
 		}
@@ -73,8 +75,8 @@ func (q portScope) stated(
 	}
 }
 
-// portion is what of a spec belongs to ports, or to listeners; "": nothing.
-func (f *Feature) portion(spec string, ofPort bool) string {
+// specPart is what of a spec belongs to ports, or to listeners; "": nothing.
+func (f *Feature) specPart(spec string, ofPort bool) string {
 	if spec == "" || len(f.PortFields) == 0 {
 		return spec
 	}
@@ -88,11 +90,11 @@ func (f *Feature) portion(spec string, ofPort bool) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return encode(all)
+	return encodeJSON(all)
 }
 
-// words is what of a feature belongs to ports, or to listeners, as users are told it.
-func (f *Feature) words(ofPort bool) string {
+// describePart is what of a feature belongs to ports, or to listeners, as users are told it.
+func (f *Feature) describePart(ofPort bool) string {
 	name := strings.TrimPrefix(fieldOf(f.Name, ""), "spec.")
 	if !ofPort || len(f.PortFields) == 0 {
 		return name
@@ -100,10 +102,10 @@ func (f *Feature) words(ofPort bool) string {
 	return name + "." + strings.Join(f.PortFields, ", "+name+".")
 }
 
-// ages orders the policies that state something: the older is the lesser.
-func (q portScope) ages() map[model.ObjectRef]string {
+// policyAges orders the policies that state something: the older is the lesser.
+func (q portScope) policyAges() map[model.ObjectRef]string {
 	ages := map[model.ObjectRef]string{}
-	for _, m := range []members{q.class, q.own} {
+	for _, m := range []attachedPolicies{q.class, q.own} {
 		for k, p := range m.All() {
 			ages[k.Policy] = p.Age + " " + k.Policy.NamespacedName()
 		}
@@ -111,29 +113,29 @@ func (q portScope) ages() map[model.ObjectRef]string {
 	return ages
 }
 
-// clash is a field that would have different values at two listeners.
-type clash struct {
+// valueClash is a field that would have different values at two listeners.
+type valueClash struct {
 	Path, Value    string // the younger policy's; "": it has the field off
 	Younger, Older Source
 	At, With       int // their listeners, by index
 }
 
-// held is what a listener has of a field, and who states it; Value "": it is off.
-type held struct {
+// listenerValue is what a listener has of a field, and who states it; Value "": it is off.
+type listenerValue struct {
 	Value string
 	From  Source
 }
 
 // firstClash finds the clash with the youngest policy.
-func firstClash(each []Effective, ages map[model.ObjectRef]string) (first clash, found bool) {
-	fields := make([]map[string]held, len(each))
+func firstClash(each []Effective, ages map[model.ObjectRef]string) (first valueClash, found bool) {
+	fields := make([]map[string]listenerValue, len(each))
 	for i, e := range each {
-		fields[i] = map[string]held{}
-		for _, l := range e.Lost {
-			fields[i][l.Path] = held{From: l.By}
+		fields[i] = map[string]listenerValue{}
+		for _, l := range e.Superseded {
+			fields[i][l.Path] = listenerValue{From: l.By}
 		}
 		for _, f := range e.Fields {
-			fields[i][f.Path] = held{f.Value, f.From}
+			fields[i][f.Path] = listenerValue{f.Value, f.From}
 		}
 	}
 	for i := range fields {
@@ -143,8 +145,8 @@ func firstClash(each []Effective, ages map[model.ObjectRef]string) (first clash,
 				if !stated || a.Value == b.Value || ages[a.From.Policy] <= ages[b.From.Policy] {
 					continue
 				}
-				c := clash{path, a.Value, a.From, b.From, i, j}
-				if !found || c.before(first, ages) {
+				c := valueClash{path, a.Value, a.From, b.From, i, j}
+				if !found || c.precedes(first, ages) {
 					first, found = c, true
 				}
 			}
@@ -153,8 +155,8 @@ func firstClash(each []Effective, ages map[model.ObjectRef]string) (first clash,
 	return first, found
 }
 
-// before orders clashes: that of the youngest policy with the oldest one first.
-func (c clash) before(o clash, ages map[model.ObjectRef]string) bool {
+// precedes orders clashes: that of the youngest policy with the oldest one first.
+func (c valueClash) precedes(o valueClash, ages map[model.ObjectRef]string) bool {
 	if c.Younger.Policy != o.Younger.Policy {
 		return ages[c.Younger.Policy] > ages[o.Younger.Policy]
 	}
@@ -167,13 +169,13 @@ func (c clash) before(o clash, ages map[model.ObjectRef]string) bool {
 	return c.At < o.At || c.At == o.At && c.With < o.With
 }
 
-func (c clash) finding(feature, what string, port model.PortKey, listeners []model.ListenerKey) Finding {
+func (c valueClash) toFinding(feature, what string, port model.PortKey, listeners []model.ListenerKey) Finding {
 	field := strings.TrimPrefix(fieldOf(feature, c.Path), "spec.")
 	return Finding{
 		Policy: c.Younger.Policy, Condition: "Accepted", Reason: "Conflicted", Field: fieldOf(feature, ""),
-		Message: fmt.Sprintf("listener %s can't have another value of %s than listener %s of the same port (%d), for which "+
-			"%s has one that is older, so it holds for both, and %s of this policy does not count there; state the same, or "+
-			"state it once for %s", listeners[c.At].Section, field, listeners[c.With].Section, port.Number,
+		Message: fmt.Sprintf("listeners %[1]s and %[3]s share port %[4]d, so %[2]s must be equal: the older %[5]s wins, "+
+			"and %[6]s of this policy is ignored for listener %[1]s; state the same value, or state it once for %[7]s",
+			listeners[c.At].Section, field, listeners[c.With].Section, port.Number,
 			c.Older.Policy, what, port.Gateway),
 	}
 }
@@ -182,12 +184,12 @@ func (c clash) finding(feature, what string, port model.PortKey, listeners []mod
 func (q portScope) alsoFor(
 	f *Feature, what string, listeners []model.ListenerKey, each []Effective, joint []statements,
 ) (list []Finding) {
-	all := effective(f.Name, f.merge, joint)
+	all := mergeStatements(f.Name, f.merge, joint)
 	for _, s := range joint[2].List {
 		var others []string
 		for i, l := range listeners {
-			if slices.ContainsFunc(all.Fields, func(field Field) bool {
-				return field.From.Policy == s.Policy && !each[i].has(field)
+			if slices.ContainsFunc(all.Fields, func(field EffectiveField) bool {
+				return field.From.Policy == s.Policy && !each[i].hasField(field)
 			}) {
 				others = append(others, l.Section)
 			}
@@ -195,7 +197,8 @@ func (q portScope) alsoFor(
 		if len(others) > 0 {
 			list = append(list, Finding{
 				Policy: s.Policy, Severity: model.Warning, Field: fieldOf(f.Name, ""),
-				Message: fmt.Sprintf("%s also holds for listener %s, which can't have another value: the port (%d) is the same",
+				Message: fmt.Sprintf("%s also applies to listener %s, because listeners of the same port (%d) can't have "+
+					"different values",
 					what, strings.Join(others, ", "), q.port.Key.Number),
 			})
 		}
@@ -203,9 +206,9 @@ func (q portScope) alsoFor(
 	return list
 }
 
-// has tells whether a field has the same value.
-func (e Effective) has(field Field) bool {
-	return slices.ContainsFunc(e.Fields, func(own Field) bool {
+// hasField tells whether a field has the same value.
+func (e Effective) hasField(field EffectiveField) bool {
+	return slices.ContainsFunc(e.Fields, func(own EffectiveField) bool {
 		return own.Path == field.Path && own.Value == field.Value
 	})
 }

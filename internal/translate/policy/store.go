@@ -26,18 +26,18 @@ type Store struct {
 	Kinds []Kind
 
 	in       *kinds.Sources
-	as       map[model.Kind]model.Kind // kinds that count as others
+	countsAs map[model.Kind]model.Kind // kinds that count as others
 	policies *flow.Collection[model.ObjectRef, *policy]
-	attached *flow.Collection[attachedKey, members]
-	touched  *flow.Collection[model.ObjectRef, members] // objects that policies target
+	attached *flow.Collection[attachedKey, attachedPolicies]
+	byTarget *flow.Collection[model.ObjectRef, attachedPolicies] // objects that policies target
 	// selected is what each policy selects.
-	selected *flow.Collection[model.ObjectRef, members]
-	// fronts are the XBackends of a Service's port.
-	fronts *flow.Collection[model.BackendKey, fronts]
+	selected *flow.Collection[model.ObjectRef, attachedPolicies]
+	// xbackendsByPort are the XBackends of a Service's port.
+	xbackendsByPort *flow.Collection[model.BackendKey, xbackendsOfPort]
 	// servers are the policies on XBackends, by namespace.
-	servers *flow.Collection[serversKey, members]
-	namings *namings
-	names   names
+	servers        *flow.Collection[serversKey, attachedPolicies]
+	routesByPolicy *routesByPolicy
+	names          elementNames
 }
 
 // Kind is a kind of policy, with its features.
@@ -49,12 +49,12 @@ type Kind struct {
 
 // Feature is a feature that can be merged.
 type Feature struct {
-	*extend.Declared
+	*extend.UntypedFeature
 	merge *merge.Type
 }
 
-// Of finds a feature; nil: the kind has none of that name.
-func (k Kind) Of(name string) *Feature {
+// FindFeature finds a feature; nil: the kind has none of that name.
+func (k Kind) FindFeature(name string) *Feature {
 	for _, f := range k.Features {
 		if f.Name == name {
 			return f
@@ -63,8 +63,8 @@ func (k Kind) Of(name string) *Feature {
 	return nil
 }
 
-// together are the features that are rendered together with one, itself among them.
-func (k Kind) together(f *Feature) (list []*Feature) {
+// featureGroup are the features that are rendered together with one, itself among them.
+func (k Kind) featureGroup(f *Feature) (list []*Feature) {
 	for _, other := range k.Features {
 		if other == f || f.Group != "" && other.Group == f.Group {
 			list = append(list, other)
@@ -84,8 +84,8 @@ type policy struct {
 	Disable    []string // as it is stated
 	Off        []string // the features that Disable turns off
 	Features   []input.FeatureSpec
-	// Closed is why it can't be read, so that all that it is for is closed; "": it can.
-	Closed string
+	// ClosedReason is why it can't be read, so that all that it is for is closed; "": it can.
+	ClosedReason string
 }
 
 // attachmentKey names a policy at a target.
@@ -105,12 +105,12 @@ type attachedKey struct {
 
 // NewStore reads policies. declared are the features of all kinds; a kind without features is not read. namespace is
 // the program's own. Only policies of this namespace may target GatewayClasses; "": policies of any may.
-func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) (*Store, error) {
-	s := &Store{in: in, as: map[model.Kind]model.Kind{}}
+func NewStore(in *kinds.Sources, declared []*extend.UntypedFeature, namespace string) (*Store, error) {
+	s := &Store{in: in, countsAs: map[model.Kind]model.Kind{}}
 	for _, k := range in.Catalog.All() {
 		kind := Kind{Kind: k.Kind}
 		for _, d := range declared {
-			if k.Qualified() == d.Kind {
+			if k.QualifiedName() == d.Kind {
 				t, err := merge.New(d.Schema)
 				if err != nil {
 					return nil, err
@@ -130,16 +130,16 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 		return s, nil
 	}
 	for _, k := range in.Catalog.All() {
-		if _, known := s.Of(k.CountsAs); known {
-			s.as[k.Kind] = k.CountsAs
+		if _, known := s.FindKind(k.CountsAs); known {
+			s.countsAs[k.Kind] = k.CountsAs
 		}
 	}
 	var inputs []flow.Input[model.ObjectRef, *policy]
-	for _, k := range s.all() {
-		kind, _ := s.Of(k)
-		inputs = append(inputs, flow.From(s.of(k), kind.read))
+	for _, k := range s.allKinds() {
+		kind, _ := s.FindKind(k)
+		inputs = append(inputs, flow.From(s.specsOf(k), kind.readPolicy))
 	}
-	inputs = append(inputs, flow.From(in.Closed.Collection(), s.closed))
+	inputs = append(inputs, flow.From(in.Closed.Collection(), s.closedPolicy))
 	s.policies = flow.Merge("policy", inputs[0], inputs[1:]...)
 	named := flow.Derive(s.policies, "policy/named",
 		func(_ *flow.Ctx, ref model.ObjectRef, p *policy, emit func(attachmentKey, *policy)) {
@@ -158,28 +158,28 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 	itself := func(_ *flow.Ctx, _ attachmentKey, p *policy) (*policy, bool) { return p, true }
 	attachments := flow.Merge("policy/attachment", flow.From(named, itself), flow.From(selected, itself))
 	s.attached = flow.Group(attachments, "policy/attached", func(k attachmentKey, _ *policy) []attachedKey {
-		kind, _ := s.Of(k.Policy.Kind())
+		kind, _ := s.FindKind(k.Policy.Kind())
 		return []attachedKey{{k.Target.Object, kind.Kind}}
 	}, func(k attachmentKey, p *policy) string { return p.Age + " " + k.Policy.NamespacedName() })
-	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ *policy) []model.ObjectRef {
+	s.byTarget = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ *policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Target.Object}
 	}, flow.ByKey)
-	s.servers, s.fronts = s.newServers(attachments), newFronts(in)
-	s.namings, s.names = s.newNamings(in), s.newNames()
+	s.servers, s.xbackendsByPort = s.newServers(attachments), newXBackendsByPort(in)
+	s.routesByPolicy, s.names = s.newRoutesByPolicy(in), s.newElementNames()
 	return s, nil
 }
 
-// all are the kinds of policies, and those that count as one of them.
-func (s *Store) all() (list []model.Kind) {
+// allKinds are the kinds of policies, and those that count as one of them.
+func (s *Store) allKinds() (list []model.Kind) {
 	for _, k := range s.Kinds {
 		list = append(list, k.Kind)
 	}
-	return append(list, slices.SortedFunc(maps.Keys(s.as), model.Kind.Compare)...)
+	return append(list, slices.SortedFunc(maps.Keys(s.countsAs), model.Kind.Compare)...)
 }
 
-// Of finds a kind of policies, or the one that a kind counts as; false: there is none.
-func (s *Store) Of(kind model.Kind) (Kind, bool) {
-	if as, counts := s.as[kind]; counts {
+// FindKind finds a kind of policies, or the one that a kind counts as; false: there is none.
+func (s *Store) FindKind(kind model.Kind) (Kind, bool) {
+	if as, counts := s.countsAs[kind]; counts {
 		kind = as
 	}
 	i := slices.IndexFunc(s.Kinds, func(k Kind) bool { return k.Kind == kind })
@@ -189,28 +189,28 @@ func (s *Store) Of(kind model.Kind) (Kind, bool) {
 	return s.Kinds[i], true
 }
 
-// foreign tells whether a kind is one of another API, which counts as a kind of Cardea.
-func (s *Store) foreign(kind model.Kind) bool {
-	_, counts := s.as[kind]
+// isForeign tells whether a kind is one of another API, which counts as a kind of Cardea.
+func (s *Store) isForeign(kind model.Kind) bool {
+	_, counts := s.countsAs[kind]
 	return counts
 }
 
-// of are the policies of a kind as they are stated.
-func (s *Store) of(kind model.Kind) *input.Collection[input.PolicySpec] {
-	return input.Of[input.PolicySpec](s.in.Sources, kind).Collection()
+// specsOf are the policies of a kind as they are stated.
+func (s *Store) specsOf(kind model.Kind) *input.Collection[input.PolicySpec] {
+	return input.SourceOf[input.PolicySpec](s.in.Sources, kind).Collection()
 }
 
-func (k Kind) read(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpec]) (*policy, bool) {
+func (k Kind) readPolicy(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpec]) (*policy, bool) {
 	p := &policy{
-		UID: o.Meta.UID, Generation: o.Meta.Generation, Age: age(o.Meta.Created),
+		UID: o.Meta.UID, Generation: o.Meta.Generation, Age: ageOrder(o.Meta.Created),
 		Override: o.Spec.Strategy == input.PatchOverrides, Disable: o.Spec.Disable, Features: o.Spec.Features,
-		Off:       k.off(o.Spec.Disable),
+		Off:       k.expandDisabled(o.Spec.Disable),
 		Selectors: readSelectors(o.Spec.TargetSelectors),
 	}
-	if k.Of(extend.Whole) != nil {
-		p.Features = []input.FeatureSpec{o.Spec.Whole(extend.Whole)}
-	} else if why := k.unread(o.Spec); why != "" {
-		p.close(k, why)
+	if k.FindFeature(extend.Whole) != nil {
+		p.Features = []input.FeatureSpec{o.Spec.AsFeature(extend.Whole)}
+	} else if why := k.unreadableReason(o.Spec); why != "" {
+		p.closeTargets(k, why)
 	}
 	for _, t := range o.Spec.TargetRefs {
 		target := Target{Object: model.Ref(model.KindOf(string(t.Group), string(t.Kind)), ref.Namespace(), string(t.Name))}
@@ -225,21 +225,21 @@ func (k Kind) read(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.Policy
 	return p, true
 }
 
-// age orders by time of creation; what has none is younger than all that have one.
-func age(created time.Time) string {
+// ageOrder orders by time of creation; what has none is younger than all that have one.
+func ageOrder(created time.Time) string {
 	if created.IsZero() {
 		return "~"
 	}
 	return created.UTC().Format("20060102150405.000000000")
 }
 
-// states tells whether the policy says anything of a feature.
-func (p *policy) states(feature string) bool {
-	_, stated := p.spec(feature)
+// statesFeature tells whether the policy says anything of a feature.
+func (p *policy) statesFeature(feature string) bool {
+	_, stated := p.featureSpec(feature)
 	return stated || slices.Contains(p.Off, feature)
 }
 
-func (p *policy) spec(feature string) (string, bool) {
+func (p *policy) featureSpec(feature string) (string, bool) {
 	for _, f := range p.Features {
 		if f.Name == feature {
 			return f.JSON, true
@@ -248,38 +248,38 @@ func (p *policy) spec(feature string) (string, bool) {
 	return "", false
 }
 
-// statement is what a policy states of a feature at a level.
-func (p *policy) statement(ref model.ObjectRef, level Level, feature string) statement {
-	json, _ := p.spec(feature)
+// newStatement is what a policy states of a feature at a level.
+func (p *policy) newStatement(ref model.ObjectRef, level Level, feature string) statement {
+	json, _ := p.featureSpec(feature)
 	return statement{
 		Source: Source{ref, level, p.Override}, JSON: json, Disable: slices.Contains(p.Off, feature),
-		With:   !slices.Contains(p.Disable, feature),
-		Closed: p.Closed != "",
+		DisabledWithOther: !slices.Contains(p.Disable, feature),
+		Unreadable:        p.ClosedReason != "",
 	}
 }
 
-// members are the policies of a kind on an object, the oldest first.
-type members = flow.Members[attachmentKey, *policy]
+// attachedPolicies are the policies of a kind on an object, the oldest first.
+type attachedPolicies = flow.Members[attachmentKey, *policy]
 
-// on are the policies of a kind on an object and its sections.
-func (s *Store) on(c *flow.Ctx, object model.ObjectRef, kind model.Kind) members {
+// policiesOn are the policies of a kind on an object and its sections.
+func (s *Store) policiesOn(c *flow.Ctx, object model.ObjectRef, kind model.Kind) attachedPolicies {
 	m, _ := flow.Fetch(c, s.attached, attachedKey{object, kind})
 	return m
 }
 
-// at are the statements of a feature at a target.
-func at(m members, section string, level Level, feature string) statements {
+// statementsAt are the statements of a feature at a target.
+func statementsAt(m attachedPolicies, section string, level Level, feature string) statements {
 	found := statements{Level: level}
 	for k, p := range m.All() {
-		if k.Target.Section == section && p.states(feature) {
-			found.List = append(found.List, p.statement(k.Policy, level, feature))
+		if k.Target.Section == section && p.statesFeature(feature) {
+			found.List = append(found.List, p.newStatement(k.Policy, level, feature))
 		}
 	}
 	return found
 }
 
-// sections are those of an object for which policies state something, sorted; "" is the object as a whole.
-func sections(list ...members) (names []string) {
+// statedSections are those of an object for which policies state something, sorted; "" is the object as a whole.
+func statedSections(list ...attachedPolicies) (names []string) {
 	for _, m := range list {
 		for k := range m.All() {
 			names = append(names, k.Target.Section)
@@ -289,19 +289,20 @@ func sections(list ...members) (names []string) {
 	return slices.Compact(names)
 }
 
-// ForRules tells whether some of the kind's features are stated for requests, be it only by objects that rules name.
+// ForRules tells whether some of the kind's features are stated for requests, be it only by objects that rules
+// name.
 func (k Kind) ForRules() bool { return slices.ContainsFunc(k.Features, (*Feature).forRules) }
 
 // AtRule tells whether some of the kind's features are stated for requests.
-func (k Kind) AtRule() bool { return k.has(atRule) }
+func (k Kind) AtRule() bool { return k.hasLevels(atRule) }
 
-// has tells whether some of the kind's features are stated at levels.
-func (k Kind) has(levels extend.Levels) bool {
+// hasLevels tells whether some of the kind's features are stated at levels.
+func (k Kind) hasLevels(levels extend.Levels) bool {
 	return slices.ContainsFunc(k.Features, func(f *Feature) bool { return f.Levels.Has(levels) })
 }
 
-// Has tells whether there is a policy.
-func (s *Store) Has(c *flow.Ctx, ref model.ObjectRef) bool {
+// HasPolicy tells whether there is a policy.
+func (s *Store) HasPolicy(c *flow.Ctx, ref model.ObjectRef) bool {
 	_, found := flow.Fetch(c, s.policies, ref)
 	return found
 }

@@ -6,32 +6,32 @@ import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/translate/conditions"
 )
 
-// ancestors adds the Gateways that a policy reaches by a target, or the target if it leads to none.
-func (r reporter) ancestors(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
-	switch kind, _ := r.Store.Of(ref.Kind()); {
+// addTargetAncestors adds the Gateways that a policy reaches by a target, or the target if it leads to none.
+func (r reporter) addTargetAncestors(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	backend := r.Store.backend(t.Object.Kind())
+	switch of, _ := r.Store.FindKind(ref.Kind()); {
 	case t.Object.Kind() == model.KindGatewayClass:
-		r.class(c, ref, t, facts)
+		r.addClassTarget(c, ref, t, facts)
 	case t.Object.Kind() == model.KindGateway:
-		r.gateway(c, ref, t, facts)
-	case kind.AtRule() && (t.Object.Kind() == model.KindHTTPRoute || t.Object.Kind() == model.KindGRPCRoute):
-		r.route(c, t, facts)
-	case kind.has(extend.AtRuleBackend) && ruleBackends(t.Object.Kind()):
-		r.ruleBackend(c, t, facts)
-	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindService:
-		r.service(c, ref, t, facts)
-	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindXBackend:
-		wholeBackend(c, r, r.in.Sources.XBackends.Collection(), ref, t, facts)
-	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindInferencePool:
-		wholeBackend(c, r, r.in.Sources.InferencePools.Collection(), ref, t, facts)
+		r.addGatewayTarget(c, ref, t, facts)
+	case of.AtRule() && r.inputs.Sources.Catalog.FindKind(t.Object.Kind()).AsRoute().ForHTTP():
+		r.addRouteTarget(c, t, facts)
+	case of.hasLevels(extend.AtRuleBackend) && backend.Can(kind.ForRules):
+		r.addRuleBackendTarget(c, t, facts)
+	case of.hasLevels(extend.AtBackend) && t.Object.Kind() == model.KindService:
+		r.addServiceTarget(c, ref, t, facts)
+	case of.hasLevels(extend.AtBackend) && backend.Can(kind.ForBackend):
+		r.wholeBackend(c, ref, t, facts)
 	default:
 		why := fmt.Sprintf("a %s can't target a %s", ref.Kind(), t.Object.Kind())
-		if kind.OfListeners() {
-			why += ": it counts for connections; target a Gateway, or a listener of it by sectionName"
+		if of.OfListeners() {
+			why += ": it applies to connections; target a Gateway, or a listener of it by sectionName"
 		}
 		addTarget(facts, t, conditions.PolicyAncestor{Invalid: why})
 	}
@@ -43,60 +43,61 @@ func addTarget(facts *conditions.PolicyFacts, t Target, a conditions.PolicyAnces
 }
 
 // addGateway adds a Gateway once.
-func addGateway(facts *conditions.PolicyFacts, gateway model.ObjectRef, s resource.Standing) {
+func addGateway(facts *conditions.PolicyFacts, gateway model.ObjectRef, s resource.AckState) {
 	for i, a := range facts.Ancestors {
 		if a.Object == gateway && a.Missing+a.Invalid+a.Unserved == "" {
-			facts.Ancestors[i].Standing.Acknowledged = a.Standing.Acknowledged && s.Acknowledged
-			if a.Standing.Refused == "" {
-				facts.Ancestors[i].Standing.Refused = s.Refused
+			facts.Ancestors[i].AckState.Acknowledged = a.AckState.Acknowledged && s.Acknowledged
+			if a.AckState.Refused == "" {
+				facts.Ancestors[i].AckState.Refused = s.Refused
 			}
 			return
 		}
 	}
-	facts.Ancestors = append(facts.Ancestors, conditions.PolicyAncestor{Object: gateway, Standing: s})
+	facts.Ancestors = append(facts.Ancestors, conditions.PolicyAncestor{Object: gateway, AckState: s})
 }
 
-func (r reporter) class(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
-	_, found := flow.Fetch(c, r.in.Sources.GatewayClasses.Collection(), t.Object)
-	members, used := flow.Fetch(c, r.named, t.Object)
+func (r reporter) addClassTarget(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	_, found := flow.Fetch(c, r.inputs.Sources.GatewayClasses.Collection(), t.Object)
+	members, used := flow.Fetch(c, r.gatewaysByClass, t.Object)
 	switch {
-	case r.in.Namespace != "" && ref.Namespace() != r.in.Namespace:
+	case r.inputs.Namespace != "" && ref.Namespace() != r.inputs.Namespace:
 		addTarget(facts, t, conditions.PolicyAncestor{Invalid: fmt.Sprintf(
-			"only policies of namespace %s, which is Cardea's own, can target a GatewayClass", r.in.Namespace)})
+			"only policies of namespace %s, which is Cardea's own, can target a GatewayClass", r.inputs.Namespace)})
 	case !found:
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.describeAbsent(c, t.Object)})
 	case !used:
-		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway of Cardea's has the class"})
+		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway that Cardea serves has the class"})
 	}
 	for g := range members.All() {
 		addGateway(facts, g, r.atLevel(c, g, ref))
 	}
 }
 
-func (r reporter) gateway(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
-	names, found := r.in.sections(c, t.Object)
+func (r reporter) addGatewayTarget(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	names, found := r.inputs.listSections(c, t.Object)
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.describeAbsent(c, t.Object)})
 		return
 	}
-	if why := missing(t, "listener", names); why != "" {
+	if why := describeMissingSection(t, "listener", names); why != "" {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
 		return
 	}
-	if _, served := flow.Fetch(c, r.in.Plan.Gateways, t.Object); !served {
+	if _, served := flow.Fetch(c, r.inputs.Plan.Gateways, t.Object); !served {
 		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "the Gateway is not served; see its status"})
 		return
 	}
 	addGateway(facts, t.Object, r.atLevel(c, t.Object, ref))
 }
 
-// absent says why a target was not found: nobody declares it, or its declaration has a mistake.
-func (r reporter) absent(c *flow.Ctx, ref model.ObjectRef) string {
-	return input.Absent(c, r.in.Sources.Broken.Collection(), ref)
+// describeAbsent says why a target was not found: nobody declares it, or its declaration has a mistake.
+func (r reporter) describeAbsent(c *flow.Ctx, ref model.ObjectRef) string {
+	return input.DescribeAbsent(c, r.inputs.Sources.Broken.Collection(), ref)
 }
 
-// missing says that a target has no section of its name, and which it has; "" if it has one, or none is named.
-func missing(t Target, what string, names []string) string {
+// describeMissingSection says that a target has no section of its name, and which it has; "" if it has one, or none is
+// named.
+func describeMissingSection(t Target, what string, names []string) string {
 	if t.Section == "" {
 		return ""
 	}
@@ -108,41 +109,45 @@ func missing(t Target, what string, names []string) string {
 	if len(names) == 0 {
 		return fmt.Sprintf("%s has no %s named %s; none of its %ss has a name", t.Object, what, t.Section, what)
 	}
-	return fmt.Sprintf("%s has no %s named %s; it has: %s", t.Object, what, t.Section, model.Listed(names))
+	return fmt.Sprintf("%s has no %s named %s; it has: %s", t.Object, what, t.Section, model.JoinSome(names))
 }
 
 // atLevel is the standing of what is rendered of a policy for a Gateway or its listeners.
-func (r reporter) atLevel(c *flow.Ctx, gateway, policy model.ObjectRef) resource.Standing {
-	key := resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: policy}}
+func (r reporter) atLevel(c *flow.Ctx, gateway, policy model.ObjectRef) resource.AckState {
+	key := resource.AckStateKey{Gateway: gateway, Origin: resource.Origin{Object: policy}}
 	if s, found := flow.Fetch(c, r.out.Settings, key); found {
 		return s
 	}
 	// Nothing is rendered of it there: it has fields of routes, which tell in their own status, or nothing counts.
-	g, _ := flow.Fetch(c, r.in.Plan.Gateways, gateway)
+	g, _ := flow.Fetch(c, r.inputs.Plan.Gateways, gateway)
 	_, proxied := flow.Fetch(c, r.proxied, gateway)
-	return resource.Standing{Acknowledged: proxied || g.DataPlane.ReadsFiles()}
+	return resource.AckState{Acknowledged: proxied || g.DataPlane.ReadsFiles}
 }
 
-func (r reporter) route(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
-	names, found := r.in.sections(c, t.Object)
+func (r reporter) addRouteTarget(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
+	names, found := r.inputs.listSections(c, t.Object)
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.describeAbsent(c, t.Object)})
 		return
 	}
-	if why := missing(t, "rule", names); why != "" {
+	if why := describeMissingSection(t, "rule", names); why != "" {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
 		return
 	}
-	route, _ := flow.Fetch(c, r.in.Plan.Routes, t.Object)
-	r.rules(c, t, route, facts, func(rule model.Rule) bool { return t.Section == "" || rule.Key.Name == t.Section })
+	route, _ := flow.Fetch(c, r.inputs.Plan.Routes, t.Object)
+	r.addRuleTargets(c, t, route, facts, func(rule model.Rule) bool {
+		return t.Section == "" ||
+			rule.Key.Name == t.Section
+	})
 }
 
-// rules adds the Gateways of a route that has rules which a policy reaches.
-func (r reporter) rules(
+// addRuleTargets adds the Gateways of a route that has rules which a policy reaches.
+func (r reporter) addRuleTargets(
 	c *flow.Ctx, t Target, route model.Route, facts *conditions.PolicyFacts, reached func(model.Rule) bool,
 ) {
 	if len(route.Gateways) == 0 {
-		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway of Cardea's serves the route; see its status"})
+		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway that Cardea serves accepts the route; see " +
+			"its status"})
 		return
 	}
 	for _, g := range route.Gateways {
@@ -153,10 +158,10 @@ func (r reporter) rules(
 // ofRules is the standing of some rules of a route.
 func (r reporter) ofRules(
 	c *flow.Ctx, gateway, ref model.ObjectRef, route model.Route, reached func(model.Rule) bool,
-) resource.Standing {
-	all := resource.Standing{Acknowledged: true}
+) resource.AckState {
+	all := resource.AckState{Acknowledged: true}
 	at, _ := flow.Fetch(c, r.out.Routes, resource.RouteKey{Gateway: gateway, Route: ref})
-	for i, s := range at.At(func(model.ListenerKey) bool { return true }) {
+	for i, s := range at.RuleStates(func(model.ListenerKey) bool { return true }) {
 		if i >= len(route.Rules) || !reached(route.Rules[i]) {
 			continue
 		}

@@ -7,16 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/core/input"
+	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/translate/conditions"
 )
 
-// service adds the Gateways that use a Service, or a port of it.
-func (r reporter) service(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
-	o, found := flow.Fetch(c, r.in.Sources.Services.Collection(), t.Object)
+// addServiceTarget adds the Gateways that use a Service, or a port of it.
+func (r reporter) addServiceTarget(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	o, found := flow.Fetch(c, r.inputs.Sources.Services.Collection(), t.Object)
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.describeAbsent(c, t.Object)})
 		return
 	}
 	var names []string
@@ -25,31 +25,29 @@ func (r reporter) service(c *flow.Ctx, ref model.ObjectRef, t Target, facts *con
 			names = append(names, p.Name)
 		}
 	}
-	if why := missing(t, "port", names); why != "" {
+	if why := describeMissingSection(t, "port", names); why != "" {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
 		return
 	}
-	r.backend(c, ref, t, facts)
+	r.addBackendTarget(c, ref, t, facts)
 }
 
-// ruleBackends tells whether policies for the requests that rules send to a backend can target objects of a kind.
-func ruleBackends(kind model.Kind) bool {
-	return kind == model.KindXBackend || kind == model.KindMCPBackend
-}
+// backend is what objects of a kind are as backends; nil: they are none.
+func (s *Store) backend(of model.Kind) *kind.Backend { return s.in.Catalog.FindKind(of).AsBackend() }
 
-// grouped is an XBackend with its group, where another's of its name may be meant.
-func grouped(ref model.ObjectRef) string {
+// ruleBackends tells whether policies for the requests that rules send to a backend can target objects of a
+// kind.
+func (s *Store) ruleBackends(of model.Kind) bool { return s.backend(of).Can(kind.ForRules) }
+
+// withGroup is an XBackend with its group, where another's of its name may be meant.
+func withGroup(ref model.ObjectRef) string {
 	return fmt.Sprintf("%s of group %s", ref, ref.Kind().Group())
 }
 
-// ruleBackend adds the Gateways with rules that send requests to an XBackend.
-func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
-	_, found := flow.Fetch(c, r.in.Sources.XBackends.Collection(), t.Object)
-	if t.Object.Kind() == model.KindMCPBackend {
-		_, found = flow.Fetch(c, r.in.Sources.MCPBackends.Collection(), t.Object)
-	}
-	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
+// addRuleBackendTarget adds the Gateways with rules that send requests to an XBackend.
+func (r reporter) addRuleBackendTarget(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
+	if !r.exists(c, t.Object) {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.describeAbsent(c, t.Object)})
 		return
 	}
 	users, _ := flow.Fetch(c, r.users, t.Object)
@@ -58,7 +56,7 @@ func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFac
 	}
 	served := false
 	for ref := range users.All() {
-		route, _ := flow.Fetch(c, r.in.Plan.Routes, ref)
+		route, _ := flow.Fetch(c, r.inputs.Plan.Routes, ref)
 		for _, g := range route.Gateways {
 			served = true
 			addGateway(facts, g.Ref, r.ofRules(c, g.Ref, ref, route, uses))
@@ -66,23 +64,27 @@ func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFac
 	}
 	if !served {
 		addTarget(facts, t, conditions.PolicyAncestor{
-			Unserved: "no route that a Gateway of Cardea's serves sends requests to it",
+			Unserved: "no route of a Gateway that Cardea serves sends requests to it",
 		})
 	}
 }
 
-// wholeBackend adds the Gateways that use an object that has no sections.
-func wholeBackend[S any](
-	c *flow.Ctx, r reporter, of *input.Collection[S], ref model.ObjectRef, t Target, facts *conditions.PolicyFacts,
-) {
-	if _, found := flow.Fetch(c, of, t.Object); !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.absent(c, t.Object)})
-		return
-	}
-	r.backend(c, ref, t, facts)
+// exists tells whether an object of a kind of the catalog is there.
+func (r reporter) exists(c *flow.Ctx, ref model.ObjectRef) bool {
+	_, found := flow.FetchProjected(c, r.inputs.Sources.KindSource(ref.Kind()).Objects(), ref)
+	return found
 }
 
-func (r reporter) backend(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+// wholeBackend adds the Gateways that use an object that has no sections.
+func (r reporter) wholeBackend(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	if !r.exists(c, t.Object) {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: r.describeAbsent(c, t.Object)})
+		return
+	}
+	r.addBackendTarget(c, ref, t, facts)
+}
+
+func (r reporter) addBackendTarget(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
 	members, _ := flow.Fetch(c, r.backends, t.Object)
 	served := false
 	for k, b := range members.All() {
@@ -93,7 +95,7 @@ func (r reporter) backend(c *flow.Ctx, ref model.ObjectRef, t Target, facts *con
 	}
 	if !served {
 		addTarget(facts, t, conditions.PolicyAncestor{
-			Unserved: "no route that a Gateway of Cardea's serves sends requests to it",
+			Unserved: "no route of a Gateway that Cardea serves sends requests to it",
 		})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Certificates tells what is wrong with certificates in PEM; nil if there are some, and nothing else.
-func Certificates(text []byte) error {
+// CheckCertificates tells what is wrong with certificates in PEM; nil if there are some, and nothing else.
+func CheckCertificates(text []byte) error {
 	found := false
 	for {
 		block, rest := pem.Decode(text)
@@ -21,7 +21,7 @@ func Certificates(text []byte) error {
 			return fmt.Errorf("there is a PEM block of type %s; only certificates may be there", block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return fmt.Errorf("it is no certificate: %w", err)
+			return fmt.Errorf("it is not a certificate: %w", err)
 		}
 		found, text = true, rest
 	}

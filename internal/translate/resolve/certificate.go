@@ -31,8 +31,8 @@ var (
 // minRSABits is the shortest RSA key that may be served.
 const minRSABits = 2048
 
-// Certificate reads a Secret of type kubernetes.io/tls. The error, for the user, says what is wrong with it.
-func Certificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, error) {
+// ReadCertificate reads a Secret of type kubernetes.io/tls. The error, for the user, says what is wrong with it.
+func ReadCertificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, error) {
 	if secret.Type != corev1.SecretTypeTLS {
 		return model.Secret{}, fmt.Errorf("%s has type %q, want %q", ref, secret.Type, corev1.SecretTypeTLS)
 	}
@@ -40,23 +40,23 @@ func Certificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, e
 	if len(cert) == 0 || len(key) == 0 {
 		return model.Secret{}, fmt.Errorf("%s needs both %s and %s", ref, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
-	if encrypted(key) {
-		return model.Secret{}, fmt.Errorf("%s of %s is encrypted with a password, which nobody can enter here; put the "+
-			"decrypted key there (openssl pkey -in %s -out plain.key)", corev1.TLSPrivateKeyKey, ref, corev1.TLSPrivateKeyKey)
+	if isEncrypted(key) {
+		return model.Secret{}, fmt.Errorf("%s of %s is encrypted with a password, which Cardea can't know; replace it by "+
+			"the decrypted key (openssl pkey -in %s -out plain.key)", corev1.TLSPrivateKeyKey, ref, corev1.TLSPrivateKeyKey)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return model.Secret{}, fmt.Errorf("%s is not a valid certificate and key: %w", ref, err)
 	}
-	if err := cmp.Or(servable(pair), whole(cert)); err != nil {
+	if err := cmp.Or(checkServable(pair), checkComplete(cert)); err != nil {
 		return model.Secret{}, fmt.Errorf("%s can't be served: %w", ref, err)
 	}
 	return model.Secret{Ref: ref, Certificate: cert, PrivateKey: key}, nil
 }
 
-// encrypted tells whether a private key (PEM) can be read by a password only: PKCS #8, or the older form with headers
+// isEncrypted tells whether a private key (PEM) can be read by a password only: PKCS #8, or the older form with headers
 // (RFC 1421).
-func encrypted(key []byte) bool {
+func isEncrypted(key []byte) bool {
 	for block, rest := pem.Decode(key); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
 			return true
@@ -65,12 +65,12 @@ func encrypted(key []byte) bool {
 	return false
 }
 
-// servable holds a pair against what TLS servers ask for beyond a pair that fits: a whole chain, and a key that is
+// checkServable holds a pair against what TLS servers ask for beyond a pair that fits: a whole chain, and a key that is
 // strong enough. A proxy would refuse the Secret, and nobody could tell which listener it is.
-func servable(pair tls.Certificate) error {
+func checkServable(pair tls.Certificate) error {
 	for i, der := range pair.Certificate[1:] {
 		if _, err := x509.ParseCertificate(der); err != nil {
-			return fmt.Errorf("certificate %d of the chain is none: %w", i+2, err)
+			return fmt.Errorf("certificate %d of the chain is invalid: %w", i+2, err)
 		}
 	}
 	if slices.ContainsFunc(pair.Leaf.Extensions,
@@ -90,8 +90,8 @@ func servable(pair tls.Certificate) error {
 	return nil
 }
 
-// whole tells whether all PEM blocks of a text end. Go leaves out one that doesn't, proxies refuse it.
-func whole(text []byte) error {
+// checkComplete tells whether all PEM blocks of a text end. Go leaves out one that doesn't, proxies refuse it.
+func checkComplete(text []byte) error {
 	if last := bytes.LastIndex(text, []byte("-----BEGIN ")); last >= 0 &&
 		!bytes.Contains(text[last:], []byte("-----END ")) {
 		return errors.New("its last PEM block has no end")

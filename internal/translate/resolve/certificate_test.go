@@ -15,7 +15,7 @@ import (
 )
 
 func TestCertificate(t *testing.T) {
-	first, other := testcert.Self("a.ex"), testcert.Self("a.ex")
+	first, other := testcert.SelfSigned("a.ex"), testcert.SelfSigned("a.ex")
 	certificate, key, otherKey := first.Certificate, first.PrivateKey, other.PrivateKey
 	broken := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no certificate")})
 	stapled := testcert.New(x509.Certificate{ExtraExtensions: []pkix.Extension{{Id: tlsFeature, Value: mustStaple}}}, nil)
@@ -31,7 +31,7 @@ func TestCertificate(t *testing.T) {
 		{"a chain", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate...), key, ""},
 		{"a chain with a broken end", corev1.SecretTypeTLS,
 			append(certificate[:len(certificate):len(certificate)], broken...), key,
-			"certificate 2 of the chain is none"},
+			"certificate 2 of the chain is invalid"},
 		{"a chain that is cut off", corev1.SecretTypeTLS,
 			append(certificate[:len(certificate):len(certificate)], certificate[:100]...), key,
 			"its last PEM block has no end"},
@@ -51,7 +51,7 @@ func TestCertificate(t *testing.T) {
 		{"exchanged", corev1.SecretTypeTLS, key, certificate, "is not a valid certificate and key"},
 		{"no PEM", corev1.SecretTypeTLS, []byte("a"), []byte("b"), "is not a valid certificate and key"},
 	} {
-		got, err := Certificate(ref, &input.SecretSpec{Type: c.kind,
+		got, err := ReadCertificate(ref, &input.SecretSpec{Type: c.kind,
 			Data: map[string][]byte{"tls.crt": c.crt, "tls.key": c.key}})
 		switch {
 		case c.problem == "" && (err != nil || got.Ref != ref || len(got.Certificate) == 0 || len(got.PrivateKey) == 0):

@@ -13,19 +13,24 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// ServicePort finds a port of a Service by its number.
-func ServicePort(service *corev1.ServiceSpec, number int32) (corev1.ServicePort, bool) {
+// ServicePort finds a port of a Service by its number and its transport.
+func ServicePort(service *corev1.ServiceSpec, number int32, transport model.Transport) (corev1.ServicePort, bool) {
 	for _, p := range service.Ports {
-		if p.Port == number && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
+		if p.Port == number && IsOver(p.Protocol, transport) {
 			return p, true
 		}
 	}
 	return corev1.ServicePort{}, false
 }
 
-// Protocol tells what a Service port's appProtocol means for HTTP (GEP-1911); not ok: it can't be spoken. TLS needs to
-// be told whom to trust, which appProtocol does not.
-func Protocol(app *string) (protocol model.BackendProtocol, ok bool) {
+// IsOver tells whether a port's protocol is a transport; "" is TCP.
+func IsOver(p corev1.Protocol, transport model.Transport) bool {
+	return string(cmp.Or(p, corev1.ProtocolTCP)) == string(transport)
+}
+
+// ProtocolOf tells what a Service port's appProtocol means for HTTP (GEP-1911); not ok: it can't be spoken. TLS needs
+// to be told whom to trust, which appProtocol does not.
+func ProtocolOf(app *string) (protocol model.BackendProtocol, ok bool) {
 	switch appProtocol(app) {
 	case "", "http", wsProtocol:
 		return model.HTTP1, true
@@ -48,8 +53,8 @@ func ProtocolOverTLS(app *string) (protocol model.BackendProtocol, ok bool) {
 	return "", false
 }
 
-// ByHTTP1 tells whether an appProtocol says that only HTTP/1.1 is spoken.
-func ByHTTP1(app *string) bool {
+// IsHTTP1Only tells whether an appProtocol says that only HTTP/1.1 is spoken.
+func IsHTTP1Only(app *string) bool {
 	name := appProtocol(app)
 	return name == wsProtocol || name == wssProtocol
 }
@@ -68,11 +73,13 @@ func appProtocol(app *string) string {
 	return strings.ToLower(*app)
 }
 
-// Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that
-// are ready; if there is none, those that still serve while they terminate. Sorted, each once.
-func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
-	return endpoints(slicesOfService, func(s *input.EndpointSliceSpec) []int32 {
-		if number, is := slicePort(s.Ports, port); is {
+// EndpointsOfPort collects the addresses that may get requests for the named port, from all slices of a Service: those
+// that are ready; if there is none, those that still serve while they terminate. Sorted, each once.
+func EndpointsOfPort(
+	port string, transport model.Transport, slicesOfService iter.Seq[*input.EndpointSliceSpec],
+) []model.Endpoint {
+	return collectEndpoints(slicesOfService, func(s *input.EndpointSliceSpec) []int32 {
+		if number, is := slicePort(s.Ports, port, transport); is {
 			return []int32{number}
 		}
 		return nil
@@ -82,10 +89,10 @@ func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) 
 // EndpointsAt collects the same addresses, each at all of some ports that are stated elsewhere, whichever ports the
 // slices have.
 func EndpointsAt(ports []int32, all iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
-	return endpoints(all, func(*input.EndpointSliceSpec) []int32 { return ports })
+	return collectEndpoints(all, func(*input.EndpointSliceSpec) []int32 { return ports })
 }
 
-func endpoints(
+func collectEndpoints(
 	all iter.Seq[*input.EndpointSliceSpec], portsOf func(*input.EndpointSliceSpec) []int32,
 ) []model.Endpoint {
 	var ready, terminating []model.Endpoint
@@ -99,7 +106,7 @@ func endpoints(
 			if len(e.Addresses) == 0 {
 				continue
 			}
-			isReady, isTerminating := usable(e.Conditions)
+			isReady, isTerminating := endpointState(e.Conditions)
 			for _, number := range numbers {
 				endpoint := model.Endpoint{Address: e.Addresses[0], Port: number}
 				switch {
@@ -120,19 +127,19 @@ func endpoints(
 	return slices.Compact(ready)
 }
 
-// usable tells whether an endpoint may get requests: it is ready, or it still serves while it terminates.
-func usable(is discoveryv1.EndpointConditions) (ready, terminating bool) {
+// endpointState tells whether an endpoint may get requests: it is ready, or it still serves while it terminates.
+func endpointState(is discoveryv1.EndpointConditions) (ready, terminating bool) {
 	// Ready is what the cluster says it is, even for one that terminates (publishNotReadyAddresses).
 	ending := isTrue(is.Terminating, false)
 	ready = isTrue(is.Ready, !ending)
 	return ready, !ready && ending && isTrue(is.Serving, true)
 }
 
-// Answered tells whether anybody gets the requests to a Service, by all its slices.
-func Answered(slicesOfService iter.Seq[*input.EndpointSliceSpec]) bool {
+// HasEndpoints tells whether anybody gets the requests to a Service, by all its slices.
+func HasEndpoints(slicesOfService iter.Seq[*input.EndpointSliceSpec]) bool {
 	for slice := range slicesOfService {
 		for _, e := range slice.Endpoints {
-			if ready, terminating := usable(e.Conditions); (ready || terminating) && len(e.Addresses) > 0 {
+			if ready, terminating := endpointState(e.Conditions); (ready || terminating) && len(e.Addresses) > 0 {
 				return true
 			}
 		}
@@ -141,9 +148,10 @@ func Answered(slicesOfService iter.Seq[*input.EndpointSliceSpec]) bool {
 }
 
 // slicePort finds the number of a port by its name; a Service with one unnamed port has slices with one unnamed port.
-func slicePort(ports []discoveryv1.EndpointPort, name string) (int32, bool) {
+func slicePort(ports []discoveryv1.EndpointPort, name string, transport model.Transport) (int32, bool) {
 	for _, p := range ports {
-		if p.Port == nil || (p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP) {
+		if p.Port == nil || p.Protocol != nil && !IsOver(*p.Protocol, transport) ||
+			p.Protocol == nil && transport != model.TransportTCP {
 			continue
 		}
 		if (p.Name == nil && name == "") || (p.Name != nil && *p.Name == name) {

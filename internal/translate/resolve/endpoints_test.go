@@ -54,7 +54,7 @@ func TestEndpointsByCondition(t *testing.T) {
 		slice := &input.EndpointSliceSpec{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: c.endpoints,
 			Ports: slicePorts("", 80)}
 		var got []string
-		for _, e := range Endpoints("", slices.Values([]*input.EndpointSliceSpec{slice})) {
+		for _, e := range EndpointsOfPort("", model.TransportTCP, slices.Values([]*input.EndpointSliceSpec{slice})) {
 			got = append(got, e.Address)
 		}
 		if !slices.Equal(got, c.want) {
@@ -68,7 +68,7 @@ func TestEndpointsBySlice(t *testing.T) {
 	other := slicePorts("web", 5353)
 	other[0].Protocol = &udp
 	at := func(address string) []discoveryv1.Endpoint { return []discoveryv1.Endpoint{endpoint(address, "---")} }
-	got := Endpoints("web", slices.Values([]*input.EndpointSliceSpec{
+	got := EndpointsOfPort("web", model.TransportTCP, slices.Values([]*input.EndpointSliceSpec{
 		{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: at("10.0.0.1"),
 			Ports: append(slicePorts("admin", 9000), slicePorts("web", 8080)...)},
 		{AddressType: discoveryv1.AddressTypeIPv6, Endpoints: at("fd00::1"), Ports: slicePorts("web", 8081)},
@@ -90,7 +90,7 @@ func TestServicePort(t *testing.T) {
 		{Name: "quic", Port: 443, Protocol: corev1.ProtocolUDP},
 	}}
 	for number, want := range map[int32]string{53: "dns-tcp", 80: "web", 443: "", 81: ""} {
-		if port, found := ServicePort(service, number); port.Name != want || found != (want != "") {
+		if port, found := ServicePort(service, number, model.TransportTCP); port.Name != want || found != (want != "") {
 			t.Errorf("port %d: %q, %v; want %q", number, port.Name, found, want)
 		}
 	}

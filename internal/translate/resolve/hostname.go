@@ -6,22 +6,22 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Hostnames intersects a listener's hostname ("" takes every host) with a route's (none: every host), as
+// IntersectHostnames intersects a listener's hostname ("" takes every host) with a route's (none: every host), as
 // HTTPRouteSpec.hostnames says. The narrower name of a pair that matches is the domain. A domain that several of the
 // route's hostnames lead to is listed once, with the most specific of them. Nothing shared: nil.
-func Hostnames[S ~string](listener string, route []S) []model.Domain {
+func IntersectHostnames[S ~string](listener string, route []S) []model.Domain {
 	listener = strings.ToLower(model.HostnameDomain(listener))
 	if len(route) == 0 {
-		return []model.Domain{{Name: listener, Original: model.Every}}
+		return []model.Domain{{Name: listener, Original: model.EveryHost}}
 	}
 	var shared []model.Domain
 	for _, hostname := range route {
 		h := strings.ToLower(string(hostname))
 		var name string
 		switch {
-		case model.Covers(listener, h):
+		case model.DomainCovers(listener, h):
 			name = h
-		case model.Covers(h, listener):
+		case model.DomainCovers(h, listener):
 			name = listener
 		default:
 			continue

@@ -30,7 +30,7 @@ func TestHostnames(t *testing.T) {
 		{"*.example.com", []string{"notexample.com", "x.notexample.com"}, nil},
 		{"A.Example.com", []string{"a.example.COM"}, []model.Domain{{Name: "a.example.com", Original: "a.example.com"}}},
 	} {
-		if got := Hostnames(c.listener, c.route); !reflect.DeepEqual(got, c.want) {
+		if got := IntersectHostnames(c.listener, c.route); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("Hostnames(%q, %q) = %v, want %v", c.listener, c.route, got, c.want)
 		}
 	}

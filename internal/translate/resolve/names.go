@@ -9,9 +9,9 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// Leaf tells the DNS names that a certificate (PEM, leaf first) is good for, or its common name if it has none (some
-// clients still take that), and between which times it is valid; zero: that is not known.
-func Leaf(certificate []byte) (names []string, from, until time.Time) {
+// ReadLeaf tells the DNS names that a certificate (PEM, leaf first) is good for, or its common name if it has none
+// (some clients still take that), and between which times it is valid; zero: that is not known.
+func ReadLeaf(certificate []byte) (names []string, from, until time.Time) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
 		return nil, from, until
@@ -26,24 +26,24 @@ func Leaf(certificate []byte) (names []string, from, until time.Time) {
 	return leaf.DNSNames, leaf.NotBefore, leaf.NotAfter
 }
 
-// Vouches tells whether a name of a certificate is good for a hostname or, if that is a wildcard, for a host that it
+// NameCovers tells whether a name of a certificate is good for a hostname or, if that is a wildcard, for a host that it
 // stands for. In a certificate a "*" stands for one label or a part of it (RFC 6125, 6.4.3), in a hostname for one or
 // more.
-func Vouches(name, hostname string) bool {
+func NameCovers(name, hostname string) bool {
 	name, hostname = strings.ToLower(strings.TrimSuffix(name, ".")), strings.ToLower(hostname)
 	first, rest, _ := strings.Cut(name, ".")
 	if wild := strings.Contains(first, "*"); !wild {
-		return model.Covers(hostname, name)
+		return model.DomainCovers(hostname, name)
 	}
 	if strings.HasPrefix(hostname, "*.") {
-		return model.Covers(hostname, "*."+rest)
+		return model.DomainCovers(hostname, "*."+rest)
 	}
 	_, domain, _ := strings.Cut(hostname, ".")
-	return domain == rest && partOf(first, strings.TrimSuffix(hostname, "."+domain))
+	return domain == rest && labelMatches(first, strings.TrimSuffix(hostname, "."+domain))
 }
 
-// partOf tells whether a label with a "*" stands for a label.
-func partOf(wild, label string) bool {
+// labelMatches tells whether a label with a "*" stands for a label.
+func labelMatches(wild, label string) bool {
 	before, after, _ := strings.Cut(wild, "*")
 	return len(label) >= len(before)+len(after) && strings.HasPrefix(label, before) && strings.HasSuffix(label, after)
 }

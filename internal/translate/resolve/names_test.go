@@ -18,7 +18,7 @@ func TestVouches(t *testing.T) {
 		{"*.example", "shop.other", false}, {"", "shop.example", false}, {"localhost", "localhost", true},
 		{"www.shop.example", "*", true},
 	} {
-		if got := Vouches(c.name, c.hostname); got != c.want {
+		if got := NameCovers(c.name, c.hostname); got != c.want {
 			t.Errorf("Vouches(%q, %q) = %v", c.name, c.hostname, got)
 		}
 	}

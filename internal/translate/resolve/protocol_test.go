@@ -24,9 +24,9 @@ func TestProtocols(t *testing.T) {
 		"example.com/own":   {},
 	} {
 		var got meaning
-		got.plain, got.isPlain = Protocol(&app)
+		got.plain, got.isPlain = ProtocolOf(&app)
 		got.over, got.isSecure = ProtocolOverTLS(&app)
-		if got.http1 = ByHTTP1(&app); got != want {
+		if got.http1 = IsHTTP1Only(&app); got != want {
 			t.Errorf("%q: %+v, want %+v", app, got, want)
 		}
 	}

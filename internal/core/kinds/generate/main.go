@@ -18,8 +18,10 @@ import (
 var crdFiles = []struct {
 	module, folder string
 	names          []string
+	// wider are versions that allow more than the first one: objects of theirs are read by its schema.
+	wider []string
 }{
-	{"sigs.k8s.io/gateway-api", "config/crd/experimental", []string{
+	{module: "sigs.k8s.io/gateway-api", folder: "config/crd/experimental", names: []string{
 		"gateway.networking.k8s.io_backendtlspolicies.yaml",
 		"gateway.networking.k8s.io_gatewayclasses.yaml",
 		"gateway.networking.k8s.io_gateways.yaml",
@@ -28,27 +30,36 @@ var crdFiles = []struct {
 		"gateway.networking.k8s.io_referencegrants.yaml",
 		"gateway.networking.x-k8s.io_xbackends.yaml",
 	}},
-	{"cardea.dev/cardea", "api/v1alpha1", []string{"cardea.dev_dataplanes.yaml"}},
-	{"cardea.dev/cardea", "api/inference/v1", []string{"inference.networking.k8s.io_inferencepools.yaml"}},
-	{"cardea.dev/cardea", "api/inference/v1alpha2", []string{
+	{module: "sigs.k8s.io/gateway-api", folder: "config/crd/experimental", names: []string{
+		"gateway.networking.k8s.io_tcproutes.yaml",
+		"gateway.networking.k8s.io_tlsroutes.yaml",
+		"gateway.networking.k8s.io_udproutes.yaml",
+	}, wider: []string{"v1alpha2"}},
+	{module: "cardea.dev/cardea", folder: "api/v1alpha1", names: []string{"cardea.dev_dataplanes.yaml"}},
+	{module: "cardea.dev/cardea", folder: "api/inference/v1", names: []string{
+		"inference.networking.k8s.io_inferencepools.yaml",
+	}},
+	{module: "cardea.dev/cardea", folder: "api/inference/v1alpha2", names: []string{
 		"inference.networking.x-k8s.io_inferencemodelrewrites.yaml",
 		"inference.networking.x-k8s.io_inferenceobjectives.yaml",
 	}},
-	{"cardea.dev/cardea", "api/agentic/v0alpha0", []string{"agentic.networking.x-k8s.io_xbackends.yaml"}},
+	{module: "cardea.dev/cardea", folder: "api/agentic/v0alpha0", names: []string{
+		"agentic.networking.x-k8s.io_xbackends.yaml",
+	}},
 }
 
 func main() {
 	out := flag.String("o", ".", "the folder to write to")
 	flag.Parse()
-	if err := run(*out); err != nil {
+	if err := writeFiles(*out); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string) error {
+func writeFiles(folder string) error {
 	for name, parse := range files {
-		content, err := build(parse)
+		content, err := buildFile(parse)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, name), content, 0o644)
 		}
@@ -60,13 +71,19 @@ func run(folder string) error {
 }
 
 // files are what is made of each definition, by the file that holds it.
-var files = map[string]func(crd []byte) (any, error){
-	"crds.json":         func(crd []byte) (any, error) { return kind.ParseDefinition(crd) },
-	"descriptions.json": func(crd []byte) (any, error) { return kind.ParseDescriptions(crd) },
+var files = map[string]func(crd []byte, wider []string) (any, error){
+	"crds.json": func(crd []byte, wider []string) (any, error) {
+		d, err := kind.ParseDefinition(crd, wider...)
+		if err == nil {
+			d.Versions = append(d.Versions, wider...)
+		}
+		return d, err
+	},
+	"descriptions.json": func(crd []byte, _ []string) (any, error) { return kind.ParseDescriptions(crd) },
 }
 
-// build makes a file's content: one line of JSON for each kind.
-func build(parse func(crd []byte) (any, error)) ([]byte, error) {
+// buildFile makes a file's content: one line of JSON for each kind.
+func buildFile(parse func(crd []byte, wider []string) (any, error)) ([]byte, error) {
 	var b bytes.Buffer
 	separator := "["
 	for _, from := range crdFiles {
@@ -79,7 +96,7 @@ func build(parse func(crd []byte) (any, error)) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			d, err := parse(text)
+			d, err := parse(text, from.wider)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}

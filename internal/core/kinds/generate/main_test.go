@@ -9,7 +9,7 @@ import (
 // The embedded files are those of the modules that go.mod names.
 func TestEmbeddedFilesAreTheModules(t *testing.T) {
 	for name, parse := range files {
-		want, err := build(parse)
+		want, err := buildFile(parse)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// withFormer are extensions as they are wanted and, besides, with the entries that only the written ones have: route
-// tables name them until they are switched. A text that somebody else wrote has no entries.
-func withFormer(written, wanted texts) texts {
-	all := texts{}
+// keepFormerEntries are extensions as they are wanted and, besides, with the entries that only the written ones have:
+// route tables name them until they are switched. A text that somebody else wrote has no entries.
+func keepFormerEntries(written, wanted resourceTexts) resourceTexts {
+	all := resourceTexts{}
 	for name, text := range wanted {
 		all[name] = text
 		if bytes.Equal(written[name], text) {
@@ -24,12 +24,12 @@ func withFormer(written, wanted texts) texts {
 		if was == nil || is == nil || was.ProtoReflect().Descriptor() != is.ProtoReflect().Descriptor() {
 			continue
 		}
-		keepFormer(is.ProtoReflect(), was.ProtoReflect())
+		addFormerEntries(is.ProtoReflect(), was.ProtoReflect())
 		packed := new(anypb.Any)
 		if anypb.MarshalFrom(packed, is, proto.MarshalOptions{Deterministic: true}) != nil {
 			continue
 		}
-		if joined, err := line(&corev3.TypedExtensionConfig{Name: name, TypedConfig: packed}); err == nil {
+		if joined, err := marshalLine(&corev3.TypedExtensionConfig{Name: name, TypedConfig: packed}); err == nil {
 			all[name] = joined
 		}
 	}
@@ -49,8 +49,8 @@ func readExtension(text []byte) proto.Message {
 	return config
 }
 
-// keepFormer adds to the maps and lists of a message what only the former one has.
-func keepFormer(is, was protoreflect.Message) {
+// addFormerEntries adds to the maps and lists of a message what only the former one has.
+func addFormerEntries(is, was protoreflect.Message) {
 	was.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
 		case field.IsMap():
@@ -64,10 +64,10 @@ func keepFormer(is, was protoreflect.Message) {
 		case field.IsList() && field.Message() != nil:
 			now, known := is.Mutable(field).List(), map[string]bool{}
 			for i := range now.Len() {
-				known[identity(now.Get(i))] = true
+				known[entryIdentity(now.Get(i))] = true
 			}
 			for i := range v.List().Len() {
-				if entry := v.List().Get(i); !known[identity(entry)] {
+				if entry := v.List().Get(i); !known[entryIdentity(entry)] {
 					now.Append(entry)
 				}
 			}
@@ -76,9 +76,9 @@ func keepFormer(is, was protoreflect.Message) {
 	})
 }
 
-// identity is what no two entries of a list may have in common, as bytes: Envoy refuses two descriptors of the same
-// entries.
-func identity(entry protoreflect.Value) string {
+// entryIdentity is what no two entries of a list may have in common, as bytes: Envoy refuses two descriptors of the
+// same entries.
+func entryIdentity(entry protoreflect.Value) string {
 	m := entry.Message().Interface()
 	if d, is := m.(*ratelimitv3.LocalRateLimitDescriptor); is {
 		m = &ratelimitv3.LocalRateLimitDescriptor{Entries: d.GetEntries()}

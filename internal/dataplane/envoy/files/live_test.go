@@ -30,7 +30,8 @@ import (
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/deliver/filesync"
 	"cardea.dev/cardea/internal/deliver/process"
 )
@@ -42,7 +43,7 @@ func TestEntriesOfARealProxy(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		want := entryResources(t, p.port, i)
 		for {
-			s, err := next(p.start(), p.written, want)
+			s, err := nextStep(p.start(), p.written, want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +80,7 @@ func entryResources(t *testing.T, port uint32, number int) map[resource.Name]res
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[resource.Name{Type: kind, Name: name}] = resource.Join(&resource.Part{Bytes: [][]byte{b}})
+		all[resource.Name{Type: kind, Name: name}] = resource.JoinParts(&resource.Part{Bytes: [][]byte{b}})
 	}
 	entry := fmt.Sprint(entryPrefix, number)
 	tokens, limits := world{tables: map[string][]string{"t": {entry}}}.extensions()
@@ -102,12 +103,12 @@ func entryResources(t *testing.T, port uint32, number int) map[resource.Name]res
 		f.Disabled = true
 		manager.HttpFilters = append(manager.HttpFilters, f)
 	}
-	add(resource.Extension, "jwt", &corev3.TypedExtensionConfig{Name: "jwt", TypedConfig: pack(t, tokens)})
-	add(resource.Extension, "limits", &corev3.TypedExtensionConfig{Name: "limits", TypedConfig: pack(t, limits)})
+	add(xdstypes.Extension, "jwt", &corev3.TypedExtensionConfig{Name: "jwt", TypedConfig: pack(t, tokens)})
+	add(xdstypes.Extension, "limits", &corev3.TypedExtensionConfig{Name: "limits", TypedConfig: pack(t, limits)})
 	manager.HttpFilters = append(manager.HttpFilters, &hcmv3.HttpFilter{
 		Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: pack(t, &routerv3.Router{})},
 	})
-	add(resource.Listener, "l", &listenerv3.Listener{
+	add(xdstypes.Listener, "l", &listenerv3.Listener{
 		Name: "l", Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 			Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
 		}}},
@@ -115,7 +116,7 @@ func entryResources(t *testing.T, port uint32, number int) map[resource.Name]res
 			Name: "http", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(t, manager)},
 		}}}},
 	})
-	add(resource.Routes, "t", &routev3.RouteConfiguration{Name: "t", VirtualHosts: []*routev3.VirtualHost{{
+	add(xdstypes.Routes, "t", &routev3.RouteConfiguration{Name: "t", VirtualHosts: []*routev3.VirtualHost{{
 		Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{{
 			Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
 			Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
@@ -142,7 +143,7 @@ type proxy struct {
 
 var gateway = model.Ref(model.KindGateway, "shop", "web")
 
-func (p *proxy) start() dataplane.FileStart { return p.store.Start(gateway) }
+func (p *proxy) start() dataplane.FileFolders { return p.store.Folders(gateway) }
 
 func (p *proxy) write(t *testing.T, files dataplane.FileSet) {
 	t.Helper()
@@ -164,7 +165,7 @@ func freePort(t *testing.T) uint32 {
 
 func startProxy(t *testing.T, all map[resource.Name]resource.Resource) *proxy {
 	t.Helper()
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +176,14 @@ func startProxy(t *testing.T, all map[resource.Name]resource.Resource) *proxy {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p := &proxy{store: filesync.Folder{Of: func(model.ObjectRef) string { return dir }}}
 	p.port = portOf(t, all)
-	s, err := next(p.start(), dataplane.FileSet{}, all)
+	s, err := nextStep(p.start(), dataplane.FileSet{}, all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.write(t, s.Files)
 	socket := filepath.Join(dir, "admin")
 	d := Dialect()
-	files, err := d.Child.Files(dataplane.ChildStart{Node: "test", AdminSocket: socket, Files: p.start()})
+	files, err := d.Child.Files(dataplane.ChildOptions{Node: "test", AdminSocket: socket, Files: p.start()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +229,7 @@ func withAllStatistics(t *testing.T, text []byte) []byte {
 func portOf(t *testing.T, all map[resource.Name]resource.Resource) uint32 {
 	t.Helper()
 	l := new(listenerv3.Listener)
-	if err := proto.Unmarshal(all[resource.Name{Type: resource.Listener, Name: "l"}].Flatten(nil), l); err != nil {
+	if err := proto.Unmarshal(all[resource.Name{Type: xdstypes.Listener, Name: "l"}].AppendBytes(nil), l); err != nil {
 		t.Fatal(err)
 	}
 	return l.GetAddress().GetSocketAddress().GetPortValue()

@@ -27,9 +27,10 @@ import (
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-var start = dataplane.FileStart{Dir: "/files", Keys: "/keys"}
+var start = dataplane.FileFolders{Dir: "/files", Keys: "/keys"}
 
 // world is what proxies should have, in short.
 type world struct {
@@ -97,7 +98,7 @@ func (w world) resources(t testing.TB) map[resource.Name]resource.Resource {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[resource.Name{Type: kind, Name: name}] = resource.Join(&resource.Part{Bytes: [][]byte{b}})
+		all[resource.Name{Type: kind, Name: name}] = resource.JoinParts(&resource.Part{Bytes: [][]byte{b}})
 	}
 	ads := &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}}
 	tls := func(secrets ...string) *tlsv3.CommonTlsContext {
@@ -123,13 +124,13 @@ func (w world) resources(t testing.TB) map[resource.Name]resource.Resource {
 				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: c},
 			}}})
 		}
-		add(resource.Routes, name, &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{host}})
+		add(xdstypes.Routes, name, &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{host}})
 	}
 	for name, needs := range w.listeners {
 		manager := &hcmv3.HttpConnectionManager{RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{
 			Rds: &hcmv3.Rds{ConfigSource: ads, RouteConfigName: needs[0]},
 		}, HttpFilters: []*hcmv3.HttpFilter{fromServer("jwt", ads), fromServer("limits", ads)}}
-		add(resource.Listener, name, &listenerv3.Listener{Name: name, FilterChains: []*listenerv3.FilterChain{{
+		add(xdstypes.Listener, name, &listenerv3.Listener{Name: name, FilterChains: []*listenerv3.FilterChain{{
 			Filters: []*listenerv3.Filter{{
 				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(t, manager)},
 			}},
@@ -149,15 +150,15 @@ func (w world) resources(t testing.TB) map[resource.Name]resource.Resource {
 				TypedConfig: pack(t, &tlsv3.UpstreamTlsContext{CommonTlsContext: tls(secret)}),
 			}}
 		}
-		add(resource.Cluster, name, c)
-		add(resource.Endpoints, name, &endpointv3.ClusterLoadAssignment{ClusterName: name})
+		add(xdstypes.Cluster, name, c)
+		add(xdstypes.Endpoints, name, &endpointv3.ClusterLoadAssignment{ClusterName: name})
 	}
 	tokens, limits := w.extensions()
 	for name, m := range map[string]proto.Message{"jwt": tokens, "limits": limits} {
-		add(resource.Extension, name, &corev3.TypedExtensionConfig{Name: name, TypedConfig: pack(t, m)})
+		add(xdstypes.Extension, name, &corev3.TypedExtensionConfig{Name: name, TypedConfig: pack(t, m)})
 	}
 	for name, version := range w.secrets {
-		add(resource.Secret, name, &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{
+		add(xdstypes.Secret, name, &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{
 			TlsCertificate: &tlsv3.TlsCertificate{CertificateChain: &corev3.DataSource{
 				Specifier: &corev3.DataSource_InlineString{InlineString: fmt.Sprint(version)},
 			}},
@@ -176,7 +177,7 @@ func small() world {
 
 func step(t testing.TB, written dataplane.FileSet, w world) dataplane.FileStep {
 	t.Helper()
-	s, err := next(start, written, w.resources(t))
+	s, err := nextStep(start, written, w.resources(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func readExtensions(t testing.TB, s dataplane.FileSet) (*jwtauthnv3.JwtAuthentic
 	tokens, limits := new(jwtauthnv3.JwtAuthentication), new(localratelimitv3.LocalRateLimit)
 	for name, m := range map[string]proto.Message{"jwt": tokens, "limits": limits} {
 		packed, e := new(anypb.Any), new(corev3.TypedExtensionConfig)
-		text := readTexts(s.Plain[fileOf(resource.Name{Type: resource.Extension, Name: name})])[name]
+		text := parseResourceTexts(s.Plain[fileOf(resource.Name{Type: xdstypes.Extension, Name: name})])[name]
 		err := protojson.Unmarshal(text, packed)
 		if err == nil {
 			err = packed.UnmarshalTo(e)
@@ -290,16 +291,18 @@ func TestMissing(t *testing.T) {
 	written := step(t, dataplane.FileSet{}, w).Files
 	w.clusters["b"], w.tables["80/0"] = "", []string{"a", "b"}
 	for _, want := range []string{
-		"[{Cluster b} {Endpoints b} {Routes 80/0}]", // nothing of it is written
-		"[{Routes 80/0}]", // the cluster is
-		"[]",
+		"Cluster b, Endpoints b, Routes 80/0", // nothing of it is written
+		"Routes 80/0",                         // the cluster is
+		"",
 	} {
 		s := step(t, written, w)
-		slices.SortFunc(s.Missing, func(a, b resource.Name) int {
-			return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
-		})
-		if got := fmt.Sprint(s.Missing); got != want {
-			t.Errorf("%s is missing, want %s", got, want)
+		var missing []string
+		for _, n := range s.Missing {
+			missing = append(missing, xdstypes.Name(n.Type)+" "+n.Name)
+		}
+		slices.Sort(missing)
+		if got := strings.Join(missing, ", "); got != want {
+			t.Errorf("%q is missing, want %q", got, want)
 		}
 		written = s.Files
 	}
@@ -364,7 +367,7 @@ func checkStep(t *testing.T, before, after dataplane.FileSet) {
 	}
 	for _, named := range []dataplane.FileSet{before, after} {
 		for _, there := range []dataplane.FileSet{before, after} {
-			clusters := readTexts(there.Plain[clustersFile])
+			clusters := parseResourceTexts(there.Plain[clustersFile])
 			tokens, limits := readExtensions(t, there)
 			for table := range names(named, "lds", `"path":"/files/..data/`, `"`) {
 				for name := range names(named, table, `"cluster":"`, `"`) {
@@ -433,8 +436,8 @@ func TestFileNames(t *testing.T) {
 	seen := map[string]bool{}
 	names := []string{"80/0", "8/00", "443/https/0", "443/https-0", "443/a.b/0", "443/a/b/0", long, long + "y"}
 	for _, name := range names {
-		file := fileOf(resource.Name{Type: resource.Routes, Name: name})
-		if seen[file] || len(file) > longestName || strings.Trim(file, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+		file := fileOf(resource.Name{Type: xdstypes.Routes, Name: name})
+		if seen[file] || len(file) > maxNameLength || strings.Trim(file, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
 			t.Errorf("%s: %s", name, file)
 		}
 		seen[file] = true

@@ -13,46 +13,47 @@ import (
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-// content is the link in a folder that leads to all files as they are now, in volumes of Kubernetes. A path through it
+// dataLink is the link in a folder that leads to all files as they are now, in volumes of Kubernetes. A path through it
 // is whole at any time; the links beside it, one for each file, are made later.
-const content = "..data"
+const dataLink = "..data"
 
 // pathSource is a file that is read again whenever a link in its folder is renamed.
 func pathSource(dir, file string) *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{
-			Path: path.Join(dir, content, file), WatchedDirectory: &corev3.WatchedDirectory{Path: dir},
+			Path: path.Join(dir, dataLink, file), WatchedDirectory: &corev3.WatchedDirectory{Path: dir},
 		}},
 		ResourceApiVersion: corev3.ApiVersion_V3,
 	}
 }
 
-// fromPaths has a message name files where it names a server's resources: route tables, certificates and extensions,
-// also in what it packs.
-func fromPaths(m proto.Message, at dataplane.FileStart) error {
+// replaceSources has a message name files where it names a server's resources: route tables, certificates and
+// extensions, also in what it packs.
+func replaceSources(m proto.Message, at dataplane.FileFolders) error {
 	switch m := m.(type) {
 	case *hcmv3.Rds:
-		m.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: resource.Routes, Name: m.RouteConfigName}))
+		m.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: xdstypes.Routes, Name: m.RouteConfigName}))
 		return nil
 	case *hcmv3.HttpFilter:
 		if d := m.GetConfigDiscovery(); d != nil {
 			wait := d.GetConfigSource().GetInitialFetchTimeout()
-			d.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: resource.Extension, Name: m.Name}))
+			d.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: xdstypes.Extension, Name: m.Name}))
 			d.ConfigSource.InitialFetchTimeout = wait
 			return nil
 		}
 	case *tlsv3.SdsSecretConfig:
-		m.SdsConfig = pathSource(at.Keys, fileOf(resource.Name{Type: resource.Secret, Name: m.Name}))
+		m.SdsConfig = pathSource(at.Keys, fileOf(resource.Name{Type: xdstypes.Secret, Name: m.Name}))
 		return nil
 	case *anypb.Any:
-		return packedFromPaths(m, at)
+		return replacePackedSources(m, at)
 	}
 	var err error
 	m.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		for _, inner := range messages(field, v) {
-			if err = fromPaths(inner.Interface(), at); err != nil {
+		for _, inner := range fieldMessages(field, v) {
+			if err = replaceSources(inner.Interface(), at); err != nil {
 				return false
 			}
 		}
@@ -61,8 +62,8 @@ func fromPaths(m proto.Message, at dataplane.FileStart) error {
 	return err
 }
 
-// packedFromPaths does so in a packed message. One of no type is nothing.
-func packedFromPaths(packed *anypb.Any, at dataplane.FileStart) error {
+// replacePackedSources does so in a packed message. One of no type is nothing.
+func replacePackedSources(packed *anypb.Any, at dataplane.FileFolders) error {
 	if packed.GetTypeUrl() == "" {
 		return nil
 	}
@@ -70,14 +71,14 @@ func packedFromPaths(packed *anypb.Any, at dataplane.FileStart) error {
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", packed.GetTypeUrl(), err)
 	}
-	if err := fromPaths(m, at); err != nil {
+	if err := replaceSources(m, at); err != nil {
 		return err
 	}
 	return anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true})
 }
 
-// messages are those that a field has.
-func messages(field protoreflect.FieldDescriptor, v protoreflect.Value) (list []protoreflect.Message) {
+// fieldMessages are those that a field has.
+func fieldMessages(field protoreflect.FieldDescriptor, v protoreflect.Value) (list []protoreflect.Message) {
 	switch {
 	case field.IsMap() && field.MapValue().Message() != nil:
 		v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {

@@ -17,14 +17,15 @@ import (
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/resource"
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
-// texts are resources as JSON in one line each, by name.
-type texts map[string]json.RawMessage
+// resourceTexts are resources as JSON in one line each, by name.
+type resourceTexts map[string]json.RawMessage
 
-// file is a DiscoveryResponse with these resources, a line each, in the order of their names.
-func (t texts) file() []byte {
+// encodeFile is a DiscoveryResponse with these resources, a line each, in the order of their names.
+func (t resourceTexts) encodeFile() []byte {
 	names := make([]string, 0, len(t))
 	for name := range t {
 		names = append(names, name)
@@ -39,12 +40,12 @@ func (t texts) file() []byte {
 	return fmt.Appendf(nil, "{\"version_info\":%q,\"resources\":[\n%s\n]}\n", version, strings.Join(lines, ",\n"))
 }
 
-// readTexts reads what file made; what somebody else put there has no resources.
-func readTexts(file []byte) texts {
+// parseResourceTexts reads what file made; what somebody else put there has no resources.
+func parseResourceTexts(file []byte) resourceTexts {
 	var response struct {
 		Resources []json.RawMessage `json:"resources"`
 	}
-	list := texts{}
+	list := resourceTexts{}
 	if json.Unmarshal(file, &response) != nil {
 		return list
 	}
@@ -60,21 +61,23 @@ func readTexts(file []byte) texts {
 }
 
 // textOf prints a resource, with files in place of a server. all is where a cluster's endpoints are found.
-func textOf(n resource.Name, all map[resource.Name]resource.Resource, at dataplane.FileStart) (json.RawMessage, error) {
-	m, err := envoy.Message(n.Type)
+func textOf(
+	n resource.Name, all map[resource.Name]resource.Resource, at dataplane.FileFolders,
+) (json.RawMessage, error) {
+	m, err := message.NewMessage(n.Type)
 	if err == nil {
-		err = proto.Unmarshal(all[n].Flatten(nil), m)
+		err = proto.Unmarshal(all[n].AppendBytes(nil), m)
 	}
 	if c, ok := m.(*clusterv3.Cluster); ok && err == nil {
 		err = withEndpoints(c, all)
 	}
 	if err == nil {
-		err = fromPaths(m, at)
+		err = replaceSources(m, at)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", n.Type, n.Name, err)
+		return nil, fmt.Errorf("%s %s: %w", xdstypes.Name(n.Type), n.Name, err)
 	}
-	return line(m)
+	return marshalLine(m)
 }
 
 // withEndpoints puts the endpoints into a cluster that would ask for them.
@@ -83,8 +86,8 @@ func withEndpoints(c *clusterv3.Cluster, all map[resource.Name]resource.Resource
 		return nil
 	}
 	endpoints := &endpointv3.ClusterLoadAssignment{ClusterName: c.Name}
-	if r, found := all[resource.Name{Type: resource.Endpoints, Name: c.Name}]; found {
-		if err := proto.Unmarshal(r.Flatten(nil), endpoints); err != nil {
+	if r, found := all[resource.Name{Type: xdstypes.Endpoints, Name: c.Name}]; found {
+		if err := proto.Unmarshal(r.AppendBytes(nil), endpoints); err != nil {
 			return err
 		}
 	}
@@ -93,9 +96,9 @@ func withEndpoints(c *clusterv3.Cluster, all map[resource.Name]resource.Resource
 	return nil
 }
 
-// line prints a message with its type in one line, always the same for the same message: protojson puts in spaces at
-// random.
-func line(m proto.Message) (json.RawMessage, error) {
+// marshalLine prints a message with its type in one line, always the same for the same message: protojson puts in
+// spaces at random.
+func marshalLine(m proto.Message) (json.RawMessage, error) {
 	packed := new(anypb.Any)
 	if err := anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true}); err != nil {
 		return nil, err

@@ -25,14 +25,14 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// Set is a setting that an object's own fields make of a filter.
-func Set(slot, name string, config proto.Message) plan.Setting {
-	return plan.Setting{Slot: slot, Name: name, Config: packed(config)}
+// NewSetting is a setting that an object's own fields make of a filter.
+func NewSetting(slot, name string, config proto.Message) plan.Setting {
+	return plan.Setting{Slot: slot, Name: name, Config: packConfig(config)}
 }
 
-func packed(m proto.Message) plan.Packed {
+func packConfig(m proto.Message) plan.TypedConfig {
 	a := pack(m)
-	return plan.Packed{Type: a.GetTypeUrl(), Value: a.GetValue()}
+	return plan.TypedConfig{Type: a.GetTypeUrl(), Value: a.GetValue()}
 }
 
 // Join merges the settings of several levels, from far to near: the nearest of each slot and name wins. A setting that
@@ -60,8 +60,9 @@ func Join(levels ...[]plan.Setting) []plan.Setting {
 	return joined
 }
 
-// Config encodes settings for the field typed_per_filter_config of a table, a virtual host or a route; nil for none.
-func Config(at Level, settings []plan.Setting) map[string]*anypb.Any {
+// EncodeSettings encodes settings for the field typed_per_filter_config of a table, a virtual host or a route; nil for
+// none.
+func EncodeSettings(at Level, settings []plan.Setting) map[string]*anypb.Any {
 	if len(settings) == 0 {
 		return nil
 	}
@@ -71,54 +72,54 @@ func Config(at Level, settings []plan.Setting) map[string]*anypb.Any {
 	}
 	config := map[string]*anypb.Any{}
 	for name, own := range bySlot {
-		s := find(name)
+		s := findSlot(name)
 		if s.perLevel {
 			for _, farther := range levels[:slices.Index(levels, at)] {
-				config[s.at(farther)] = off
+				config[s.filterName(farther)] = disabledConfig
 			}
 		}
-		config[s.at(at)] = s.config(own)
+		config[s.filterName(at)] = s.encodeConfig(own)
 	}
 	return config
 }
 
-// RunsAtRoute tells of what Config encoded for a route whether a slot that is one filter runs; stated is false where
-// farther levels decide.
+// RunsAtRoute tells of what EncodeSettings encoded for a route whether a slot that is one filter runs; stated is false
+// where farther levels decide.
 func RunsAtRoute(slot string, config map[string]*anypb.Any) (runs, stated bool) {
-	own, stated := config[find(slot).at(Route)]
-	return stated && !proto.Equal(own, off), stated
+	own, stated := config[findSlot(slot).filterName(Route)]
+	return stated && !proto.Equal(own, disabledConfig), stated
 }
 
-// Settings takes apart what Config encoded for one filter: each setting's configuration, encoded as if it were alone,
-// by the names of its slot and of the setting.
-func Settings(filter string, config *anypb.Any) map[[2]string]*anypb.Any {
-	i := slices.IndexFunc(list, func(s slot) bool { return slices.Contains(s.filters(), filter) })
+// SplitSettings takes apart what EncodeSettings encoded for one filter: each setting's configuration, encoded as if it
+// were alone, by the names of its slot and of the setting.
+func SplitSettings(filter string, config *anypb.Any) map[[2]string]*anypb.Any {
+	i := slices.IndexFunc(slots, func(s slot) bool { return slices.Contains(s.filterNames(), filter) })
 	if i < 0 {
 		return nil
 	}
 	chain := new(filterchainv3.FilterChainConfigPerRoute)
 	if config.UnmarshalTo(chain) != nil {
-		return map[[2]string]*anypb.Any{{list[i].name, ""}: config}
+		return map[[2]string]*anypb.Any{{slots[i].name, ""}: config}
 	}
 	each := map[[2]string]*anypb.Any{}
 	for _, f := range chain.GetFilterChain().GetFilters() {
 		alone := &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{f}}
-		each[[2]string{list[i].name, f.GetName()}] = pack(&filterchainv3.FilterChainConfigPerRoute{FilterChain: alone})
+		each[[2]string{slots[i].name, f.GetName()}] = pack(&filterchainv3.FilterChainConfigPerRoute{FilterChain: alone})
 	}
 	return each
 }
 
-// config encodes what is stated for one slot.
-func (s slot) config(settings []plan.Setting) *anypb.Any {
+// encodeConfig encodes what is stated for one slot.
+func (s slot) encodeConfig(settings []plan.Setting) *anypb.Any {
 	switch last := settings[len(settings)-1]; {
 	case last.Off && last.Name == "": // nothing nearer stands in the slot
-		return off
+		return disabledConfig
 	case s.isChain():
 		return pack(&filterchainv3.FilterChainConfigPerRoute{FilterChain: chainOf(settings)})
 	case last.Config.Type == "":
-		return on
+		return enabledConfig
 	default:
-		return unpacked(last.Config)
+		return UnpackConfig(last.Config)
 	}
 }
 
@@ -127,55 +128,56 @@ func chainOf(settings []plan.Setting) *filterchainv3.FilterChain {
 	chain := new(filterchainv3.FilterChain)
 	for _, s := range settings {
 		if !s.Off || s.Name != "" {
-			chain.Filters = append(chain.Filters, &corev3.TypedExtensionConfig{Name: s.Name, TypedConfig: filter(s)})
+			chain.Filters = append(chain.Filters, &corev3.TypedExtensionConfig{Name: s.Name, TypedConfig: chainFilter(s)})
 		}
 	}
 	return chain
 }
 
-// filter is what stands for a setting in a chain: one that is off is a filter that does nothing, in place of what a
-// farther level has under its name.
-func filter(s plan.Setting) *anypb.Any {
+// chainFilter is what stands for a setting in a chain: one that is off is a filter that does nothing, in place of what
+// a farther level has under its name.
+func chainFilter(s plan.Setting) *anypb.Any {
 	if s.Off {
-		return nothing
+		return noopFilter
 	}
-	return unpacked(s.Config)
+	return UnpackConfig(s.Config)
 }
 
 var (
-	off     = pack(&routev3.FilterConfig{Disabled: true})
-	on      = pack(&routev3.FilterConfig{Config: &anypb.Any{}}) // runs as the list, or its resource, has it
-	nothing = pack(&headermutationv3.HeaderMutation{})
+	disabledConfig = pack(&routev3.FilterConfig{Disabled: true})
+	enabledConfig  = pack(&routev3.FilterConfig{Config: &anypb.Any{}}) // runs as the list, or its resource, has it
+	noopFilter     = pack(&headermutationv3.HeaderMutation{})
 )
 
-// Silence turns off what settings of farther levels could answer with: for answers that have to be as they are.
-func Silence(settings []plan.Setting) []plan.Setting {
+// DisableAnswering turns off what settings of farther levels could answer with: for answers that have to be as they
+// are.
+func DisableAnswering(settings []plan.Setting) []plan.Setting {
 	var silent []plan.Setting
-	for _, s := range list {
-		if s.answers && slices.ContainsFunc(settings, func(far plan.Setting) bool { return far.Slot == s.name }) {
+	for _, s := range slots {
+		if s.mayAnswer && slices.ContainsFunc(settings, func(far plan.Setting) bool { return far.Slot == s.name }) {
 			silent = append(silent, plan.Setting{Slot: s.name, Off: true})
 		}
 	}
 	return silent
 }
 
-// Closed stands in place of a setting that a proxy refused: requests that it would have held for get an error, since
-// they must not pass as if nothing were stated.
-func Closed(s plan.Setting) plan.Setting {
+// CloseSetting stands in place of a setting that a proxy refused: requests that it would have held for get an error,
+// since they must not pass as if nothing were stated.
+func CloseSetting(s plan.Setting) plan.Setting {
 	closed := plan.Setting{From: s.From, Slot: s.Slot, Name: s.Name}
 	switch {
-	case find(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
-		closed.Config = packed(failing)
+	case findSlot(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
+		closed.Config = packConfig(abort500)
 	case s.Slot == Messages, s.Slot == Tools, s.Slot == AI:
-		closed.Config = packed(&luav3.LuaPerRoute{Override: &luav3.LuaPerRoute_SourceCode{SourceCode: &corev3.DataSource{
+		closed.Config = packConfig(&luav3.LuaPerRoute{Override: &luav3.LuaPerRoute_SourceCode{SourceCode: &corev3.DataSource{
 			Specifier: &corev3.DataSource_InlineString{
 				InlineString: "function envoy_on_request(handle) handle:respond({[':status'] = '500'}, '') end",
 			},
 		}}})
 	case slices.Contains(limitSlots, s.Slot):
-		closed.Config = packed(noTokens)
+		closed.Config = packConfig(noTokens)
 	case s.Slot == JWT:
-		closed.Config = packed(&jwtauthnv3.PerRouteConfig{
+		closed.Config = packConfig(&jwtauthnv3.PerRouteConfig{
 			RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: "refused"}, // there is none: 403
 		})
 	default: // without CORS headers browsers allow nothing
@@ -184,30 +186,30 @@ func Closed(s plan.Setting) plan.Setting {
 	return closed
 }
 
-// failing answers 500 to every request.
-var failing = fails(http.StatusInternalServerError)
+// abort500 answers 500 to every request.
+var abort500 = abortFault(http.StatusInternalServerError)
 
-func fails(status uint32) *faultv3.HTTPFault {
+func abortFault(status uint32) *faultv3.HTTPFault {
 	return &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
 		ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: status},
 		Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
 	}}
 }
 
-// Failing are settings that answer a status to every request. To calls of gRPC 500 would be UNKNOWN, which many clients
-// don't try again; they get UNAVAILABLE.
-func Failing(slot, name string, status uint32) []plan.Setting {
-	all := Set(slot, name, fails(status))
+// FailSettings are settings that answer a status to every request. To calls of gRPC 500 would be UNKNOWN, which many
+// clients don't try again; they get UNAVAILABLE.
+func FailSettings(slot, name string, status uint32) []plan.Setting {
+	all := NewSetting(slot, name, abortFault(status))
 	if status != http.StatusInternalServerError {
 		return []plan.Setting{all}
 	}
-	calls := fails(http.StatusServiceUnavailable)
+	calls := abortFault(http.StatusServiceUnavailable)
 	calls.Headers = []*routev3.HeaderMatcher{{
 		Name: "content-type", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
 			MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "application/grpc"},
 		}},
 	}}
-	return []plan.Setting{Set(slot, name+".grpc", calls), all}
+	return []plan.Setting{NewSetting(slot, name+".grpc", calls), all}
 }
 
 // limitSlots are those of local_ratelimit.
@@ -240,7 +242,8 @@ var (
 	}
 )
 
-func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
+// UnpackConfig is the configuration of a setting.
+func UnpackConfig(p plan.TypedConfig) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
 
 func pack(m proto.Message) *anypb.Any {
 	a := new(anypb.Any)

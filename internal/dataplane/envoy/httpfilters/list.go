@@ -65,8 +65,8 @@ type slot struct {
 	// filter is its configuration in the list, unless Filters is told of another one: of a shared one until its own comes.
 	filter proto.Message
 	shared bool // it keeps state: its configuration is a resource of its own
-	// answers: what stands here may answer a request, or replace the answer.
-	answers bool
+	// mayAnswer: what stands here may answer a request, or replace the answer.
+	mayAnswer bool
 	// perLevel: it is several filters, one for the settings of each of Envoy's levels.
 	perLevel bool
 }
@@ -83,60 +83,60 @@ const (
 
 var levels = []Level{Table, VirtualHost, Route}
 
-// filters are the names of a slot's filters: one, or one for each level.
-func (s slot) filters() []string {
+// filterNames are the names of a slot's filters: one, or one for each level.
+func (s slot) filterNames() []string {
 	if !s.perLevel {
 		return []string{s.name}
 	}
 	var names []string
 	for _, l := range levels {
-		names = append(names, s.at(l))
+		names = append(names, s.filterName(l))
 	}
 	return names
 }
 
-// at is the name of the filter that takes the settings of a level.
-func (s slot) at(l Level) string {
+// filterName is the name of the filter that takes the settings of a level.
+func (s slot) filterName(l Level) string {
 	if s.perLevel {
 		return s.name + "-" + string(l)
 	}
 	return s.name
 }
 
-var list = []slot{
-	chain(Coding).passive(), chain(Errors), chain(Observe).passive(), chain(Fault),
+var slots = []slot{
+	chainSlot(Coding).withoutAnswers(), chainSlot(Errors), chainSlot(Observe).withoutAnswers(), chainSlot(Fault),
 	// It reads settings by its own name, so it can't be in a chain beside others; and what the nearest settings leave out
 	// it takes from farther ones. So each of Envoy's levels has one of its own, and a nearer level turns off the farther.
-	{name: CORS, filter: &corsv3.Cors{}, answers: true, perLevel: true},
-	chain(Origin), chain(Custom1),
+	{name: CORS, filter: &corsv3.Cors{}, mayAnswer: true, perLevel: true},
+	chainSlot(Origin), chainSlot(Custom1),
 	// It is the same wherever it is on, so it is told to the list once, and no route has a copy.
-	{name: Loops, filter: &faultv3.HTTPFault{}, answers: true},
-	chain(Guard), limits(LimitsEarly), limits(EarlyProxy), chain(Authn),
-	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, answers: true},
-	chain(MCP),
+	{name: Loops, filter: &faultv3.HTTPFault{}, mayAnswer: true},
+	chainSlot(Guard), newLimitSlot(LimitsEarly), newLimitSlot(EarlyProxy), chainSlot(Authn),
+	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, mayAnswer: true},
+	chainSlot(MCP),
 	// It keeps a state of Lua for each thread, so there is one, and no route has another.
-	{name: Messages, filter: &luav3.Lua{}, answers: true},
-	chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
-	chain(Custom2), chain(Body), chain(Transform),
-	{name: Tools, filter: &luav3.Lua{}, answers: true}, // as Messages
-	chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
-	chain(Session),
+	{name: Messages, filter: &luav3.Lua{}, mayAnswer: true},
+	chainSlot(Authz), chainSlot(ExtAuth), chainSlot(Limits), newLimitSlot(LimitsLate), newLimitSlot(LateProxy),
+	chainSlot(Custom2), chainSlot(Body), chainSlot(Transform),
+	{name: Tools, filter: &luav3.Lua{}, mayAnswer: true}, // as Messages
+	chainSlot(Bridge), chainSlot(ExtProc), chainSlot(GRPC), chainSlot(Custom3),
+	chainSlot(Session),
 	{name: AI, filter: &luav3.Lua{}}, // as Messages
-	chain(Picker),
+	chainSlot(Picker),
 }
 
-func chain(name string) slot {
-	return slot{name: name, filter: &filterchainv3.FilterChainConfig{}, answers: true}
+func chainSlot(name string) slot {
+	return slot{name: name, filter: &filterchainv3.FilterChainConfig{}, mayAnswer: true}
 }
 
-func (s slot) passive() slot {
-	s.answers = false
+func (s slot) withoutAnswers() slot {
+	s.mayAnswer = false
 	return s
 }
 
-// limits counts by what entries state, and nothing else.
-func limits(name string) slot {
-	return slot{name: name, shared: true, answers: true, filter: &localratelimitv3.LocalRateLimit{
+// newLimitSlot counts by what entries state, and nothing else.
+func newLimitSlot(name string) slot {
+	return slot{name: name, shared: true, mayAnswer: true, filter: &localratelimitv3.LocalRateLimit{
 		StatPrefix: name, FilterEnabled: always, FilterEnforced: always,
 		// Requests that no entry counts take from a bucket that has enough for all.
 		TokenBucket: allTokens, AlwaysConsumeDefaultTokenBucket: wrapperspb.Bool(false),
@@ -153,8 +153,8 @@ func (s slot) isChain() bool {
 	return is
 }
 
-func find(name string) slot {
-	for _, s := range list {
+func findSlot(name string) slot {
+	for _, s := range slots {
 		if s.name == name {
 			return s
 		}
@@ -164,16 +164,16 @@ func find(name string) slot {
 
 // Names are those of all slots, in order.
 func Names() []string {
-	names := make([]string, len(list))
-	for i, s := range list {
+	names := make([]string, len(slots))
+	for i, s := range slots {
 		names[i] = s.name
 	}
 	return names
 }
 
-// Shared are the names of the slots that have their configuration in a resource of its own.
-func Shared() (names []string) {
-	for _, s := range list {
+// SharedSlots are the names of the slots that have their configuration in a resource of its own.
+func SharedSlots() (names []string) {
+	for _, s := range slots {
 		if s.shared {
 			names = append(names, s.name)
 		}
@@ -182,26 +182,26 @@ func Shared() (names []string) {
 }
 
 // SharedConfig is the configuration of a shared slot without entries. It does nothing.
-func SharedConfig(name string) *anypb.Any { return pack(find(name).filter) }
+func SharedConfig(name string) *anypb.Any { return pack(findSlot(name).filter) }
 
-// sharedWait is how long a listener waits for the configuration of a shared filter before it serves without.
-const sharedWait = 2 * time.Second
+// sharedFetchTimeout is how long a listener waits for the configuration of a shared filter before it serves without.
+const sharedFetchTimeout = 2 * time.Second
 
 // Filters are the HTTP filters of a connection manager, but for the router. Each is disabled until a level states
 // something for it. source is where the configuration of the shared ones comes from. A setting in whole is the
 // configuration of its slot; one without configuration turns the slot on.
 func Filters(source *corev3.ConfigSource, whole ...plan.Setting) []*hcmv3.HttpFilter {
 	source = proto.CloneOf(source)
-	source.InitialFetchTimeout = durationpb.New(sharedWait)
+	source.InitialFetchTimeout = durationpb.New(sharedFetchTimeout)
 	var filters []*hcmv3.HttpFilter
-	for _, s := range list {
+	for _, s := range slots {
 		config := pack(s.filter)
 		for _, told := range whole {
 			if told.Slot == s.name {
-				config = unpacked(told.Config)
+				config = UnpackConfig(told.Config)
 			}
 		}
-		for _, name := range s.filters() {
+		for _, name := range s.filterNames() {
 			filters = append(filters, s.httpFilter(name, config, source))
 		}
 	}

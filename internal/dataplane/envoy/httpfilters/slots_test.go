@@ -14,7 +14,9 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-func some(slot, name string) plan.Setting { return Set(slot, name, &headermutationv3.HeaderMutation{}) }
+func some(slot, name string) plan.Setting {
+	return NewSetting(slot, name, &headermutationv3.HeaderMutation{})
+}
 
 // TestFilters: each filter has a name of its own and is disabled; those that keep state have a configuration until
 // their own comes.
@@ -27,13 +29,13 @@ func TestFilters(t *testing.T) {
 		seen[f.GetName()] = true
 		if d := f.GetConfigDiscovery(); d != nil {
 			shared = append(shared, f.GetName())
-			if d.GetDefaultConfig() == nil || d.GetConfigSource().GetInitialFetchTimeout().AsDuration() != sharedWait {
+			if d.GetDefaultConfig() == nil || d.GetConfigSource().GetInitialFetchTimeout().AsDuration() != sharedFetchTimeout {
 				t.Errorf("%s: %v", f.GetName(), d)
 			}
 		}
 	}
-	if !slices.Equal(shared, Shared()) {
-		t.Errorf("configured apart: %v, want %v", shared, Shared())
+	if !slices.Equal(shared, SharedSlots()) {
+		t.Errorf("configured apart: %v, want %v", shared, SharedSlots())
 	}
 }
 
@@ -46,7 +48,7 @@ func TestWhole(t *testing.T) {
 		}
 	}
 	config := new(routev3.FilterConfig)
-	if err := Config(Route, []plan.Setting{{Slot: Loops}})[Loops].UnmarshalTo(config); err != nil ||
+	if err := EncodeSettings(Route, []plan.Setting{{Slot: Loops}})[Loops].UnmarshalTo(config); err != nil ||
 		config.GetConfig() == nil || config.GetConfig().GetTypeUrl() != "" {
 		t.Errorf("%v, %v", config, err)
 	}
@@ -74,7 +76,7 @@ func TestJoin(t *testing.T) {
 func TestASlotOff(t *testing.T) {
 	off, far, near := plan.Setting{Slot: Guard, Off: true}, some(Guard, "far"), some(Guard, "near")
 	filters := func(levels ...[]plan.Setting) (names []string) {
-		for name := range Settings(Guard, Config(Route, Join(levels...))[Guard]) {
+		for name := range SplitSettings(Guard, EncodeSettings(Route, Join(levels...))[Guard]) {
 			names = append(names, name[1])
 		}
 		return names
@@ -83,8 +85,8 @@ func TestASlotOff(t *testing.T) {
 	if !slices.Equal(got, []string{"near"}) {
 		t.Errorf("off between two: %q run, want the near one", got)
 	}
-	config := Config(Route, Join([]plan.Setting{far}, []plan.Setting{off}))[Guard]
-	if !proto.Equal(config, Config(Route, []plan.Setting{off})[Guard]) {
+	config := EncodeSettings(Route, Join([]plan.Setting{far}, []plan.Setting{off}))[Guard]
+	if !proto.Equal(config, EncodeSettings(Route, []plan.Setting{off})[Guard]) {
 		t.Errorf("off: %v", config)
 	}
 }
@@ -92,20 +94,21 @@ func TestASlotOff(t *testing.T) {
 // TestConfigAndBack: what is encoded for a level is found again, each setting by itself.
 func TestConfigAndBack(t *testing.T) {
 	settings := []plan.Setting{
-		some(Guard, "a"), some(Guard, "b"), Set(CORS, "", &corsv3.CorsPolicy{AllowMethods: "GET"}), {Slot: LimitsEarly},
+		some(Guard, "a"), some(Guard, "b"), NewSetting(CORS, "", &corsv3.CorsPolicy{AllowMethods: "GET"}),
+		{Slot: LimitsEarly},
 	}
 	for level, filters := range map[Level][]string{
 		Table:       {"cors-table", "guard", "limits-early"},
 		VirtualHost: {"cors-host", "cors-table", "guard", "limits-early"},
 		Route:       {"cors-host", "cors-route", "cors-table", "guard", "limits-early"},
 	} {
-		config := Config(level, settings)
+		config := EncodeSettings(level, settings)
 		if got := slices.Sorted(maps.Keys(config)); !slices.Equal(got, filters) {
 			t.Errorf("%s: %q, want %q", level, got, filters)
 		}
 		found := map[string]bool{}
 		for filter, c := range config {
-			for name := range Settings(filter, c) {
+			for name := range SplitSettings(filter, c) {
 				found[name[0]+"/"+name[1]] = true
 			}
 		}
@@ -114,7 +117,7 @@ func TestConfigAndBack(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", level, got, want)
 		}
 	}
-	if Config(Route, nil) != nil {
+	if EncodeSettings(Route, nil) != nil {
 		t.Error("no settings are encoded to something")
 	}
 }
@@ -122,7 +125,7 @@ func TestConfigAndBack(t *testing.T) {
 // TestClosed: nothing that was to hold requests lets them pass when it was refused.
 func TestClosed(t *testing.T) {
 	for _, slot := range Names() {
-		closed := Closed(plan.Setting{Slot: slot})
+		closed := CloseSetting(plan.Setting{Slot: slot})
 		if open := closed.Off || closed.Config.Type == ""; open != (slot == CORS) {
 			t.Errorf("%s: %+v", slot, closed)
 		}
@@ -131,7 +134,7 @@ func TestClosed(t *testing.T) {
 
 // TestSilence: the slots that are used and could answer are turned off, and no others.
 func TestSilence(t *testing.T) {
-	silent := Silence([]plan.Setting{some(Coding, "a"), some(Authz, "a"), some(Authz, "b"), {Slot: JWT}})
+	silent := DisableAnswering([]plan.Setting{some(Coding, "a"), some(Authz, "a"), some(Authz, "b"), {Slot: JWT}})
 	if len(silent) != 2 || silent[0].Slot != JWT || silent[1].Slot != Authz || !silent[0].Off || !silent[1].Off {
 		t.Errorf("%+v", silent)
 	}

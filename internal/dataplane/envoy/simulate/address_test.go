@@ -23,7 +23,7 @@ func TestFromEnd(t *testing.T) {
 		{"::1,", 2, "::1"},
 		{"::1,", 1, request.ClientAddress},
 	} {
-		if got := fromEnd(test.forwarded, test.n); got != test.want {
+		if got := addressFromEnd(test.forwarded, test.n); got != test.want {
 			t.Errorf("entry %d of %q is %q, want %q", test.n, test.forwarded, got, test.want)
 		}
 	}

@@ -19,18 +19,18 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// filtered is what the HTTP filters before the router make of a request.
-type filtered struct {
-	answer   *Outcome                           // of a filter: the request goes no further
-	request  []request.Edit                     // before those of the routes
-	response []request.Edit                     // of whatever is answered later
-	session  *statefulsessionv3.StatefulSession // nil: none
-	picker   *extprocv3.ExternalProcessor       // that is asked which endpoint gets the request; nil: none
-	judged   []string                           // features that were asked what they do
-	later    []request.Verdict                  // of filters that the request has not come to
-	server   bool                               // it goes to a server of MCP
-	agent    bool                               // it is an agent's message, so what is forbidden is answered with 200
-	pages    bool                               // pages may replace errors, with none of the headers of answers
+// filterEffects is what the HTTP filters before the router make of a request.
+type filterEffects struct {
+	answer        *Outcome                           // of a filter: the request goes no further
+	requestEdits  []request.HeaderChange             // before those of the routes
+	responseEdits []request.HeaderChange             // of whatever is answered later
+	session       *statefulsessionv3.StatefulSession // nil: none
+	picker        *extprocv3.ExternalProcessor       // that is asked which endpoint gets the request; nil: none
+	askedFeatures []string                           // features that were asked what they do
+	deferred      []request.Verdict                  // of filters that the request has not come to
+	toMCPServer   bool                               // it goes to a server of MCP
+	fromAgent     bool                               // it is an agent's message, so what is forbidden is answered with 200
+	pages         bool                               // pages may replace errors, with none of the headers of answers
 }
 
 // The filters that do nothing where no level has settings for them.
@@ -45,30 +45,31 @@ const (
 // pagesKind is a filter that replaces errors. Which of them is not simulated.
 const pagesKind = "CustomResponse"
 
-var inert = map[string]bool{corsKind: true, chainKind: true, "HeaderMutationPerRoute": true, "StatefulSession": true}
+var inertKinds = map[string]bool{corsKind: true, chainKind: true, "HeaderMutationPerRoute": true,
+	"StatefulSession": true}
 
-// chain notes the HTTP filters of a connection manager. A filter that does something for every request is named as not
-// simulated. It tells whether the request goes on.
-func (s *simulation) chain(m *hcmv3.HttpConnectionManager) bool {
+// collectFilters notes the HTTP filters of a connection manager. A filter that does something for every request is
+// named as not simulated. It tells whether the request goes on.
+func (s *simulation) collectFilters(m *hcmv3.HttpConnectionManager) bool {
 	for _, f := range m.GetHttpFilters() {
 		router := new(routerv3.Router)
 		if f.GetTypedConfig().MessageIs(router) {
 			if f.GetTypedConfig().UnmarshalTo(router) == nil {
-				s.survey(router, "suppress_envoy_headers", "dynamic_stats", "start_child_span", "upstream_log")
+				s.noteUnknownFields(router, "suppress_envoy_headers", "dynamic_stats", "start_child_span", "upstream_log")
 			}
 			continue
 		}
 		s.filters = append(s.filters, f)
-		if !f.GetDisabled() && !inert[shortType(f.GetTypedConfig().GetTypeUrl())] && !s.entrance(f) {
+		if !f.GetDisabled() && !inertKinds[shortType(f.GetTypedConfig().GetTypeUrl())] && !s.runListenerFilter(f) {
 			return false
 		}
 	}
 	return true
 }
 
-// entrance asks the feature of a policy what a filter does that all requests pass, whatever takes them. It tells
-// whether they go on.
-func (s *simulation) entrance(filter *hcmv3.HttpFilter) bool {
+// runListenerFilter asks the feature of a policy what a filter does that all requests pass, whatever takes them. It
+// tells whether they go on.
+func (s *simulation) runListenerFilter(filter *hcmv3.HttpFilter) bool {
 	key := request.GateKey{
 		Slot: request.ListenerSlot, Name: filter.GetName(), Type: filter.GetTypedConfig().GetTypeUrl(),
 		Config: string(filter.GetTypedConfig().GetValue()),
@@ -78,31 +79,31 @@ func (s *simulation) entrance(filter *hcmv3.HttpFilter) bool {
 		gate, found = s.config.Gates("", key)
 	}
 	if !found || gate.Judge == nil {
-		s.missing(filter.GetName())
+		s.noteNotSimulated(filter.GetName())
 		return true
 	}
-	for _, v := range gate.Judge(s.request) {
+	for _, v := range gate.Judge(s.current) {
 		switch {
-		case v.Shadow != "", v.Open():
-			s.pass(v)
+		case v.Shadow != "", v.IsUndecided():
+			s.recordGate(v)
 		case v.Status != 0:
 			s.result.Refused = gate.Feature + " of its listener answers it"
-			s.answer(v.Status)
+			s.addAnswer(v.Status)
 			return false
 		}
 	}
 	return true
 }
 
-// filter runs the filters that a table, a virtual host or a route has settings for, in the order of the list, up to one
-// that answers.
-func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) (f filtered) {
-	levels := levelsOf(t, v, r)
+// runFilters runs the filters that a table, a virtual host or a route has settings for, in the order of the list, up to
+// one that answers.
+func (s *simulation) runFilters(t *table, v *routev3.VirtualHost, r *routev3.Route) (f filterEffects) {
+	levels := filterSettingsOf(t, v, r)
 	listed := map[string]bool{}
 	for _, filter := range s.filters {
 		name := filter.GetName()
 		listed[name] = true
-		s.due(name, r, &f)
+		s.applyDeferred(name, r, &f)
 		var settings []*anypb.Any
 		for _, level := range levels {
 			if own := level[name]; own != nil {
@@ -110,76 +111,76 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 			}
 		}
 		kind := shortType(filter.GetTypedConfig().GetTypeUrl())
-		if len(settings) == 0 || f.answer != nil && kind != chainKind || isOff(settings[len(settings)-1]) {
+		if len(settings) == 0 || f.answer != nil && kind != chainKind || isDisabled(settings[len(settings)-1]) {
 			continue
 		}
 		known := false
 		switch kind {
 		case corsKind:
-			known = s.cors(settings[len(settings)-1], r, &f)
+			known = s.runCORS(settings[len(settings)-1], r, &f)
 		case chainKind:
-			known = s.brought(name, settings, r, &f)
+			known = s.runChain(name, settings, r, &f)
 		case faultKind:
-			known = s.listed(filter, settings[len(settings)-1], r, &f)
+			known = s.runListed(filter, settings[len(settings)-1], r, &f)
 		}
-		if !known && !s.gate(setKey(name, settings[len(settings)-1]), r, &f) {
-			s.missing(name)
+		if !known && !s.askFeature(slotGateKey(name, settings[len(settings)-1]), r, &f) {
+			s.noteNotSimulated(name)
 		}
 	}
-	for len(f.later) > 0 { // of slots that are not listed
-		s.due(f.later[0].At, r, &f)
+	for len(f.deferred) > 0 { // of slots that are not listed
+		s.applyDeferred(f.deferred[0].At, r, &f)
 	}
 	for _, level := range levels {
 		for name := range level {
 			if !listed[name] {
-				s.missing(name)
+				s.noteNotSimulated(name)
 			}
 		}
 	}
 	return f
 }
 
-// isOff tells whether the nearest settings turn a filter off.
-func isOff(settings *anypb.Any) bool {
+// isDisabled tells whether the nearest settings turn a filter off.
+func isDisabled(settings *anypb.Any) bool {
 	f := new(routev3.FilterConfig)
 	return settings.UnmarshalTo(f) == nil && f.GetDisabled()
 }
 
-// listed runs a filter as the list has it, or as the nearest settings have it in place of that. It is false if these
+// runListed runs a filter as the list has it, or as the nearest settings have it in place of that. It is false if these
 // are not simulated.
-func (s *simulation) listed(filter *hcmv3.HttpFilter, nearest *anypb.Any, r *routev3.Route, f *filtered) bool {
+func (s *simulation) runListed(filter *hcmv3.HttpFilter, nearest *anypb.Any, r *routev3.Route, f *filterEffects) bool {
 	config := nearest
-	if isOn(nearest) {
+	if isEnabled(nearest) {
 		config = filter.GetTypedConfig()
 	}
 	fault := new(faultv3.HTTPFault)
 	if config.UnmarshalTo(fault) != nil {
 		return false
 	}
-	s.fault(fault, r, f)
+	s.runFault(fault, r, f)
 	return true
 }
 
-// isOn tells whether settings turn a filter on as the list has it.
-func isOn(settings *anypb.Any) bool {
+// isEnabled tells whether settings turn a filter on as the list has it.
+func isEnabled(settings *anypb.Any) bool {
 	f := new(routev3.FilterConfig)
 	return settings.UnmarshalTo(f) == nil && f.GetConfig() != nil && f.GetConfig().GetTypeUrl() == ""
 }
 
-// brought runs the filters that levels bring along, from far to near: the nearest of each name. It is false if settings
-// are not simulated.
-func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route, f *filtered) bool {
+// runChain runs the filters that levels bring along, from far to near: the nearest of each name. It is false if
+// settings are not simulated.
+func (s *simulation) runChain(slot string, levels []*anypb.Any, r *routev3.Route, f *filterEffects) bool {
 	var filters []*corev3.TypedExtensionConfig
 	for _, settings := range levels {
 		level := new(filterchainv3.FilterChainConfigPerRoute)
-		if isOff(settings) {
+		if isDisabled(settings) {
 			continue
 		}
 		if err := settings.UnmarshalTo(level); err != nil {
 			return false
 		}
-		s.survey(level, "filter_chain")
-		s.survey(level.GetFilterChain(), "filters")
+		s.noteUnknownFields(level, "filter_chain")
+		s.noteUnknownFields(level.GetFilterChain(), "filters")
 		for _, near := range level.GetFilterChain().GetFilters() {
 			filters = slices.DeleteFunc(filters, func(far *corev3.TypedExtensionConfig) bool {
 				return far.GetName() == near.GetName()
@@ -192,26 +193,28 @@ func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route,
 		mutation := new(headermutationv3.HeaderMutation)
 		switch {
 		case bridged: // it sees the request that a bridge has made of a call, about which the bridge's feature is asked
-		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil && bookkeeping(slot, mutation.GetMutations()):
+		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil && editsAnswersOnly(slot, mutation.GetMutations()):
 		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil:
-			s.mutate(filter.GetName(), mutation.GetMutations(), f)
-			s.survey(mutation, "mutations")
+			s.applyMutations(filter.GetName(), mutation.GetMutations(), f)
+			s.noteUnknownFields(mutation, "mutations")
 		case f.answer == nil:
-			s.runBrought(slot, filter, r, f)
+			s.runChainFilter(slot, filter, r, f)
 		}
 		bridged = bridged || shortType(filter.GetTypedConfig().GetTypeUrl()) == bridgeKind
 	}
 	return true
 }
 
-func (s *simulation) runBrought(slot string, filter *corev3.TypedExtensionConfig, r *routev3.Route, f *filtered) {
+func (s *simulation) runChainFilter(
+	slot string, filter *corev3.TypedExtensionConfig, r *routev3.Route, f *filterEffects,
+) {
 	if fault := new(faultv3.HTTPFault); filter.GetTypedConfig().UnmarshalTo(fault) == nil {
-		s.fault(fault, r, f)
+		s.runFault(fault, r, f)
 		return
 	}
 	picker := new(extprocv3.ExternalProcessor)
 	if slot == pickerSlot && filter.GetTypedConfig().UnmarshalTo(picker) == nil {
-		s.pick(picker, r, f)
+		s.askPicker(picker, r, f)
 		return
 	}
 	f.pages = f.pages || shortType(filter.GetTypedConfig().GetTypeUrl()) == pagesKind
@@ -221,25 +224,25 @@ func (s *simulation) runBrought(slot string, filter *corev3.TypedExtensionConfig
 			Slot: slot, Name: filter.GetName(), Type: filter.GetTypedConfig().GetTypeUrl(),
 			Config: string(filter.GetTypedConfig().GetValue()),
 		}
-		if !s.gate(key, r, f) {
-			s.missing(filter.GetName())
+		if !s.askFeature(key, r, f) {
+			s.noteNotSimulated(filter.GetName())
 		}
 		return
 	}
-	s.survey(session, "session_state")
+	s.noteUnknownFields(session, "session_state")
 	f.session = session
 }
 
-// setKey names a filter that is alone in its slot, by its nearest settings.
-func setKey(slot string, nearest *anypb.Any) request.GateKey {
-	if isOn(nearest) {
+// slotGateKey names a filter that is alone in its slot, by its nearest settings.
+func slotGateKey(slot string, nearest *anypb.Any) request.GateKey {
+	if isEnabled(nearest) {
 		return request.GateKey{Slot: slot}
 	}
 	return request.GateKey{Slot: slot, Type: nearest.GetTypeUrl(), Config: string(nearest.GetValue())}
 }
 
-// gate asks the feature that a filter belongs to what it does; false: it is not known, or it can't tell.
-func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bool {
+// askFeature asks the feature that a filter belongs to what it does; false: it is not known, or it can't tell.
+func (s *simulation) askFeature(key request.GateKey, r *routev3.Route, f *filterEffects) bool {
 	if s.config.Gates == nil {
 		return false
 	}
@@ -247,43 +250,43 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 	if !found || gate.Judge == nil {
 		return false
 	}
-	f.server = f.server || strings.HasSuffix(key.Type, ".Mcp")
-	notifies := s.request.Agent != nil && strings.HasPrefix(s.request.Agent.Method, "notifications/")
-	f.agent = f.server && s.request.Method == http.MethodPost && !notifies
-	if slices.Contains(f.judged, gate.Feature) {
+	f.toMCPServer = f.toMCPServer || strings.HasSuffix(key.Type, ".Mcp")
+	notifies := s.current.Agent != nil && strings.HasPrefix(s.current.Agent.Method, "notifications/")
+	f.fromAgent = f.toMCPServer && s.current.Method == http.MethodPost && !notifies
+	if slices.Contains(f.askedFeatures, gate.Feature) {
 		return true
 	}
-	f.judged = append(f.judged, gate.Feature)
-	list := gate.Judge(f.changed(s.request))
+	f.askedFeatures = append(f.askedFeatures, gate.Feature)
+	list := gate.Judge(f.changeRequest(s.current))
 	for i := range list {
 		list[i].Why = strings.TrimSuffix(gate.Feature+": "+list[i].Why, ": ")
 	}
-	s.judge(key.Slot, list, r, f)
+	s.applyVerdicts(key.Slot, list, r, f)
 	return true
 }
 
-// judge does what verdicts say, up to one that answers. Those of other slots have to wait.
-func (s *simulation) judge(slot string, list []request.Verdict, r *routev3.Route, f *filtered) {
+// applyVerdicts does what verdicts say, up to one that answers. Those of other slots have to wait.
+func (s *simulation) applyVerdicts(slot string, list []request.Verdict, r *routev3.Route, f *filterEffects) {
 	for _, v := range list {
-		if v.Status == http.StatusForbidden && f.agent && v.Shadow == "" {
+		if v.Status == http.StatusForbidden && f.fromAgent && v.Shadow == "" {
 			v.Status = http.StatusOK // with an error of JSON-RPC
 		}
 		switch {
 		case f.answer != nil:
 			return
 		case v.At != "" && v.At != slot:
-			f.later = append(f.later, v)
-		case v.Shadow != "", v.Open():
-			s.pass(v)
+			f.deferred = append(f.deferred, v)
+		case v.Shadow != "", v.IsUndecided():
+			s.recordGate(v)
 		case v.Status != 0:
 			f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Effect: request.Effect{Status: v.Status, Why: v.Why}}
 		}
 	}
 }
 
-// due does what verdicts say that waited for a slot.
-func (s *simulation) due(slot string, r *routev3.Route, f *filtered) {
-	waiting := f.later
-	f.later = nil
-	s.judge(slot, waiting, r, f)
+// applyDeferred does what verdicts say that waited for a slot.
+func (s *simulation) applyDeferred(slot string, r *routev3.Route, f *filterEffects) {
+	waiting := f.deferred
+	f.deferred = nil
+	s.applyVerdicts(slot, waiting, r, f)
 }

@@ -17,23 +17,25 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// reach finds the endpoints of an outcome's cluster; 503 if it has none. It is false if there is no such cluster.
-func (s *simulation) reach(o *Outcome) bool {
+// resolveEndpoints finds the endpoints of an outcome's cluster; 503 if it has none. It is false if there is no such
+// cluster.
+func (s *simulation) resolveEndpoints(o *Outcome) bool {
 	c, found := s.config.clusters[o.Cluster]
 	if !found {
 		return false
 	}
-	s.survey(c, "name", "alt_stat_name", "type", "cluster_type", "eds_cluster_config", "load_assignment", "lb_policy",
+	s.noteUnknownFields(c, "name", "alt_stat_name", "type", "cluster_type", "eds_cluster_config", "load_assignment",
+		"lb_policy",
 		"connect_timeout",
 		"per_connection_buffer_limit_bytes", "circuit_breakers", "typed_extension_protocol_options", "wait_for_warm_on_init",
 		"dns_lookup_family", "respect_dns_ttl", "dns_refresh_rate", "upstream_connection_options", "metadata",
 		"load_balancing_policy", "health_checks", "outlier_detection", "common_lb_config")
-	s.health(o, c)
+	s.noteHealthChecks(o, c)
 	assignment := c.GetLoadAssignment()
 	switch {
 	case c.GetClusterType() != nil:
 		if c.GetClusterType().GetName() != "envoy.clusters.dns" {
-			s.missing(c.GetClusterType().GetName())
+			s.noteNotSimulated(c.GetClusterType().GetName())
 		}
 		o.Named = true
 	case c.GetType() == clusterv3.Cluster_STRICT_DNS, c.GetType() == clusterv3.Cluster_LOGICAL_DNS:
@@ -46,9 +48,9 @@ func (s *simulation) reach(o *Outcome) bool {
 		assignment = s.config.endpoints[name]
 	case c.GetType() == clusterv3.Cluster_STATIC:
 	default:
-		s.missing("Cluster.type " + c.GetType().String())
+		s.noteNotSimulated("Cluster.type " + c.GetType().String())
 	}
-	o.Endpoints = s.healthy(assignment)
+	o.Endpoints = s.healthyEndpoints(assignment)
 	limits := defaultLimits(c)
 	if len(o.Endpoints) == 0 || limits.GetMaxRequests() != nil && limits.GetMaxRequests().GetValue() == 0 {
 		o.Endpoints, o.Status, o.Health, o.Gates = nil, 503, nil, nil
@@ -56,15 +58,15 @@ func (s *simulation) reach(o *Outcome) bool {
 	return true
 }
 
-// health tells by what some endpoints may get no request. Only the proxy knows which.
-func (s *simulation) health(o *Outcome, c *clusterv3.Cluster) {
+// noteHealthChecks tells by what some endpoints may get no request. Only the proxy knows which.
+func (s *simulation) noteHealthChecks(o *Outcome, c *clusterv3.Cluster) {
 	if len(c.GetHealthChecks()) > 0 {
 		o.Health = append(o.Health, "endpoints that fail a health check get no requests")
 	}
 	if c.GetOutlierDetection() != nil {
 		o.Health = append(o.Health, "endpoints whose answers fail get no requests for a while")
 	}
-	s.survey(c.GetCommonLbConfig(), "healthy_panic_threshold")
+	s.noteUnknownFields(c.GetCommonLbConfig(), "healthy_panic_threshold")
 	if len(o.Health) == 0 {
 		return
 	}
@@ -79,15 +81,15 @@ func (s *simulation) health(o *Outcome, c *clusterv3.Cluster) {
 	o.Health = append(o.Health, fmt.Sprintf("all endpoints get requests while fewer than %g%% are healthy", percent))
 }
 
-// upstream does to a request what the filters of its cluster do.
-func (s *simulation) upstream(cluster string, sent *request.Request) {
+// applyUpstreamFilters does to a request what the filters of its cluster do.
+func (s *simulation) applyUpstreamFilters(cluster string, sent *request.Request) {
 	packed := s.config.clusters[cluster].GetTypedExtensionProtocolOptions()[httpOptions]
 	options := new(upstreamv3.HttpProtocolOptions)
 	if packed == nil {
 		return
 	}
 	if err := packed.UnmarshalTo(options); err != nil {
-		s.missing(httpOptions)
+		s.noteNotSimulated(httpOptions)
 		return
 	}
 	for _, f := range options.GetHttpFilters() {
@@ -96,20 +98,21 @@ func (s *simulation) upstream(cluster string, sent *request.Request) {
 		switch {
 		case shortType(f.GetTypedConfig().GetTypeUrl()) == "UpstreamCodec":
 		case f.GetTypedConfig().UnmarshalTo(mutation) == nil:
-			var of filtered
-			s.mutate(f.GetName(), mutation.GetMutations(), &of)
-			for _, e := range of.request {
-				e.Apply(sent.Header)
+			var of filterEffects
+			s.applyMutations(f.GetName(), mutation.GetMutations(), &of)
+			for _, e := range of.requestEdits {
+				e.ApplyTo(sent.Header)
 			}
 		case f.GetTypedConfig().UnmarshalTo(injector) != nil,
 			injector.GetCredential().GetTypedConfig().UnmarshalTo(generic) != nil:
-			s.missing(f.GetName())
+			s.noteNotSimulated(f.GetName())
 		default:
 			do := request.Default
 			if injector.GetOverwrite() {
 				do = request.Set
 			}
-			request.Edit{Do: do, Name: generic.GetHeader(), Value: generic.GetHeaderValuePrefix() + request.SecretValue}.Apply(
+			request.HeaderChange{Action: do, Name: generic.GetHeader(), Value: generic.GetHeaderValuePrefix() +
+				request.SecretValue}.ApplyTo(
 				sent.Header)
 		}
 	}
@@ -118,9 +121,9 @@ func (s *simulation) upstream(cluster string, sent *request.Request) {
 // httpOptions is where a cluster has its HTTP filters.
 const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-// retries tells whether a cluster takes retries. A limit lets requests through depending on how many are under way; a
-// limit of 0 lets none through.
-func retries(c *clusterv3.Cluster) bool {
+// allowsRetries tells whether a cluster takes retries. A limit lets requests through depending on how many are under
+// way; a limit of 0 lets none through.
+func allowsRetries(c *clusterv3.Cluster) bool {
 	limits := defaultLimits(c)
 	return limits.GetMaxRetries() == nil || limits.GetMaxRetries().GetValue() > 0 || limits.GetRetryBudget() != nil
 }
@@ -135,8 +138,8 @@ func defaultLimits(c *clusterv3.Cluster) *clusterv3.CircuitBreakers_Thresholds {
 	return nil
 }
 
-// healthy are the endpoints that can get requests: those in the best priority that has one.
-func (s *simulation) healthy(a *endpointv3.ClusterLoadAssignment) []string {
+// healthyEndpoints are the endpoints that can get requests: those in the best priority that has one.
+func (s *simulation) healthyEndpoints(a *endpointv3.ClusterLoadAssignment) []string {
 	byPriority := map[uint32][]string{}
 	unhealthy := 0
 	for _, locality := range a.GetEndpoints() {
@@ -152,7 +155,7 @@ func (s *simulation) healthy(a *endpointv3.ClusterLoadAssignment) []string {
 		}
 	}
 	if unhealthy > 0 {
-		s.missing("endpoints that are not healthy")
+		s.noteNotSimulated("endpoints that are not healthy")
 	}
 	best := []string(nil)
 	for p := uint32(0); p < 128 && best == nil; p++ {

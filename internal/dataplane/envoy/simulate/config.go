@@ -11,6 +11,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // Config is all resources of one proxy.
@@ -25,7 +26,7 @@ type Config struct {
 	endpoints map[string]*endpointv3.ClusterLoadAssignment
 	secrets   map[string]bool // whether clients' certificates have to be valid by it
 
-	expressions map[string]*expression // compiled once
+	expressions map[string]*envoyRegex // compiled once
 }
 
 // New makes a Config without resources.
@@ -33,39 +34,39 @@ func New() *Config {
 	return &Config{
 		listeners: map[string]*listenerv3.Listener{}, tables: map[string]*table{}, clusters: map[string]*clusterv3.Cluster{},
 		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{},
-		expressions: map[string]*expression{},
+		expressions: map[string]*envoyRegex{},
 	}
 }
 
 // Add adds a resource, or replaces it. b is the resource's message. Only the name of an Extension counts.
 func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 	switch t {
-	case resource.Listener:
-		err = add(c.listeners, name, b, new(listenerv3.Listener))
-	case resource.Cluster:
-		err = add(c.clusters, name, b, new(clusterv3.Cluster))
-	case resource.Endpoints:
-		err = add(c.endpoints, name, b, new(endpointv3.ClusterLoadAssignment))
-	case resource.Routes:
+	case xdstypes.Listener:
+		err = unmarshalInto(c.listeners, name, b, new(listenerv3.Listener))
+	case xdstypes.Cluster:
+		err = unmarshalInto(c.clusters, name, b, new(clusterv3.Cluster))
+	case xdstypes.Endpoints:
+		err = unmarshalInto(c.endpoints, name, b, new(endpointv3.ClusterLoadAssignment))
+	case xdstypes.Routes:
 		c.tables[name], err = readTable(b)
-	case resource.Secret:
+	case xdstypes.Secret:
 		secret := new(tlsv3.Secret)
 		if err = proto.Unmarshal(b, secret); err == nil {
 			judges := secret.GetValidationContext()
 			c.secrets[name] = judges != nil &&
 				judges.GetTrustChainVerification() != tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
 		}
-	case resource.Extension: // the filter is named where it is turned on
+	case xdstypes.Extension: // the filter is named where it is turned on
 	default:
-		err = fmt.Errorf("resources of type %s are not known", t)
+		err = fmt.Errorf("resources of type %d are not known", t)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s %s: %w", t, name, err)
+		return fmt.Errorf("read %s %s: %w", xdstypes.Name(t), name, err)
 	}
 	return nil
 }
 
-func add[M proto.Message](all map[string]M, name string, b []byte, m M) error {
+func unmarshalInto[M proto.Message](all map[string]M, name string, b []byte, m M) error {
 	all[name] = m
 	return proto.Unmarshal(b, m)
 }

@@ -11,48 +11,48 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// cors runs the CORS filter: it answers preflight requests, and says in other answers which origins may read them. It
-// does so for requests that a backend gets alone. It is false if settings are not simulated.
-func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bool {
+// runCORS runs the CORS filter: it answers preflight requests, and says in other answers which origins may read them.
+// It does so for requests that a backend gets alone. It is false if settings are not simulated.
+func (s *simulation) runCORS(settings *anypb.Any, r *routev3.Route, f *filterEffects) bool {
 	p := new(corsv3.CorsPolicy)
 	if err := settings.UnmarshalTo(p); err != nil {
 		return false
 	}
-	s.survey(p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age",
+	s.noteUnknownFields(p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age",
 		"allow_credentials",
 		"allow_private_network_access", "forward_not_matching_preflights")
-	origin, _ := s.request.Value("origin")
+	origin, _ := s.current.HeaderValue("origin")
 	if r.GetRoute() == nil || origin == "" {
 		return true
 	}
-	allowed := s.allows(p, origin)
+	allowed := s.allowsOrigin(p, origin)
 	if allowed {
-		f.set("Access-Control-Allow-Origin", origin)
+		f.setHeader("Access-Control-Allow-Origin", origin)
 		if p.GetAllowCredentials().GetValue() {
-			f.set("Access-Control-Allow-Credentials", "true")
+			f.setHeader("Access-Control-Allow-Credentials", "true")
 		}
 		if p.GetExposeHeaders() != "" {
-			f.set("Access-Control-Expose-Headers", p.GetExposeHeaders())
+			f.setHeader("Access-Control-Expose-Headers", p.GetExposeHeaders())
 		}
 	}
-	method, _ := s.request.Value("access-control-request-method")
+	method, _ := s.current.HeaderValue("access-control-request-method")
 	forwards := p.GetForwardNotMatchingPreflights() == nil || p.GetForwardNotMatchingPreflights().GetValue()
-	if s.request.Method == http.MethodOptions && method != "" && (allowed || !forwards) {
+	if s.current.Method == http.MethodOptions && method != "" && (allowed || !forwards) {
 		f.answer = &Outcome{
 			Route: r.GetName(), Match: r.GetMatch(),
-			Effect: request.Effect{Status: http.StatusOK, Header: s.preflight(p, method)},
+			Effect: request.Effect{Status: http.StatusOK, Header: s.preflightHeaders(p, method)},
 		}
 	}
 	return true
 }
 
-// allows tells whether an origin is one of those that may read answers. A policy that allows "*" allows all.
-func (s *simulation) allows(p *corsv3.CorsPolicy, origin string) bool {
+// allowsOrigin tells whether an origin is one of those that may read answers. A policy that allows "*" allows all.
+func (s *simulation) allowsOrigin(p *corsv3.CorsPolicy, origin string) bool {
 	for _, m := range p.GetAllowOriginStringMatch() {
 		for _, value := range []string{"*", origin} {
-			matches, known := s.stringMatches(m, value)
+			matches, known := s.matchValue(m, value)
 			if !known {
-				s.missing("CorsPolicy.allow_origin_string_match")
+				s.noteNotSimulated("CorsPolicy.allow_origin_string_match")
 			}
 			if matches {
 				return true
@@ -62,16 +62,16 @@ func (s *simulation) allows(p *corsv3.CorsPolicy, origin string) bool {
 	return false
 }
 
-// preflight is what the answer to a preflight request says, whatever its origin. A star stands for what the request
-// asks for.
-func (s *simulation) preflight(p *corsv3.CorsPolicy, method string) http.Header {
+// preflightHeaders is what the answer to a preflight request says, whatever its origin. A star stands for what the
+// request asks for.
+func (s *simulation) preflightHeaders(p *corsv3.CorsPolicy, method string) http.Header {
 	h := http.Header{}
 	if p.GetAllowCredentials().GetValue() {
 		h.Set("Access-Control-Allow-Credentials", "true")
 	}
 	for name, list := range map[string]struct{ stated, asked string }{
 		"Access-Control-Allow-Methods": {p.GetAllowMethods(), method},
-		"Access-Control-Allow-Headers": {p.GetAllowHeaders(), s.request.Header.Get("Access-Control-Request-Headers")},
+		"Access-Control-Allow-Headers": {p.GetAllowHeaders(), s.current.Header.Get("Access-Control-Request-Headers")},
 	} {
 		switch list.stated {
 		case "":
@@ -85,29 +85,31 @@ func (s *simulation) preflight(p *corsv3.CorsPolicy, method string) http.Header 
 		h.Set("Access-Control-Max-Age", p.GetMaxAge())
 	}
 	if p.GetAllowPrivateNetworkAccess().GetValue() &&
-		s.request.Header.Get("Access-Control-Request-Private-Network") == "true" {
+		s.current.Header.Get("Access-Control-Request-Private-Network") == "true" {
 		h.Set("Access-Control-Allow-Private-Network", "true")
 	}
 	return h
 }
 
-// set sets a header of whatever is answered.
-func (f *filtered) set(name, value string) {
-	f.response = append(f.response, request.Edit{Do: request.Set, Name: name, Value: value})
+// setHeader sets a header of whatever is answered.
+func (f *filterEffects) setHeader(name, value string) {
+	f.responseEdits = append(f.responseEdits, request.HeaderChange{Action: request.Set, Name: name, Value: value})
 }
 
-// apply makes the edits in an answer of the proxy's own. A page in place of it would have those for browsers only.
-func (f *filtered) apply(status int, h http.Header) http.Header {
-	if h == nil && len(f.response) > 0 {
+// applyEdits makes the edits in an answer of the proxy's own. A page in place of it would have those for browsers only.
+func (f *filterEffects) applyEdits(status int, h http.Header) http.Header {
+	if h == nil && len(f.responseEdits) > 0 {
 		h = http.Header{}
 	}
-	for _, e := range f.response {
-		if !f.replaced(status) || strings.HasPrefix(e.Name, "Access-Control-") {
-			e.Apply(h)
+	for _, e := range f.responseEdits {
+		if !f.mayReplace(status) || strings.HasPrefix(e.Name, "Access-Control-") {
+			e.ApplyTo(h)
 		}
 	}
 	return h
 }
 
-// replaced tells whether a page may replace an answer.
-func (f *filtered) replaced(status int) bool { return f.pages && status >= http.StatusBadRequest }
+// mayReplace tells whether a page may replace an answer.
+func (f *filterEffects) mayReplace(status int) bool {
+	return f.pages && status >= http.StatusBadRequest
+}

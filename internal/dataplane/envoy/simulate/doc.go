@@ -15,9 +15,9 @@
 // (survey.go). It must never know Gateway API objects, nor who rendered the configuration and from which keys (a Result
 // has the configuration's names; package envoy knows what they were made of), nor a network. It does not say what a
 // backend answers or whether a connection comes about; it does say what the proxy does if a backend is slow or fails
-// (request.Limits). Placeholders stand for values that only Envoy knows (request.MadeID), and a rule that asks for one
-// is undecided.
+// (request.Limits). Placeholders stand for values that only Envoy knows (request.GeneratedID), and a rule that asks for
+// one is undecided.
 //
 // It is pure. A Config keeps what it has read of its tables, so one goroutine at a time may use it. Start reading at
-// Config.Do.
+// Config.SimulateRequest.
 package simulate

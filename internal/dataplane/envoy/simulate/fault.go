@@ -7,15 +7,15 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// fault runs the filter that answers the requests with certain headers with a status.
-func (s *simulation) fault(m *faultv3.HTTPFault, r *routev3.Route, f *filtered) {
-	s.survey(m, "abort", "headers")
-	s.survey(m.GetAbort(), "http_status", "percentage")
+// runFault runs the filter that answers the requests with certain headers with a status.
+func (s *simulation) runFault(m *faultv3.HTTPFault, r *routev3.Route, f *filterEffects) {
+	s.noteUnknownFields(m, "abort", "headers")
+	s.noteUnknownFields(m.GetAbort(), "http_status", "percentage")
 	if p := m.GetAbort().GetPercentage(); p.GetNumerator() != 100 || p.GetDenominator() != 0 {
-		s.missing("FaultAbort.percentage")
+		s.noteNotSimulated("FaultAbort.percentage")
 	}
 	for _, h := range m.GetHeaders() {
-		if s.headerMiss(h) != "" {
+		if s.headerMismatch(h) != "" {
 			return
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// formats fills in Envoy's format strings: the commands %REQ(NAME)%, %PROTOCOL% and the like. Those that depend on what
-// is not simulated are refused.
-type formats struct {
-	request  request.Request
+// formatter fills in Envoy's format strings: the commands %REQ(NAME)%, %PROTOCOL% and the like. Those that depend on
+// what is not simulated are refused.
+type formatter struct {
+	source   request.Request
 	response http.Header
 }
 
@@ -22,10 +22,10 @@ var extract = regexp.MustCompile(
 	`%CEL\(re\.extract\(response\.headers\['([^']+)'\], '((?:[^'\\]|\\.)*)', '((?:[^'\\]|\\.)*)'\)\)%`,
 )
 
-// format fills in a text; ok is false if it holds a command that is not simulated.
-func (f formats) format(text string) (value string, ok bool) {
+// expandFormat fills in a text; ok is false if it holds a command that is not simulated.
+func (f formatter) expandFormat(text string) (value string, ok bool) {
 	if m := extract.FindStringSubmatch(text); m != nil && m[0] == text {
-		return f.extract(m[1], unquote(m[2]), unquote(m[3]))
+		return f.extractRegex(m[1], unquoteCEL(m[2]), unquoteCEL(m[3]))
 	}
 	ok = true
 	value = command.ReplaceAllStringFunc(text, func(c string) string {
@@ -38,7 +38,7 @@ func (f formats) format(text string) (value string, ok bool) {
 			return ""
 		}
 		for name := range strings.SplitSeq(m[2], "?") {
-			if value, found := f.request.Value(name); found {
+			if value, found := f.source.HeaderValue(name); found {
 				ok = ok && !request.OnlyProxyKnows(value)
 				return value
 			}
@@ -48,8 +48,8 @@ func (f formats) format(text string) (value string, ok bool) {
 	return value, ok
 }
 
-// extract is CEL's re.extract: "" if the expression doesn't match.
-func (f formats) extract(header, expression, rewrite string) (string, bool) {
+// extractRegex is CEL's re.extract: "" if the expression doesn't match.
+func (f formatter) extractRegex(header, expression, rewrite string) (string, bool) {
 	re, err := regexp.Compile(expression)
 	if err != nil || f.response == nil {
 		return "", false
@@ -62,8 +62,8 @@ func (f formats) extract(header, expression, rewrite string) (string, bool) {
 	return string(re.ExpandString(nil, goSubstitution(rewrite), value, match)), true
 }
 
-// unquote reads the escapes of a CEL string.
-func unquote(text string) string {
+// unquoteCEL reads the escapes of a CEL string.
+func unquoteCEL(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' && i+1 < len(text) {

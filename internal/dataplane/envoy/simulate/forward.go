@@ -11,105 +11,110 @@ import (
 
 func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// sending is a route that sends requests to clusters.
-type sending struct {
+// forwarding is a route that sends requests to clusters.
+type forwarding struct {
 	route   *routev3.Route
 	action  *routev3.RouteAction
 	edits   routeEdits
 	mirrors []Mirror
 	limits  request.Limits
-	filtered
+	filterEffects
 }
 
-// forward sends the request to the clusters that share it.
-func (s *simulation) forward(way sending) {
+// forwardToClusters sends the request to the clusters that share it.
+func (s *simulation) forwardToClusters(way forwarding) {
 	a := way.action
-	s.survey(a, "cluster", "weighted_clusters", "cluster_header", "cluster_not_found_response_code", "prefix_rewrite",
+	s.noteUnknownFields(a, "cluster", "weighted_clusters", "cluster_header", "cluster_not_found_response_code",
+		"prefix_rewrite",
 		"regex_rewrite",
 		"path_rewrite", "host_rewrite_literal", "host_rewrite_header", "append_x_forwarded_host", "request_mirror_policies",
 		"priority",
 		"metadata_match", "max_grpc_timeout", "grpc_timeout_offset", "timeout", "retry_policy")
-	way.mirrors, way.limits = s.mirrors(a), s.limits(a)
+	way.mirrors, way.limits = s.mirrorsOf(a), s.readLimits(a)
 	switch c := a.GetClusterSpecifier().(type) {
 	case *routev3.RouteAction_Cluster:
-		s.send(way, c.Cluster, nil, 1)
+		s.sendToCluster(way, c.Cluster, nil, 1)
 	case *routev3.RouteAction_ClusterHeader:
-		name, _ := s.request.Value(c.ClusterHeader)
-		s.send(way, name, nil, 1)
+		name, _ := s.current.HeaderValue(c.ClusterHeader)
+		s.sendToCluster(way, name, nil, 1)
 	case *routev3.RouteAction_WeightedClusters:
-		s.survey(c.WeightedClusters, "clusters", "total_weight", "runtime_key_prefix")
+		s.noteUnknownFields(c.WeightedClusters, "clusters", "total_weight", "runtime_key_prefix")
 		var total float64
 		for _, w := range c.WeightedClusters.GetClusters() {
 			total += float64(w.GetWeight().GetValue())
 		}
 		for _, w := range c.WeightedClusters.GetClusters() {
-			s.survey(w, "name", "weight", "request_headers_to_add", "request_headers_to_remove", "response_headers_to_add",
+			s.noteUnknownFields(w, "name", "weight", "request_headers_to_add", "request_headers_to_remove",
+				"response_headers_to_add",
 				"response_headers_to_remove", "host_rewrite_literal", "typed_per_filter_config")
 			for name := range w.GetTypedPerFilterConfig() {
-				s.missing(name)
+				s.noteNotSimulated(name)
 			}
 			if w.GetWeight().GetValue() > 0 {
-				s.send(way, w.GetName(), w, float64(w.GetWeight().GetValue())/total)
+				s.sendToCluster(way, w.GetName(), w, float64(w.GetWeight().GetValue())/total)
 			}
 		}
 	default:
-		s.undecided("RouteAction.cluster_specifier")
+		s.setUndecided("RouteAction.cluster_specifier")
 	}
 }
 
-// mirrors are the clusters that get copies, those that are there.
-func (s *simulation) mirrors(a *routev3.RouteAction) (list []Mirror) {
+// mirrorsOf are the clusters that get copies, those that are there.
+func (s *simulation) mirrorsOf(a *routev3.RouteAction) (list []Mirror) {
 	for _, mirror := range a.GetRequestMirrorPolicies() {
-		s.survey(mirror, "cluster", "runtime_fraction", "trace_sampled", "disable_shadow_host_suffix_append",
+		s.noteUnknownFields(mirror, "cluster", "runtime_fraction", "trace_sampled", "disable_shadow_host_suffix_append",
 			"request_headers_mutations")
 		m := Mirror{Cluster: mirror.GetCluster(), Share: 1}
 		if f := mirror.GetRuntimeFraction().GetDefaultValue(); f != nil {
-			m.Share = min(float64(f.GetNumerator())/float64(denominator(f)), 1)
+			m.Share = min(float64(f.GetNumerator())/float64(denominatorOf(f)), 1)
 		}
 		list = append(list, m)
 	}
 	return list
 }
 
-// send adds the outcome of a share that goes to a cluster. w is nil if the route has one cluster.
-func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluster_ClusterWeight, share float64) {
+// sendToCluster adds the outcome of a share that goes to a cluster. w is nil if the route has one cluster.
+func (s *simulation) sendToCluster(
+	way forwarding, cluster string, w *routev3.WeightedCluster_ClusterWeight, share float64,
+) {
 	a, edits := way.action, way.edits
 	o := Outcome{
 		Route: way.route.GetName(), Match: way.route.GetMatch(), Cluster: cluster, Mirrors: way.mirrors,
 		Effect: request.Effect{Share: share},
 	}
-	if found := s.reach(&o); !found {
+	if found := s.resolveEndpoints(&o); !found {
 		o.Status, o.Mirrors = notFoundStatus(a.GetClusterNotFoundResponseCode()), nil
 	}
 	if o.Status != 0 {
-		o.Header = way.apply(o.Status, o.Header)
-		s.add(o)
+		o.Header = way.applyEdits(o.Status, o.Header)
+		s.addOutcome(o)
 		return
 	}
-	if o.Limits = way.limits; !retries(s.config.clusters[cluster]) {
+	if o.Limits = way.limits; !allowsRetries(s.config.clusters[cluster]) {
 		o.Limits.Retries, o.Limits.On = 0, nil
 	}
 	if way.session != nil {
-		s.keep(way.session, &o)
+		s.keepSession(way.session, &o)
 	}
-	o.Gates = append(o.Gates, way.picked()...)
+	o.Gates = append(o.Gates, way.pickerGates()...)
 	if w != nil {
-		edits = edits.with(w)
+		edits = edits.withLevel(w)
 	}
-	sent := way.changed(s.request)
-	for _, e := range s.edits(edits.request(), formats{request: sent}) {
-		e.Apply(sent.Header)
+	sent := way.changeRequest(s.current)
+	for _, e := range s.resolveEdits(edits.requestEdits(), formatter{source: sent}) {
+		e.ApplyTo(sent.Header)
 	}
 	if w.GetHostRewriteLiteral() != "" && a.GetHostRewriteSpecifier() != nil {
-		s.missing("ClusterWeight.host_rewrite_literal")
+		s.noteNotSimulated("ClusterWeight.host_rewrite_literal")
 	}
-	join(sent.Header)
+	joinHeaders(sent.Header)
 	s.rewriteHost(&sent, a, w.GetHostRewriteLiteral())
 	s.rewritePath(&sent, a, way.route.GetMatch())
-	s.upstream(cluster, &sent)
-	o.Request, o.Arrived = &sent, s.request.Header
-	o.Response = dated(append(s.edits(edits.response(), formats{request: s.request}), way.response...))
-	s.add(o)
+	s.applyUpstreamFilters(cluster, &sent)
+	o.Request, o.Arrived = &sent, s.current.Header
+	o.Response = withDate(append(s.resolveEdits(edits.responseEdits(), formatter{source: s.current}),
+		way.responseEdits...))
+	s.addOutcome(o)
 }
 
 func notFoundStatus(code routev3.RouteAction_ClusterNotFoundResponseCode) int {

@@ -14,29 +14,29 @@ type portion struct {
 	cut  bool // a fraction was met, with the denominator of
 }
 
-func whole() *portion { return &portion{} }
+func wholePortion() *portion { return &portion{} }
 
 func (p *portion) size() float64 { return 1 - p.from }
 
 func (p *portion) isEmpty() bool { return p.from >= 1 }
 
-// take gives a route its part: all, without a fraction. It is not known where denominators differ: the number is then
-// not the same.
-func (p *portion) take(f *corev3.RuntimeFractionalPercent) (share float64, known bool) {
+// takeShare gives a route its part: all, without a fraction. It is not known where denominators differ: the number is
+// then not the same.
+func (p *portion) takeShare(f *corev3.RuntimeFractionalPercent) (share float64, known bool) {
 	upTo := 1.0
 	if value := f.GetDefaultValue(); f != nil {
 		if p.cut && p.of != value.GetDenominator() {
 			return 0, false
 		}
 		p.cut, p.of = true, value.GetDenominator()
-		upTo = min(float64(value.GetNumerator())/float64(denominator(value)), 1)
+		upTo = min(float64(value.GetNumerator())/float64(denominatorOf(value)), 1)
 	}
 	share = max(upTo-p.from, 0)
 	p.from = max(p.from, upTo)
 	return share, true
 }
 
-func denominator(f *typev3.FractionalPercent) uint32 {
+func denominatorOf(f *typev3.FractionalPercent) uint32 {
 	switch f.GetDenominator() {
 	case typev3.FractionalPercent_TEN_THOUSAND:
 		return 10_000

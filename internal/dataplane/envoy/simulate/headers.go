@@ -9,13 +9,15 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// dated are the edits of an answer with the last one, which is Envoy's: no answer is without a date.
-func dated(edits []request.Edit) []request.Edit {
-	undated := func(e request.Edit) bool { return e.Do == request.Remove && strings.EqualFold(e.Name, "date") }
+// withDate are the edits of an answer with the last one, which is Envoy's: no answer is without a date.
+func withDate(edits []request.HeaderChange) []request.HeaderChange {
+	undated := func(e request.HeaderChange) bool {
+		return e.Action == request.Remove && strings.EqualFold(e.Name, "date")
+	}
 	if !slices.ContainsFunc(edits, undated) {
 		return edits
 	}
-	return append(edits, request.Edit{Do: request.Default, Name: "date", Value: request.TimeOfAnswer})
+	return append(edits, request.HeaderChange{Action: request.Default, Name: "date", Value: request.TimeOfAnswer})
 }
 
 // level is a message that edits headers: a table, a virtual host, a route, or a share of its requests.
@@ -33,8 +35,8 @@ type routeEdits struct {
 	narrowLast bool
 }
 
-// with adds the level of a share of a route's requests, which is the narrowest.
-func (e routeEdits) with(l level) routeEdits {
+// withLevel adds the level of a share of a route's requests, which is the narrowest.
+func (e routeEdits) withLevel(l level) routeEdits {
 	e.levels = append(slices.Clone(e.levels), l)
 	return e
 }
@@ -47,52 +49,52 @@ func (e routeEdits) inOrder() []level {
 	return list
 }
 
-// stated are the edits of one level.
-type stated struct {
+// levelEdits are the edits of one level.
+type levelEdits struct {
 	remove []string
 	add    []*corev3.HeaderValueOption
 }
 
-func (e routeEdits) request() (list []stated) {
+func (e routeEdits) requestEdits() (list []levelEdits) {
 	for _, l := range e.inOrder() {
-		list = append(list, stated{l.GetRequestHeadersToRemove(), l.GetRequestHeadersToAdd()})
+		list = append(list, levelEdits{l.GetRequestHeadersToRemove(), l.GetRequestHeadersToAdd()})
 	}
 	return list
 }
 
-func (e routeEdits) response() (list []stated) {
+func (e routeEdits) responseEdits() (list []levelEdits) {
 	for _, l := range e.inOrder() {
-		list = append(list, stated{l.GetResponseHeadersToRemove(), l.GetResponseHeadersToAdd()})
+		list = append(list, levelEdits{l.GetResponseHeadersToRemove(), l.GetResponseHeadersToAdd()})
 	}
 	return list
 }
 
-var doOf = map[corev3.HeaderValueOption_HeaderAppendAction]request.Do{
+var actionByAppend = map[corev3.HeaderValueOption_HeaderAppendAction]request.HeaderAction{
 	corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD:    request.Append,
 	corev3.HeaderValueOption_ADD_IF_ABSENT:              request.Default,
 	corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD: request.Set,
 	corev3.HeaderValueOption_OVERWRITE_IF_EXISTS:        request.Replace,
 }
 
-// edits are those of all levels in the order in which they are made: of each, removals first.
-func (s *simulation) edits(levels []stated, in formats) (list []request.Edit) {
+// resolveEdits are those of all levels in the order in which they are made: of each, removals first.
+func (s *simulation) resolveEdits(levels []levelEdits, in formatter) (list []request.HeaderChange) {
 	for _, l := range levels {
 		for _, name := range l.remove {
-			list = append(list, request.Edit{Do: request.Remove, Name: name})
+			list = append(list, request.HeaderChange{Action: request.Remove, Name: name})
 		}
 		for _, option := range l.add {
-			s.survey(option, "header", "append_action", "keep_empty_value")
+			s.noteUnknownFields(option, "header", "append_action", "keep_empty_value")
 			text := option.GetHeader().GetValue()
-			value, ok := in.format(text)
+			value, ok := in.expandFormat(text)
 			if !ok {
-				s.missing("header format " + text)
+				s.noteNotSimulated("header format " + text)
 				continue
 			}
 			if value == "" && !option.GetKeepEmptyValue() {
 				continue
 			}
 			name := option.GetHeader().GetKey()
-			list = append(list, request.Edit{Do: doOf[option.GetAppendAction()], Name: name, Value: value})
+			list = append(list, request.HeaderChange{Action: actionByAppend[option.GetAppendAction()], Name: name, Value: value})
 		}
 	}
 	return list

@@ -13,15 +13,16 @@ import (
 
 // The bounds of what HTTP/1.1 of Envoy takes off a request because its Connection header says so.
 const (
-	mostNominated = 9
-	longestTE     = 255
+	maxConnectionTokens = 9
+	maxTELength         = 255
 )
 
-// spread are headers that a Connection header may not name: without them a request would seem to come from elsewhere.
-var spread = []string{"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
+// protectedHeaders are headers that a Connection header may not name: without them a request would seem to come from
+// elsewhere.
+var protectedHeaders = []string{"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
 
-// tokens are the parts of a list, in lower case; what is empty is none.
-func tokens(list string) (parts []string) {
+// splitTokens are the parts of a list, in lower case; what is empty is none.
+func splitTokens(list string) (parts []string) {
 	for part := range strings.SplitSeq(strings.ToLower(list), ",") {
 		if part != "" {
 			parts = append(parts, strings.TrimSpace(part))
@@ -30,35 +31,36 @@ func tokens(list string) (parts []string) {
 	return parts
 }
 
-// nomination tells why a Connection header is refused; "" if it isn't.
-func nomination(r request.Request) string {
-	connection, _ := r.Value("Connection")
-	list := tokens(connection)
-	if len(list) > mostNominated {
+// checkConnection tells why a Connection header is refused; "" if it isn't.
+func checkConnection(r request.Request) string {
+	connection, _ := r.HeaderValue("Connection")
+	list := splitTokens(connection)
+	if len(list) > maxConnectionTokens {
 		return "its Connection header names too much"
 	}
 	for _, name := range list {
-		te, _ := r.Value("Te")
-		if strings.HasPrefix(name, ":") || slices.Contains(spread, name) || name == "te" && len(te) > longestTE {
+		te, _ := r.HeaderValue("Te")
+		if strings.HasPrefix(name, ":") || slices.Contains(protectedHeaders, name) || name == "te" && len(te) > maxTELength {
 			return "its Connection header may not name " + name
 		}
 	}
 	return ""
 }
 
-// upgrades tells whether a request asks for another protocol than HTTP.
-func upgrades(h http.Header) bool {
-	return h.Get("Upgrade") != "" && slices.Contains(tokens(h.Get("Connection")), "upgrade")
+// asksUpgrade tells whether a request asks for another protocol than HTTP.
+func asksUpgrade(h http.Header) bool {
+	return h.Get("Upgrade") != "" && slices.Contains(splitTokens(h.Get("Connection")), "upgrade")
 }
 
-// hopByHop takes off what ends at the proxy: what is between it and its client, and what the client says to be so.
-func (s *simulation) hopByHop(m *hcmv3.HttpConnectionManager) {
-	h := s.request.Header
-	if upgrades(h) && strings.EqualFold(h.Get("Upgrade"), "h2c") {
+// removeHopByHop takes off what ends at the proxy: what is between it and its client, and what the client says to be
+// so.
+func (s *simulation) removeHopByHop(m *hcmv3.HttpConnectionManager) {
+	h := s.current.Header
+	if asksUpgrade(h) && strings.EqualFold(h.Get("Upgrade"), "h2c") {
 		h.Del("Upgrade")
 		h.Del("Http2-Settings")
 	}
-	for _, name := range tokens(h.Get("Connection")) {
+	for _, name := range splitTokens(h.Get("Connection")) {
 		switch name {
 		case "close", "connection", "http2-settings", "keep-alive", "upgrade":
 		case "te":
@@ -67,12 +69,12 @@ func (s *simulation) hopByHop(m *hcmv3.HttpConnectionManager) {
 			h.Del(name)
 		}
 	}
-	if !upgrades(h) {
+	if !asksUpgrade(h) {
 		h.Del("Connection")
 		h.Del("Upgrade")
 	}
 	if h.Get("Transfer-Encoding") != "" {
-		s.missing("transfer-encoding")
+		s.noteNotSimulated("transfer-encoding")
 	}
 	if strings.EqualFold(h.Get("Expect"), "100-continue") && !m.GetProxy_100Continue() {
 		h.Del("Expect")
@@ -100,19 +102,19 @@ func keepTrailers(h http.Header, same func(a, b string) bool) {
 // plainURL matches URLs that Envoy always leaves in a Referer. Whether it leaves others there depends on the URL.
 var plainURL = regexp.MustCompile(`^(?i:https?)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,4})?(/[!"$-~]*)?$`)
 
-// upgrade tells whether a request goes on that may ask for another protocol.
-func (s *simulation) upgrade(m *hcmv3.HttpConnectionManager) bool {
-	if !upgrades(s.request.Header) {
+// checkUpgrade tells whether a request goes on that may ask for another protocol.
+func (s *simulation) checkUpgrade(m *hcmv3.HttpConnectionManager) bool {
+	if !asksUpgrade(s.current.Header) {
 		return true
 	}
-	to := s.request.Header.Get("Upgrade")
+	to := s.current.Header.Get("Upgrade")
 	allowed := slices.ContainsFunc(m.GetUpgradeConfigs(), func(c *hcmv3.HttpConnectionManager_UpgradeConfig) bool {
 		return strings.EqualFold(c.GetUpgradeType(), to) && (c.GetEnabled() == nil || c.GetEnabled().GetValue())
 	})
 	if allowed {
-		s.missing("upgrade")
+		s.noteNotSimulated("upgrade")
 	} else {
-		s.refuse(http.StatusForbidden, "there is no upgrade to %s", to)
+		s.refuseRequest(http.StatusForbidden, "there is no upgrade to %s", to)
 	}
 	return allowed
 }

@@ -14,17 +14,17 @@ import (
 // defaultTimeout is Envoy's own, where a route states none.
 const defaultTimeout = 15 * time.Second
 
-// limits reads the limits of a route.
-func (s *simulation) limits(a *routev3.RouteAction) (l request.Limits) {
-	l.Whole = defaultTimeout
+// readLimits reads the limits of a route.
+func (s *simulation) readLimits(a *routev3.RouteAction) (l request.Limits) {
+	l.Total = defaultTimeout
 	if a.GetTimeout() != nil {
-		l.Whole = a.GetTimeout().AsDuration()
+		l.Total = a.GetTimeout().AsDuration()
 	}
 	p := a.GetRetryPolicy()
 	if p == nil {
 		return l
 	}
-	s.survey(p, "retry_on", "num_retries", "per_try_timeout", "retriable_status_codes", "retry_back_off",
+	s.noteUnknownFields(p, "retry_on", "num_retries", "per_try_timeout", "retriable_status_codes", "retry_back_off",
 		"retry_host_predicate",
 		"host_selection_retry_max_attempts")
 	l.Attempt = p.GetPerTryTimeout().AsDuration()

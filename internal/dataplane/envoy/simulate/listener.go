@@ -14,16 +14,16 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// listener finds the listener that has the address; one for all addresses comes last.
-func (s *simulation) listener() *listenerv3.Listener {
+// findListener finds the listener that has the address; one for all addresses comes last.
+func (s *simulation) findListener() *listenerv3.Listener {
 	var found *listenerv3.Listener
 	for _, name := range slices.Sorted(maps.Keys(s.config.listeners)) {
 		l := s.config.listeners[name]
 		socket := l.GetAddress().GetSocketAddress()
-		if socket.GetPortValue() != s.request.Port {
+		if socket.GetPortValue() != s.current.Port {
 			continue
 		}
-		if s.request.Address == "" || socket.GetAddress() == s.request.Address {
+		if s.current.Address == "" || socket.GetAddress() == s.current.Address {
 			found = l
 			break
 		}
@@ -32,36 +32,38 @@ func (s *simulation) listener() *listenerv3.Listener {
 		}
 	}
 	if found == nil {
-		s.result.Closed = fmt.Sprintf("no listener has port %d", s.request.Port)
+		s.result.Closed = fmt.Sprintf("no listener has port %d", s.current.Port)
 		return nil
 	}
 	s.result.Listener = found.GetName()
-	s.survey(found, "name", "address", "stat_prefix", "filter_chains", "default_filter_chain", "listener_filters",
+	s.noteUnknownFields(found, "name", "address", "stat_prefix", "filter_chains", "default_filter_chain",
+		"listener_filters",
 		"enable_reuse_port",
 		"per_connection_buffer_limit_bytes", "access_log", "traffic_direction", "tcp_backlog_size", "tcp_keepalive",
 		"listener_filters_timeout")
-	s.ofPeer = true
+	s.usesPeerAddress = true
 	for _, f := range found.GetListenerFilters() {
 		proxied := new(proxyprotocolv3.ProxyProtocol)
 		switch {
 		case shortType(f.GetTypedConfig().GetTypeUrl()) == "TlsInspector":
 		case f.GetTypedConfig().UnmarshalTo(proxied) != nil:
-			s.missing(f.GetName())
+			s.noteNotSimulated(f.GetName())
 		case !proxied.GetAllowRequestsWithoutProxyProtocol(): // whether a load balancer sends a header before it
-			s.missing(f.GetName() + ".required")
+			s.noteNotSimulated(f.GetName() + ".required")
 		default:
-			s.ofPeer = false
+			s.usesPeerAddress = false
 		}
 	}
 	return found
 }
 
-// filterChain finds the chain of the connection's SNI: an exact name before a wildcard, the longest first, before none.
-func (s *simulation) filterChain(l *listenerv3.Listener) *listenerv3.FilterChain {
+// findFilterChain finds the chain of the connection's SNI: an exact name before a wildcard, the longest first, before
+// none.
+func (s *simulation) findFilterChain(l *listenerv3.Listener) *listenerv3.FilterChain {
 	byName := map[string]*listenerv3.FilterChain{}
 	for _, chain := range l.GetFilterChains() {
 		match := chain.GetFilterChainMatch()
-		s.survey(match, "server_names")
+		s.noteUnknownFields(match, "server_names")
 		if len(match.GetServerNames()) == 0 {
 			byName[""] = chain
 		}
@@ -70,7 +72,7 @@ func (s *simulation) filterChain(l *listenerv3.Listener) *listenerv3.FilterChain
 		}
 	}
 	chain := l.GetDefaultFilterChain()
-	for _, name := range serverNames(s.request) {
+	for _, name := range serverNames(s.current) {
 		if c, ok := byName[name]; ok {
 			chain = c
 			break
@@ -78,26 +80,27 @@ func (s *simulation) filterChain(l *listenerv3.Listener) *listenerv3.FilterChain
 	}
 	switch {
 	case chain != nil:
-	case !s.request.TLS:
+	case !s.current.TLS:
 		s.result.Closed = "the listener speaks TLS" // by names alone, so each of its chains does
 		return nil
-	case s.request.SNI == "":
-		s.result.Closed = "no filter chain takes a connection without SNI"
+	case s.current.SNI == "":
+		s.result.Closed = "no filter chain matches a connection without SNI"
 		return nil
 	default:
-		s.result.Closed = "no filter chain takes its SNI"
+		s.result.Closed = "no filter chain matches its SNI"
 		return nil
 	}
 	s.result.Chain = chain.GetName()
-	s.survey(chain, "name", "filters", "filter_chain_match", "transport_socket", "transport_socket_connect_timeout")
+	s.noteUnknownFields(chain, "name", "filters", "filter_chain_match", "transport_socket",
+		"transport_socket_connect_timeout")
 	switch isTLS := chain.GetTransportSocket() != nil; {
 	case len(chain.GetFilters()) == 0:
 		s.result.Closed = "its filter chain has no filters"
-	case isTLS && !s.request.TLS:
+	case isTLS && !s.current.TLS:
 		s.result.Closed = "the listener speaks TLS"
-	case !isTLS && s.request.TLS:
+	case !isTLS && s.current.TLS:
 		s.result.Closed = "the listener doesn't speak TLS"
-	case isTLS && !s.terminates(chain):
+	case isTLS && !s.canTerminateTLS(chain):
 	default:
 		return chain
 	}
@@ -122,23 +125,23 @@ func serverNames(r request.Request) []string {
 	}
 }
 
-// terminates tells whether a TLS handshake can come about: a certificate is there.
-func (s *simulation) terminates(chain *listenerv3.FilterChain) bool {
+// canTerminateTLS tells whether a TLS handshake can come about: a certificate is there.
+func (s *simulation) canTerminateTLS(chain *listenerv3.FilterChain) bool {
 	context := new(tlsv3.DownstreamTlsContext)
 	if err := chain.GetTransportSocket().GetTypedConfig().UnmarshalTo(context); err != nil {
-		s.undecided(chain.GetTransportSocket().GetName())
+		s.setUndecided(chain.GetTransportSocket().GetName())
 		return false
 	}
 	const required = "require_client_certificate"
-	s.survey(context, "common_tls_context", required, "disable_stateless_session_resumption",
+	s.noteUnknownFields(context, "common_tls_context", required, "disable_stateless_session_resumption",
 		"disable_stateful_session_resumption")
 	common := context.GetCommonTlsContext()
 	clients := common.GetValidationContextSdsSecretConfig()
 	judges, known := s.config.secrets[clients.GetName()]
 	if context.GetRequireClientCertificate().GetValue() || judges {
-		s.missing("DownstreamTlsContext." + required) // whether the client has a valid one is not known
+		s.noteNotSimulated("DownstreamTlsContext." + required) // whether the client has a valid one is not known
 	}
-	s.survey(common, "tls_params", "alpn_protocols", "tls_certificate_sds_secret_configs", "tls_certificates",
+	s.noteUnknownFields(common, "tls_params", "alpn_protocols", "tls_certificate_sds_secret_configs", "tls_certificates",
 		"validation_context_sds_secret_config")
 	present := len(common.GetTlsCertificates()) > 0
 	for _, secret := range common.GetTlsCertificateSdsSecretConfigs() {

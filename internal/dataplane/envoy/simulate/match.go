@@ -12,31 +12,31 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// misses tells why a route doesn't take the request; decided is false if that can't be told: all else holds, and it has
-// a condition that is not simulated. Fractions are not looked at.
-func (s *simulation) misses(m *routev3.RouteMatch) (misses []string, decided bool) {
-	probe := &simulation{config: s.config, sent: s.sent, request: s.request}
-	probe.survey(m, "prefix", "path", "safe_regex", "path_separated_prefix", "case_sensitive", "headers",
+// findMismatches tells why a route doesn't take the request; decided is false if that can't be told: all else holds,
+// and it has a condition that is not simulated. Fractions are not looked at.
+func (s *simulation) findMismatches(m *routev3.RouteMatch) (misses []string, decided bool) {
+	probe := &simulation{config: s.config, sent: s.sent, current: s.current}
+	probe.noteUnknownFields(m, "prefix", "path", "safe_regex", "path_separated_prefix", "case_sensitive", "headers",
 		"query_parameters", "grpc", "runtime_fraction")
 	add := func(miss string) {
 		if miss != "" {
 			misses = append(misses, miss)
 		}
 	}
-	add(probe.pathMiss(m))
+	add(probe.pathMismatch(m))
 	for _, h := range m.GetHeaders() {
-		add(probe.headerMiss(h))
+		add(probe.headerMismatch(h))
 	}
-	query, hasQuery := queryOf(s.request)
+	query, hasQuery := queryOf(s.current)
 	for _, q := range m.GetQueryParameters() {
-		add(probe.queryMiss(query, hasQuery, q))
+		add(probe.queryMismatch(query, hasQuery, q))
 	}
-	if m.GetGrpc() != nil && !isGRPC(s.request) {
-		add("it is no gRPC request")
+	if m.GetGrpc() != nil && !isGRPC(s.current) {
+		add("it is not a gRPC request")
 	}
 	if open := probe.result.NotSimulated; len(misses) == 0 && len(open) > 0 {
 		for _, name := range open {
-			s.missing(name)
+			s.noteNotSimulated(name)
 		}
 		return nil, false
 	}
@@ -48,9 +48,9 @@ func isGRPC(r request.Request) bool {
 	return kind == "application/grpc" || strings.HasPrefix(kind, "application/grpc+")
 }
 
-// pathMiss compares paths without the query.
-func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
-	path := s.request.URLPath()
+// pathMismatch compares paths without the query.
+func (s *simulation) pathMismatch(m *routev3.RouteMatch) string {
+	path := s.current.URLPath()
 	same, has := func(a, b string) bool { return a == b }, strings.HasPrefix
 	if m.GetCaseSensitive() != nil && !m.GetCaseSensitive().GetValue() {
 		same = strings.EqualFold
@@ -73,9 +73,9 @@ func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
 			return fmt.Sprintf("path %s is not %s", path, p.Path)
 		}
 	case *routev3.RouteMatch_SafeRegex:
-		matches, known := s.config.expression(p.SafeRegex.GetRegex()).matches(path)
+		matches, known := s.config.compileRegex(p.SafeRegex.GetRegex()).matchString(path)
 		if !known {
-			s.missing("RouteMatch.safe_regex without case")
+			s.noteNotSimulated("RouteMatch.safe_regex without case")
 			return ""
 		}
 		if !matches {
@@ -85,18 +85,18 @@ func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
 	return ""
 }
 
-// headerMiss tells why a header doesn't match; "" if it does, or if that is not simulated.
-func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
-	value, found := s.request.Value(h.GetName())
+// headerMismatch tells why a header doesn't match; "" if it does, or if that is not simulated.
+func (s *simulation) headerMismatch(h *routev3.HeaderMatcher) string {
+	value, found := s.current.HeaderValue(h.GetName())
 	if request.OnlyProxyKnows(value) {
-		s.missing(fmt.Sprintf("HeaderMatcher of %s, which the proxy itself states", h.GetName()))
+		s.noteNotSimulated(fmt.Sprintf("HeaderMatcher of %s, which the proxy itself states", h.GetName()))
 		return ""
 	}
 	known, holds, want := true, false, ""
 	switch m := h.GetHeaderMatchSpecifier().(type) {
 	case *routev3.HeaderMatcher_StringMatch:
-		holds, known = s.anyMatches(m.StringMatch, s.request.Values(h.GetName()))
-		want = wanted(m.StringMatch)
+		holds, known = s.matchAny(m.StringMatch, s.current.HeaderValues(h.GetName()))
+		want = describeMatcher(m.StringMatch)
 	case *routev3.HeaderMatcher_PresentMatch:
 		holds, want = found == m.PresentMatch, "one"
 		found = true
@@ -110,14 +110,14 @@ func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
 		known = false
 	}
 	if !known {
-		s.missing(fmt.Sprintf("HeaderMatcher of %s", h.GetName()))
+		s.noteNotSimulated(fmt.Sprintf("HeaderMatcher of %s", h.GetName()))
 		return ""
 	}
 	name := strings.TrimPrefix(h.GetName(), ":")
 	switch {
 	case !found && h.GetTreatMissingHeaderAsEmpty():
-	case !found && len(s.sent.Values(h.GetName())) > 0:
-		return fmt.Sprintf("header %s is taken off by the proxy, want %s", name, want)
+	case !found && len(s.sent.HeaderValues(h.GetName())) > 0:
+		return fmt.Sprintf("header %s is removed by the proxy, want %s", name, want)
 	case !found:
 		// An absent header matches nothing, and does not match the inverse either.
 		return fmt.Sprintf("header %s is absent, want %s", name, want)
@@ -135,7 +135,7 @@ func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
 	return fmt.Sprintf("%s%s is %q, want %s", kind, name, value, want)
 }
 
-func (s *simulation) queryMiss(query url.Values, hasQuery bool, q *routev3.QueryParameterMatcher) string {
+func (s *simulation) queryMismatch(query url.Values, hasQuery bool, q *routev3.QueryParameterMatcher) string {
 	values, found := query[q.GetName()]
 	if !hasQuery || !found {
 		if m, ok := q.GetQueryParameterMatchSpecifier().(*routev3.QueryParameterMatcher_PresentMatch); ok && !m.PresentMatch {
@@ -145,13 +145,13 @@ func (s *simulation) queryMiss(query url.Values, hasQuery bool, q *routev3.Query
 	}
 	switch m := q.GetQueryParameterMatchSpecifier().(type) {
 	case *routev3.QueryParameterMatcher_StringMatch:
-		holds, known := s.stringMatches(m.StringMatch, values[0])
+		holds, known := s.matchValue(m.StringMatch, values[0])
 		if !known {
-			s.missing(fmt.Sprintf("QueryParameterMatcher of %s", q.GetName()))
+			s.noteNotSimulated(fmt.Sprintf("QueryParameterMatcher of %s", q.GetName()))
 			return ""
 		}
 		if !holds {
-			return fmt.Sprintf("query parameter %s is %q, want %s", q.GetName(), values[0], wanted(m.StringMatch))
+			return fmt.Sprintf("query parameter %s is %q, want %s", q.GetName(), values[0], describeMatcher(m.StringMatch))
 		}
 	case *routev3.QueryParameterMatcher_PresentMatch:
 		if !m.PresentMatch {
@@ -161,22 +161,22 @@ func (s *simulation) queryMiss(query url.Values, hasQuery bool, q *routev3.Query
 	return ""
 }
 
-// anyMatches is stringMatches of any of several values: of a header that is there more than once each is compared by
+// matchAny is matchValue of any of several values: of a header that is there more than once each is compared by
 // itself.
-func (s *simulation) anyMatches(m *matcherv3.StringMatcher, values []string) (matches, known bool) {
+func (s *simulation) matchAny(m *matcherv3.StringMatcher, values []string) (matches, known bool) {
 	if len(values) == 0 {
-		return s.stringMatches(m, "")
+		return s.matchValue(m, "")
 	}
 	for _, value := range values {
-		if matches, known = s.stringMatches(m, value); matches || !known {
+		if matches, known = s.matchValue(m, value); matches || !known {
 			break
 		}
 	}
 	return matches, known
 }
 
-// stringMatches tells whether a value matches; known is false for a matcher that is not simulated.
-func (s *simulation) stringMatches(m *matcherv3.StringMatcher, value string) (matches, known bool) {
+// matchValue tells whether a value matches; known is false for a matcher that is not simulated.
+func (s *simulation) matchValue(m *matcherv3.StringMatcher, value string) (matches, known bool) {
 	fold := func(text string) string { return text }
 	if m.GetIgnoreCase() {
 		fold = strings.ToLower
@@ -191,12 +191,12 @@ func (s *simulation) stringMatches(m *matcherv3.StringMatcher, value string) (ma
 	case *matcherv3.StringMatcher_Contains:
 		return strings.Contains(fold(value), fold(p.Contains)), true
 	case *matcherv3.StringMatcher_SafeRegex:
-		return s.config.expression(p.SafeRegex.GetRegex()).matches(value)
+		return s.config.compileRegex(p.SafeRegex.GetRegex()).matchString(value)
 	}
 	return false, false
 }
 
-func wanted(m *matcherv3.StringMatcher) string {
+func describeMatcher(m *matcherv3.StringMatcher) string {
 	switch p := m.GetMatchPattern().(type) {
 	case *matcherv3.StringMatcher_Exact:
 		return strconv.Quote(p.Exact)

@@ -8,18 +8,20 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// answer is the proxy's own.
-func (s *simulation) answer(status int) { s.add(Outcome{Effect: request.Effect{Status: status}}) }
+// addAnswer is the proxy's own.
+func (s *simulation) addAnswer(status int) {
+	s.addOutcome(Outcome{Effect: request.Effect{Status: status}})
+}
 
-// add adds an outcome of the share of requests that is on its way. It joins one that is the same.
-func (s *simulation) add(o Outcome) {
+// addOutcome adds an outcome of the share of requests that is on its way. It joins one that is the same.
+func (s *simulation) addOutcome(o Outcome) {
 	if o.Share == 0 {
 		o.Share = 1
 	}
 	o.Share *= s.share
 	o.Gates = append(s.gates[:len(s.gates):len(s.gates)], o.Gates...)
-	s.sign(&o)
-	if o.Status != 0 && isGRPC(s.request) {
+	s.addManagerHeaders(&o)
+	if o.Status != 0 && isGRPC(s.current) {
 		o.Header = o.Header.Clone()
 		if o.Header == nil {
 			o.Header = http.Header{}
@@ -37,9 +39,9 @@ func (s *simulation) add(o Outcome) {
 	s.result.Outcomes = append(s.result.Outcomes, o)
 }
 
-// sign makes the connection manager's edits in an answer, but for the server's name in the proxy's own.
-func (s *simulation) sign(o *Outcome) {
-	edits := s.signed()
+// addManagerHeaders makes the connection manager's edits in an answer, but for the server's name in the proxy's own.
+func (s *simulation) addManagerHeaders(o *Outcome) {
+	edits := s.managerEdits()
 	if o.Status == 0 {
 		o.Response = append(o.Response, edits...)
 		return
@@ -51,7 +53,7 @@ func (s *simulation) sign(o *Outcome) {
 		if o.Header == nil {
 			o.Header = http.Header{}
 		}
-		e.Apply(o.Header)
+		e.ApplyTo(o.Header)
 	}
 }
 

@@ -20,27 +20,27 @@ var internalHeaders = strings.Fields(`expected-rq-timeout-ms force-trace hedge-o
 var edgeHeaders = strings.Fields(`decorator-operation downstream-service-cluster downstream-service-node
 	external-address original-host original-path`)
 
-// claim replaces what a client claims about itself and its way by what the connection manager knows. One that is not
-// told to use the address of its peer believes the client. It tells whether the request goes on.
-func (s *simulation) claim(m *hcmv3.HttpConnectionManager) bool {
-	h := s.request.Header
-	s.certificate(m)
+// replaceClaims replaces what a client claims about itself and its way by what the connection manager knows. One that
+// is not told to use the address of its peer believes the client. It tells whether the request goes on.
+func (s *simulation) replaceClaims(m *hcmv3.HttpConnectionManager) bool {
+	h := s.current.Header
+	s.setClientCertificate(m)
 	edge := m.GetUseRemoteAddress().GetValue()
-	s.ofPeer = s.ofPeer && edge && m.GetXffNumTrustedHops() == 0
+	s.usesPeerAddress = s.usesPeerAddress && edge && m.GetXffNumTrustedHops() == 0
 	if edge {
-		s.edge(m)
-	} else if !s.detect(m) {
+		s.setEdgeHeaders(m)
+	} else if !s.detectClientAddress(m) {
 		return false
 	}
 	for _, name := range internalHeaders {
 		h.Del("x-envoy-" + name)
 	}
 	if h.Get("X-Forwarded-Proto") == "" {
-		h.Set("X-Forwarded-Proto", s.request.Scheme())
+		h.Set("X-Forwarded-Proto", s.current.Scheme())
 	}
 	makes := m.GetGenerateRequestId() == nil || m.GetGenerateRequestId().GetValue()
 	if makes && (edge && !m.GetPreserveExternalRequestId() || h.Get("X-Request-Id") == "") {
-		h.Set("X-Request-Id", request.MadeID)
+		h.Set("X-Request-Id", request.GeneratedID)
 	}
 	if m.GetVia() != "" {
 		h.Add("Via", m.GetVia())
@@ -49,34 +49,34 @@ func (s *simulation) claim(m *hcmv3.HttpConnectionManager) bool {
 	return true
 }
 
-// certificate is what backends are told of the client's. Which one a client shows is not known.
-func (s *simulation) certificate(m *hcmv3.HttpConnectionManager) {
-	s.request.Header.Del("X-Forwarded-Client-Cert")
-	if m.GetForwardClientCertDetails() != hcmv3.HttpConnectionManager_SANITIZE && s.request.TLS {
-		s.request.Header.Set("X-Forwarded-Client-Cert", request.ClientCertificate)
+// setClientCertificate is what backends are told of the client's. Which one a client shows is not known.
+func (s *simulation) setClientCertificate(m *hcmv3.HttpConnectionManager) {
+	s.current.Header.Del("X-Forwarded-Client-Cert")
+	if m.GetForwardClientCertDetails() != hcmv3.HttpConnectionManager_SANITIZE && s.current.TLS {
+		s.current.Header.Set("X-Forwarded-Client-Cert", request.ClientCertificate)
 	}
 }
 
 // serverName is what a connection manager calls itself unless it is told a name.
 const serverName = "envoy"
 
-// signed are the edits by which a connection manager says in answers that they passed it.
-func (s *simulation) signed() (list []request.Edit) {
+// managerEdits are the edits by which a connection manager says in answers that they passed it.
+func (s *simulation) managerEdits() (list []request.HeaderChange) {
 	name := cmp.Or(s.manager.GetServerName(), serverName)
 	switch s.manager.GetServerHeaderTransformation() {
 	case hcmv3.HttpConnectionManager_OVERWRITE:
-		list = append(list, request.Edit{Do: request.Set, Name: "server", Value: name})
+		list = append(list, request.HeaderChange{Action: request.Set, Name: "server", Value: name})
 	case hcmv3.HttpConnectionManager_APPEND_IF_ABSENT:
-		list = append(list, request.Edit{Do: request.Default, Name: "server", Value: name})
+		list = append(list, request.HeaderChange{Action: request.Default, Name: "server", Value: name})
 	}
 	if s.manager.GetVia() != "" {
-		list = append(list, request.Edit{Do: request.Append, Name: "via", Value: s.manager.GetVia()})
+		list = append(list, request.HeaderChange{Action: request.Append, Name: "via", Value: s.manager.GetVia()})
 	}
 	return list
 }
 
-// joined are the headers that Envoy makes into one if they come twice: "a" and "b" are "a,b". Others stay two.
-var joined = strings.Fields(`accept accept-encoding access-control-request-headers
+// joinedHeaders are the headers that Envoy makes into one if they come twice: "a" and "b" are "a,b". Others stay two.
+var joinedHeaders = strings.Fields(`accept accept-encoding access-control-request-headers
 	access-control-request-method authorization cache-control cdn-loop connection content-encoding content-type expect
 	grpc-accept-encoding grpc-timeout if-match
 	if-modified-since if-none-match if-range if-unmodified-since keep-alive origin pragma proxy-connection
@@ -84,9 +84,9 @@ var joined = strings.Fields(`accept accept-encoding access-control-request-heade
 	x-envoy-external-address x-envoy-is-timeout-retry x-forwarded-for x-forwarded-host x-forwarded-port
 	x-forwarded-proto x-request-id`)
 
-// join joins the values of a request's headers as Envoy does. Empty ones leave nothing.
-func join(h http.Header) {
-	for _, name := range joined {
+// joinHeaders joins the values of a request's headers as Envoy does. Empty ones leave nothing.
+func joinHeaders(h http.Header) {
+	for _, name := range joinedHeaders {
 		values := h.Values(name)
 		if len(values) < 2 {
 			continue

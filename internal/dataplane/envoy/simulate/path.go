@@ -12,16 +12,16 @@ func canonicalPath(path string) (canonical string, ok bool) {
 	out := make([]byte, 0, len(path))
 	for i := 0; i < len(path); {
 		c := path[i]
-		dot := dotAt(path, i)
+		dot := dotLength(path, i)
 		switch {
 		case dot > 0 && len(out) > 0 && out[len(out)-1] == '/':
-			up, length := segment(path, i+dot)
+			up, length := parseDotSegment(path, i+dot)
 			switch {
 			case length < 0: // more than dots
 				out = append(out, '.')
 				i += dot
 			case up:
-				out = backUp(out)
+				out = dropLastSegment(out)
 				i += dot + length
 			default:
 				i += dot + length
@@ -33,7 +33,7 @@ func canonicalPath(path string) (canonical string, ok bool) {
 			out = append(out, '/')
 			i++
 		case c == '%':
-			value, escaped := unhex(path, i)
+			value, escaped := decodeHex(path, i)
 			switch {
 			case !escaped:
 				out = append(out, '%')
@@ -41,7 +41,7 @@ func canonicalPath(path string) (canonical string, ok bool) {
 				continue
 			case value == 0:
 				return "", false
-			case unreserved(value):
+			case isUnreserved(value):
 				out = append(out, value)
 			default:
 				out = append(out, path[i:i+3]...)
@@ -58,8 +58,8 @@ func canonicalPath(path string) (canonical string, ok bool) {
 	return string(out), true
 }
 
-// dotAt is the length of the dot at i, which may be escaped; 0 if there is none.
-func dotAt(path string, i int) int {
+// dotLength is the length of the dot at i, which may be escaped; 0 if there is none.
+func dotLength(path string, i int) int {
 	if i < len(path) && path[i] == '.' {
 		return 1
 	}
@@ -69,9 +69,9 @@ func dotAt(path string, i int) int {
 	return 0
 }
 
-// segment looks at what follows a dot that begins a segment: the segment is "." or ".." and length more characters
-// belong to it, its slash among them, or it is neither and length is negative.
-func segment(path string, i int) (up bool, length int) {
+// parseDotSegment looks at what follows a dot that begins a segment: the segment is "." or ".." and length more
+// characters belong to it, its slash among them, or it is neither and length is negative.
+func parseDotSegment(path string, i int) (up bool, length int) {
 	isEnd := func(i int) (int, bool) {
 		if i == len(path) {
 			return 0, true
@@ -81,7 +81,7 @@ func segment(path string, i int) (up bool, length int) {
 	if slash, ok := isEnd(i); ok {
 		return false, slash
 	}
-	if dot := dotAt(path, i); dot > 0 {
+	if dot := dotLength(path, i); dot > 0 {
 		if slash, ok := isEnd(i + dot); ok {
 			return true, dot + slash
 		}
@@ -89,15 +89,15 @@ func segment(path string, i int) (up bool, length int) {
 	return false, -1
 }
 
-// backUp drops the last segment of a path that ends in a slash.
-func backUp(out []byte) []byte {
+// dropLastSegment drops the last segment of a path that ends in a slash.
+func dropLastSegment(out []byte) []byte {
 	if len(out) <= 1 {
 		return out
 	}
 	return out[:strings.LastIndexByte(string(out[:len(out)-1]), '/')+1]
 }
 
-func unhex(path string, i int) (byte, bool) {
+func decodeHex(path string, i int) (byte, bool) {
 	if i+2 >= len(path) {
 		return 0, false
 	}
@@ -115,7 +115,7 @@ func unhex(path string, i int) (byte, bool) {
 	return value, true
 }
 
-func unreserved(c byte) bool {
+func isUnreserved(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("-._~", c) >= 0
 }
 

@@ -14,13 +14,14 @@ import (
 // pickerSlot is where the pickers of inference pools stand. Others that process requests are not simulated.
 const pickerSlot = httpfilters.Picker
 
-// pick has a picker asked which endpoint gets a request. One that has no endpoint itself fails at once; what another
-// one says can't be told.
-func (s *simulation) pick(p *extprocv3.ExternalProcessor, r *routev3.Route, f *filtered) {
-	s.survey(p, "grpc_service", "failure_mode_allow", "status_on_error", "route_cache_action", "processing_mode",
+// askPicker has a picker asked which endpoint gets a request. One that has no endpoint itself fails at once; what
+// another one says can't be told.
+func (s *simulation) askPicker(p *extprocv3.ExternalProcessor, r *routev3.Route, f *filterEffects) {
+	s.noteUnknownFields(p, "grpc_service", "failure_mode_allow", "status_on_error", "route_cache_action",
+		"processing_mode",
 		"message_timeout", "metadata_options")
 	switch endpoints := s.config.endpoints[p.GetGrpcService().GetEnvoyGrpc().GetClusterName()]; {
-	case len(s.healthy(endpoints)) > 0:
+	case len(s.healthyEndpoints(endpoints)) > 0:
 		f.picker = p
 	case !p.GetFailureModeAllow():
 		status := cmp.Or(int(p.GetStatusOnError().GetCode()), http.StatusInternalServerError)
@@ -28,8 +29,8 @@ func (s *simulation) pick(p *extprocv3.ExternalProcessor, r *routev3.Route, f *f
 	}
 }
 
-// picked is what depends on a picker's answer.
-func (f filtered) picked() []request.Verdict {
+// pickerGates is what depends on a picker's answer.
+func (f filterEffects) pickerGates() []request.Verdict {
 	switch {
 	case f.picker == nil:
 		return nil

@@ -26,31 +26,31 @@ var methods = strings.Fields(`ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LIN
 // noHost are the printable characters that no host has.
 const noHost = "\"#/<>?\\^`{|}"
 
-// refuse answers a request before a route is looked for.
-func (s *simulation) refuse(status int, why string, args ...any) {
+// refuseRequest answers a request before a route is looked for.
+func (s *simulation) refuseRequest(status int, why string, args ...any) {
 	s.result.Refused = fmt.Sprintf(why, args...)
-	s.answer(status)
+	s.addAnswer(status)
 }
 
-// decode tells whether the codec takes a request. HTTP/1.1 is what a client speaks without TLS, but for gRPC; where
+// checkCodec tells whether the codec takes a request. HTTP/1.1 is what a client speaks without TLS, but for gRPC; where
 // HTTP/2 decides otherwise and the client may speak it, nothing is said.
-func (s *simulation) decode(m *hcmv3.HttpConnectionManager) bool {
-	status, why := malformed(m, s.request)
+func (s *simulation) checkCodec(m *hcmv3.HttpConnectionManager) bool {
+	status, why := checkHTTP1(m, s.current)
 	switch {
 	case status == 0:
 		s.dropUnderscored(m)
 		return true
-	case s.request.TLS || isGRPC(s.request):
-		s.undecided("whether the client speaks HTTP/2, or HTTP/1.1 where " + why)
+	case s.current.TLS || isGRPC(s.current):
+		s.setUndecided("whether the client speaks HTTP/2, or HTTP/1.1 where " + why)
 	default:
-		s.refuse(status, "%s", why)
+		s.refuseRequest(status, "%s", why)
 	}
 	return false
 }
 
-// malformed is the status by which a codec of HTTP/1.1 refuses a request, and why; 0: it doesn't. Headers that a client
-// adds by itself are not known.
-func malformed(m *hcmv3.HttpConnectionManager, r request.Request) (status int, why string) {
+// checkHTTP1 returns the status by which a codec of HTTP/1.1 rejects a request, and why; 0 if it doesn't. Headers that
+// a client adds by itself are not known.
+func checkHTTP1(m *hcmv3.HttpConnectionManager, r request.Request) (status int, why string) {
 	limit := defaultHeadersKB
 	if m.GetMaxRequestHeadersKb() != nil {
 		limit = int(m.GetMaxRequestHeadersKb().GetValue())
@@ -64,25 +64,26 @@ func malformed(m *hcmv3.HttpConnectionManager, r request.Request) (status int, w
 	switch {
 	case size > limit<<10:
 		return http.StatusRequestHeaderFieldsTooLarge,
-			fmt.Sprintf("request line and headers are of %d bytes, at most %d are taken", size, limit<<10)
+			fmt.Sprintf("request line and headers have %d bytes, at most %d are accepted", size, limit<<10)
 	case !slices.Contains(methods, r.Method) && !m.GetHttpProtocolOptions().GetAllowCustomMethods():
 		return http.StatusBadRequest, fmt.Sprintf("there is no method %q", r.Method)
 	case r.Method == http.MethodConnect && strings.HasPrefix(r.Path, "/"):
 		return http.StatusBadRequest, "CONNECT names a host and a port, and no path"
 	case count > most:
-		return http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("there are %d headers, at most %d are taken", count, most)
-	case underscored(m, r.Header):
+		return http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("there are %d headers, at most %d are accepted",
+			count, most)
+	case rejectsUnderscores(m, r.Header):
 		return http.StatusBadRequest, "the name of a header has an underscore"
-	case nomination(r) != "":
-		return http.StatusBadRequest, nomination(r)
+	case checkConnection(r) != "":
+		return http.StatusBadRequest, checkConnection(r)
 	case strings.ContainsFunc(r.Host, strange):
 		return http.StatusBadRequest, fmt.Sprintf("%q is no host", r.Host)
 	}
 	return 0, ""
 }
 
-// underscored tells whether a codec refuses headers for their names.
-func underscored(m *hcmv3.HttpConnectionManager, h http.Header) bool {
+// rejectsUnderscores tells whether a codec refuses headers for their names.
+func rejectsUnderscores(m *hcmv3.HttpConnectionManager, h http.Header) bool {
 	for name := range h {
 		if strings.Contains(name, "_") {
 			return m.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() ==
@@ -97,9 +98,9 @@ func (s *simulation) dropUnderscored(m *hcmv3.HttpConnectionManager) {
 	if m.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() != corev3.HttpProtocolOptions_DROP_HEADER {
 		return
 	}
-	for name := range s.request.Header {
+	for name := range s.current.Header {
 		if strings.Contains(name, "_") {
-			s.request.Header.Del(name)
+			s.current.Header.Del(name)
 		}
 	}
 }

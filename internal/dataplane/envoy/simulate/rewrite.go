@@ -19,13 +19,13 @@ func (s *simulation) rewriteHost(r *request.Request, a *routev3.RouteAction, own
 	case a.GetHostRewriteLiteral() != "":
 		host = a.GetHostRewriteLiteral()
 	case a.GetHostRewriteHeader() != "":
-		if value, found := s.request.Value(a.GetHostRewriteHeader()); found && value != "" {
+		if value, found := s.current.HeaderValue(a.GetHostRewriteHeader()); found && value != "" {
 			host = value
 		}
 	}
 	if host != r.Host && a.GetAppendXForwardedHost() {
 		r.Header.Add("X-Forwarded-Host", r.Host)
-		join(r.Header)
+		joinHeaders(r.Header)
 	}
 	r.Host = host
 }
@@ -35,9 +35,9 @@ func (s *simulation) rewritePath(r *request.Request, a *routev3.RouteAction, m *
 	path := r.URLPath()
 	switch {
 	case a.GetPathRewrite() != "":
-		text, ok := formats{request: s.request}.format(a.GetPathRewrite())
+		text, ok := formatter{source: s.current}.expandFormat(a.GetPathRewrite())
 		if !ok {
-			s.missing("RouteAction.path_rewrite " + a.GetPathRewrite())
+			s.noteNotSimulated("RouteAction.path_rewrite " + a.GetPathRewrite())
 			return
 		}
 		path = text
@@ -65,7 +65,7 @@ func replacePrefix(path string, m *routev3.RouteMatch, to string) string {
 func (s *simulation) replaceRegex(path string, r *matcherv3.RegexMatchAndSubstitute) string {
 	re, err := regexp.Compile(r.GetPattern().GetRegex())
 	if err != nil {
-		s.missing("RegexMatchAndSubstitute " + r.GetPattern().GetRegex())
+		s.noteNotSimulated("RegexMatchAndSubstitute " + r.GetPattern().GetRegex())
 		return path
 	}
 	return re.ReplaceAllString(path, goSubstitution(r.GetSubstitution()))

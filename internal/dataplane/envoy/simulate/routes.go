@@ -26,8 +26,8 @@ type Route struct {
 	levels   []map[string]*anypb.Any // settings of filters of its table, its virtual host and itself
 }
 
-// Routes are those of the virtual host that has a domain of a table, in order; none if there is no such domain.
-func (c *Config) Routes(tableName, domain string) []Route {
+// ListRoutes are those of the virtual host that has a domain of a table, in order; none if there is no such domain.
+func (c *Config) ListRoutes(tableName, domain string) []Route {
 	t := c.tables[tableName]
 	if t == nil {
 		return nil
@@ -35,20 +35,20 @@ func (c *Config) Routes(tableName, domain string) []Route {
 	h := t.exact[domain]
 	switch {
 	case domain == "*":
-		h = t.every
+		h = t.catchAll
 	case strings.HasPrefix(domain, "*"):
-		if i := slices.IndexFunc(t.tails, func(w wildcard) bool { return w.text == domain[1:] }); i >= 0 {
-			h = t.tails[i].host
+		if i := slices.IndexFunc(t.suffixes, func(w wildcard) bool { return w.text == domain[1:] }); i >= 0 {
+			h = t.suffixes[i].host
 		}
 	}
 	if h == nil {
 		return nil
 	}
-	v, err := h.virtualHost()
+	v, err := h.decodeHost()
 	if err != nil {
 		return nil
 	}
-	around := contentOf(t.head) + contentOf(&routev3.VirtualHost{
+	around := encodeContent(t.head) + encodeContent(&routev3.VirtualHost{
 		TypedPerFilterConfig: v.GetTypedPerFilterConfig(), RequestHeadersToAdd: v.GetRequestHeadersToAdd(),
 		RequestHeadersToRemove: v.GetRequestHeadersToRemove(), ResponseHeadersToAdd: v.GetResponseHeadersToAdd(),
 		ResponseHeadersToRemove: v.GetResponseHeadersToRemove(), RequireTls: v.GetRequireTls(),
@@ -56,15 +56,15 @@ func (c *Config) Routes(tableName, domain string) []Route {
 	var list []Route
 	for _, r := range v.GetRoutes() {
 		list = append(list, Route{
-			Name: r.GetName(), Match: r.GetMatch(), Content: contentOf(r), Around: around, rendered: r,
-			levels: levelsOf(t, v, r),
+			Name: r.GetName(), Match: r.GetMatch(), Content: encodeContent(r), Around: around, rendered: r,
+			levels: filterSettingsOf(t, v, r),
 		})
 	}
 	return list
 }
 
-// contentOf is equal for equal messages.
-func contentOf(m proto.Message) string {
+// encodeContent is equal for equal messages.
+func encodeContent(m proto.Message) string {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		panic(err) // it came from bytes
@@ -72,21 +72,21 @@ func contentOf(m proto.Message) string {
 	return string(b)
 }
 
-// levelsOf are the settings of filters that count for a route, from far to near.
-func levelsOf(t *table, v *routev3.VirtualHost, r *routev3.Route) []map[string]*anypb.Any {
+// filterSettingsOf are the settings of filters that count for a route, from far to near.
+func filterSettingsOf(t *table, v *routev3.VirtualHost, r *routev3.Route) []map[string]*anypb.Any {
 	return []map[string]*anypb.Any{
 		t.head.GetTypedPerFilterConfig(), v.GetTypedPerFilterConfig(), r.GetTypedPerFilterConfig(),
 	}
 }
 
-// Entrances are requests, but for host and path, that are looked up in a table: one for each listener and filter chain
-// that names it.
-func (c *Config) Entrances(table string) (list []request.Request) {
+// EntryRequests are requests, but for host and path, that are looked up in a table: one for each listener and filter
+// chain that names it.
+func (c *Config) EntryRequests(table string) (list []request.Request) {
 	for _, name := range slices.Sorted(maps.Keys(c.listeners)) {
 		l := c.listeners[name]
 		socket := l.GetAddress().GetSocketAddress()
 		for _, chain := range append(slices.Clone(l.GetFilterChains()), l.GetDefaultFilterChain()) {
-			if tableOf(chain) != table || chain == nil {
+			if tableNameOf(chain) != table || chain == nil {
 				continue
 			}
 			r := request.Request{Address: socket.GetAddress(), Port: socket.GetPortValue()}
@@ -101,7 +101,7 @@ func (c *Config) Entrances(table string) (list []request.Request) {
 	return list
 }
 
-func tableOf(chain *listenerv3.FilterChain) string {
+func tableNameOf(chain *listenerv3.FilterChain) string {
 	for _, f := range chain.GetFilters() {
 		m := new(hcmv3.HttpConnectionManager)
 		if f.GetTypedConfig().UnmarshalTo(m) == nil {

@@ -14,42 +14,42 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// keep sends a request of a session to the session's endpoint, if the cluster has it; else any endpoint takes the
-// client, as it takes one without a session.
-func (s *simulation) keep(session *statefulsessionv3.StatefulSession, o *Outcome) {
+// keepSession sends a request of a session to the session's endpoint, if the cluster has it; else any endpoint takes
+// the client, as it takes one without a session.
+func (s *simulation) keepSession(session *statefulsessionv3.StatefulSession, o *Outcome) {
 	cookie, header := new(cookiev3.CookieBasedSessionState), new(headerv3.HeaderBasedSessionState)
 	state, endpoint := session.GetSessionState().GetTypedConfig(), ""
 	switch {
 	case state.UnmarshalTo(cookie) == nil:
-		s.survey(cookie, "cookie")
-		s.survey(cookie.GetCookie(), "name", "path", "ttl")
+		s.noteUnknownFields(cookie, "cookie")
+		s.noteUnknownFields(cookie.GetCookie(), "name", "path", "ttl")
 		name := cookie.GetCookie().GetName()
-		if path := cookie.GetCookie().GetPath(); !coveredBy(s.request.Path, path) {
+		if path := cookie.GetCookie().GetPath(); !isPathCovered(s.current.Path, path) {
 			o.Unkept = fmt.Sprintf("cookie %s (path %s)", name, path)
 			return
 		}
-		o.Session, endpoint = "cookie "+name, s.endpointIn(cookieOf(s.request, name))
+		o.Session, endpoint = "cookie "+name, s.sessionEndpoint(cookieOf(s.current, name))
 	case state.UnmarshalTo(header) == nil:
-		s.survey(header, "name")
+		s.noteUnknownFields(header, "name")
 		o.Session = "header " + header.GetName()
-		if values := s.request.Header.Values(header.GetName()); len(values) > 0 {
-			endpoint = unbase64(values[0])
+		if values := s.current.Header.Values(header.GetName()); len(values) > 0 {
+			endpoint = decodeBase64(values[0])
 		}
 	default:
-		s.missing(session.GetSessionState().GetName())
+		s.noteNotSimulated(session.GetSessionState().GetName())
 		return
 	}
 	switch {
 	case endpoint == "", len(o.Endpoints) == 1:
 	case o.Named:
-		s.missing("a session at one of several names") // it names an address
+		s.noteNotSimulated("a session at one of several names") // it names an address
 	case slices.Contains(o.Endpoints, endpoint):
 		o.Endpoints = []string{endpoint}
 	}
 }
 
-// coveredBy tells whether a cookie's path covers a request's, query included.
-func coveredBy(request, cookie string) bool {
+// isPathCovered tells whether a cookie's path covers a request's, query included.
+func isPathCovered(request, cookie string) bool {
 	rest, below := strings.CutPrefix(request, cookie)
 	return below && (cookie == "" || strings.HasSuffix(cookie, "/") || rest == "" || strings.ContainsAny(rest[:1], "/?#"))
 }
@@ -66,7 +66,7 @@ func cookieOf(r request.Request, name string) string {
 	return ""
 }
 
-func unbase64(text string) string {
+func decodeBase64(text string) string {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return ""
@@ -74,11 +74,11 @@ func unbase64(text string) string {
 	return string(b)
 }
 
-// endpointIn reads the value of a session's cookie: a message of two fields, the endpoint's address and the time at
-// which the session ends. It is "" if there is none, or if only the clock knows.
-func (s *simulation) endpointIn(value string) (endpoint string) {
+// sessionEndpoint reads the value of a session's cookie: a message of two fields, the endpoint's address and the time
+// at which the session ends. It is "" if there is none, or if only the clock knows.
+func (s *simulation) sessionEndpoint(value string) (endpoint string) {
 	ends := false
-	err := fields([]byte(unbase64(value)), func(number protowire.Number, _, text []byte) error {
+	err := eachField([]byte(decodeBase64(value)), func(number protowire.Number, _, text []byte) error {
 		switch number {
 		case 1:
 			endpoint = string(text)
@@ -88,7 +88,7 @@ func (s *simulation) endpointIn(value string) (endpoint string) {
 		return nil
 	})
 	if ends {
-		s.missing("Cookie.expires")
+		s.noteNotSimulated("Cookie.expires")
 	}
 	if err != nil || ends {
 		return ""

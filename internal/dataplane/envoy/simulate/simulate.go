@@ -11,74 +11,74 @@ import (
 
 // simulation is one request on its way.
 type simulation struct {
-	config  *Config
-	sent    request.Request // as the client sends it
-	request request.Request // as it is at this point
-	share   float64         // of the requests like it, that get here
-	manager *hcmv3.HttpConnectionManager
-	filters []*hcmv3.HttpFilter // of the connection manager, without the router
-	ofPeer  bool                // the client's address is the connection's
-	gates   []request.Verdict   // that the request has passed, if what they say is so
-	result  Result
+	config          *Config
+	sent            request.Request // as the client sends it
+	current         request.Request // as it is at this point
+	share           float64         // of the requests like it, that get here
+	manager         *hcmv3.HttpConnectionManager
+	filters         []*hcmv3.HttpFilter // of the connection manager, without the router
+	usesPeerAddress bool                // the client's address is the connection's
+	gates           []request.Verdict   // that the request has passed, if what they say is so
+	result          Result
 }
 
 func newSimulation(c *Config, r request.Request) *simulation {
-	return &simulation{config: c, sent: r, request: r.Clone(), share: 1}
+	return &simulation{config: c, sent: r, current: r.Clone(), share: 1}
 }
 
-// Do tells what would happen to a request.
-func (c *Config) Do(r request.Request) Result {
+// SimulateRequest tells what would happen to a request.
+func (c *Config) SimulateRequest(r request.Request) Result {
 	s := newSimulation(c, r)
-	if host, v := s.virtualHost(); v != nil {
-		s.route(host, v)
+	if host, v := s.findVirtualHost(); v != nil {
+		s.followRoutes(host, v)
 	}
 	return s.result
 }
 
-// virtualHost follows a request up to its virtual host; nil if it ends before.
-func (s *simulation) virtualHost() (*table, *routev3.VirtualHost) {
-	l := s.listener()
+// findVirtualHost follows a request up to its virtual host; nil if it ends before.
+func (s *simulation) findVirtualHost() (*table, *routev3.VirtualHost) {
+	l := s.findListener()
 	if l == nil {
 		return nil, nil
 	}
-	chain := s.filterChain(l)
+	chain := s.findFilterChain(l)
 	if chain == nil {
 		return nil, nil
 	}
-	manager := s.connectionManager(chain)
-	if manager == nil || !s.manage(manager) {
+	manager := s.findManager(chain)
+	if manager == nil || !s.applyManager(manager) {
 		return nil, nil
 	}
-	t := s.table(manager)
+	t := s.findTable(manager)
 	if t == nil {
 		return nil, nil
 	}
-	h := t.find(s.request.Host)
+	h := t.findHost(s.current.Host)
 	if h == nil {
-		s.answer(http.StatusNotFound)
+		s.addAnswer(http.StatusNotFound)
 		return nil, nil
 	}
-	v, err := h.virtualHost()
+	v, err := h.decodeHost()
 	if err != nil {
-		s.undecided("VirtualHost")
+		s.setUndecided("VirtualHost")
 		return nil, nil
 	}
 	s.result.VirtualHost = v.GetName()
-	s.survey(v, "name", "domains", "routes", "request_headers_to_add", "request_headers_to_remove",
+	s.noteUnknownFields(v, "name", "domains", "routes", "request_headers_to_add", "request_headers_to_remove",
 		"response_headers_to_add",
 		"response_headers_to_remove", "typed_per_filter_config", "virtual_clusters")
 	return t, v
 }
 
-// route finds the route of a request, and follows it.
-func (s *simulation) route(t *table, v *routev3.VirtualHost) {
+// followRoutes finds the route of a request, and follows it.
+func (s *simulation) followRoutes(t *table, v *routev3.VirtualHost) {
 	if v.GetMatcher() != nil || v.GetRequireTls() != routev3.VirtualHost_NONE {
 		s.result.Undecided = true // survey has named it
 		return
 	}
-	rest := whole()
+	rest := wholePortion()
 	for _, r := range v.GetRoutes() {
-		misses, decided := s.misses(r.GetMatch())
+		misses, decided := s.findMismatches(r.GetMatch())
 		if !decided {
 			s.result.Undecided = true
 			return
@@ -86,43 +86,43 @@ func (s *simulation) route(t *table, v *routev3.VirtualHost) {
 		if len(misses) > 0 {
 			continue
 		}
-		taken, known := rest.take(r.GetMatch().GetRuntimeFraction())
+		taken, known := rest.takeShare(r.GetMatch().GetRuntimeFraction())
 		if !known {
-			s.undecided("RouteMatch.runtime_fraction of another denominator")
+			s.setUndecided("RouteMatch.runtime_fraction of another denominator")
 			return
 		}
 		if s.share = taken; taken > 0 {
-			s.act(t, v, r)
+			s.applyRoute(t, v, r)
 		}
 		if rest.isEmpty() {
 			return
 		}
 	}
 	s.share = rest.size()
-	s.answer(http.StatusNotFound)
+	s.addAnswer(http.StatusNotFound)
 }
 
-// Tried is a route that was compared with a request.
-type Tried struct {
-	Route  string
-	Match  *routev3.RouteMatch
-	Misses []string // why it doesn't take the request; none: it would
+// RouteComparison is a route that was compared with a request.
+type RouteComparison struct {
+	Route      string
+	Match      *routev3.RouteMatch
+	Mismatches []string // why it doesn't take the request; none: it would
 }
 
-// Try compares a request with all routes of its virtual host, in their order; the first that misses nothing gets it.
-// way is how far the request comes: without outcomes.
-func (c *Config) Try(r request.Request) (list []Tried, way Result) {
+// CompareRoutes compares a request with all routes of its virtual host, in their order; the first that misses nothing
+// gets it. way is how far the request comes: without outcomes.
+func (c *Config) CompareRoutes(r request.Request) (list []RouteComparison, way Result) {
 	s := newSimulation(c, r)
-	_, v := s.virtualHost()
+	_, v := s.findVirtualHost()
 	if v == nil {
 		return nil, s.result
 	}
 	for _, route := range v.GetRoutes() {
-		misses, decided := s.misses(route.GetMatch())
+		misses, decided := s.findMismatches(route.GetMatch())
 		if !decided {
 			misses = append(misses, "its match can't be simulated")
 		}
-		list = append(list, Tried{route.GetName(), route.GetMatch(), misses})
+		list = append(list, RouteComparison{route.GetName(), route.GetMatch(), misses})
 	}
 	return list, s.result
 }

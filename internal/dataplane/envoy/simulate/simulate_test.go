@@ -22,6 +22,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect; inspect the diff")
@@ -57,7 +58,7 @@ func script(t *testing.T, path string) {
 				got.WriteString(line)
 				continue
 			}
-			fmt.Fprintf(&got, "%s -> %s\n", call, tell(c.Do(read(t, call))))
+			fmt.Fprintf(&got, "%s -> %s\n", call, tell(c.SimulateRequest(read(t, call))))
 		}
 		if got.String() == string(f.Data) {
 			continue
@@ -80,11 +81,11 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 		t resource.Type
 		m proto.Message
 	}{
-		"listener":  {resource.Listener, new(listenerv3.Listener)},
-		"routes":    {resource.Routes, new(routev3.RouteConfiguration)},
-		"cluster":   {resource.Cluster, new(clusterv3.Cluster)},
-		"endpoints": {resource.Endpoints, new(endpointv3.ClusterLoadAssignment)},
-		"secret":    {resource.Secret, new(tlsv3.Secret)},
+		"listener":  {xdstypes.Listener, new(listenerv3.Listener)},
+		"routes":    {xdstypes.Routes, new(routev3.RouteConfiguration)},
+		"cluster":   {xdstypes.Cluster, new(clusterv3.Cluster)},
+		"endpoints": {xdstypes.Endpoints, new(endpointv3.ClusterLoadAssignment)},
+		"secret":    {xdstypes.Secret, new(tlsv3.Secret)},
 	}
 	of, ok := types[kind]
 	if !ok {
@@ -159,13 +160,13 @@ func tell(r Result) string {
 			say("host=%s path=%s", o.Request.Host, o.Request.Path)
 			for _, name := range request.HeaderNames(o.Request.Header) {
 				value := o.Request.Header.Get(name)
-				if every := name == "X-Forwarded-Proto" || value == request.MadeID || value == request.ClientAddress; !every {
+				if every := name == "X-Forwarded-Proto" || value == request.GeneratedID || value == request.ClientAddress; !every {
 					say("%s=%s", strings.ToLower(name), strings.Join(o.Request.Header[name], ","))
 				}
 			}
 		}
 		for _, e := range o.Response {
-			say("(%s %s %s)", e.Do, e.Name, e.Value)
+			say("(%s %s %s)", e.Action, e.Name, e.Value)
 		}
 		if o.Session != "" {
 			say("kept by %s", o.Session)
@@ -173,8 +174,8 @@ func tell(r Result) string {
 		if o.Unkept != "" {
 			say("not kept by %s", o.Unkept)
 		}
-		if l := o.Limits; l.Whole != 0 && l.Whole != defaultTimeout || l.Attempt != 0 || l.Retries != 0 {
-			say("within %s each %s retries %d on %v", l.Whole, l.Attempt, l.Retries, l.On)
+		if l := o.Limits; l.Total != 0 && l.Total != defaultTimeout || l.Attempt != 0 || l.Retries != 0 {
+			say("within %s each %s retries %d on %v", l.Total, l.Attempt, l.Retries, l.On)
 		}
 		for _, m := range o.Mirrors {
 			say("mirror %.0f%% %s", 100*m.Share, m.Cluster)

@@ -18,7 +18,7 @@ import (
 // route changes in a request, and of each origin that it, its virtual host or its table allows, one as a browser sends
 // it, and the preflight of one.
 func (r Route) Stimuli(taken request.Request) (list []request.Request) {
-	if headers := r.changed(); len(headers) > 0 {
+	if headers := r.changedHeaders(); len(headers) > 0 {
 		with := taken.Clone()
 		for _, name := range headers {
 			if with.Header.Get(name) == "" {
@@ -27,7 +27,7 @@ func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 		}
 		list = append(list, with)
 	}
-	for _, origin := range r.origins() {
+	for _, origin := range r.allowedOrigins() {
 		plain := taken.Clone()
 		plain.Header.Set("Origin", origin)
 		preflight := plain.Clone()
@@ -41,8 +41,8 @@ func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 	return list
 }
 
-// origins are examples of the origins that some level allows, the nearest first, each once.
-func (r Route) origins() (list []string) {
+// allowedOrigins are examples of the origins that some level allows, the nearest first, each once.
+func (r Route) allowedOrigins() (list []string) {
 	for _, level := range slices.Backward(r.levels) {
 		for _, name := range slices.Sorted(maps.Keys(level)) {
 			policy := new(corsv3.CorsPolicy)
@@ -71,8 +71,8 @@ func originOf(example string) string {
 	return origin
 }
 
-// changed are the headers of requests that the route changes, whichever cluster gets them.
-func (r Route) changed() (names []string) {
+// changedHeaders are the headers of requests that the route changes, whichever cluster gets them.
+func (r Route) changedHeaders() (names []string) {
 	note := func(add []*corev3.HeaderValueOption, remove []string) {
 		for _, o := range add {
 			if name := o.GetHeader().GetKey(); name != model.LoopHeader { // the proxy's own; nobody states it in a rule

@@ -17,29 +17,29 @@ const (
 	domainsField      = 2 // VirtualHost.domains
 )
 
-var errTable = errors.New("it is no RouteConfiguration")
+var errTable = errors.New("it is not a RouteConfiguration")
 
 // table is a RouteConfiguration. A virtual host is decoded when a request needs it.
 type table struct {
 	head  *routev3.RouteConfiguration // without virtual hosts
-	exact map[string]*host            // by domain, in lower case
-	// tails are the domains "*.x" by ".x", heads the domains "x.*" by "x.": the longest first.
-	tails, heads []wildcard
-	every        *host // the domain "*"
+	exact map[string]*lazyHost        // by domain, in lower case
+	// suffixes are the domains "*.x" by ".x", heads the domains "x.*" by "x.": the longest first.
+	suffixes, prefixes []wildcard
+	catchAll           *lazyHost // the domain "*"
 }
 
 type wildcard struct {
 	text string
-	host *host
+	host *lazyHost
 }
 
-// host is a virtual host, as bytes until it is asked for.
-type host struct {
+// lazyHost is a virtual host, as bytes until it is asked for.
+type lazyHost struct {
 	bytes   []byte
 	decoded *routev3.VirtualHost
 }
 
-func (h *host) virtualHost() (*routev3.VirtualHost, error) {
+func (h *lazyHost) decodeHost() (*routev3.VirtualHost, error) {
 	if h.decoded == nil {
 		v := new(routev3.VirtualHost)
 		if err := proto.Unmarshal(h.bytes, v); err != nil {
@@ -51,17 +51,17 @@ func (h *host) virtualHost() (*routev3.VirtualHost, error) {
 }
 
 func readTable(b []byte) (*table, error) {
-	t := &table{head: new(routev3.RouteConfiguration), exact: map[string]*host{}}
+	t := &table{head: new(routev3.RouteConfiguration), exact: map[string]*lazyHost{}}
 	var rest []byte
-	err := fields(b, func(number protowire.Number, whole, value []byte) error {
+	err := eachField(b, func(number protowire.Number, whole, value []byte) error {
 		if number != virtualHostsField {
 			rest = append(rest, whole...)
 			return nil
 		}
-		h := &host{bytes: value}
-		return fields(value, func(number protowire.Number, _, domain []byte) error {
+		h := &lazyHost{bytes: value}
+		return eachField(value, func(number protowire.Number, _, domain []byte) error {
 			if number == domainsField {
-				t.add(strings.ToLower(string(domain)), h)
+				t.addDomain(strings.ToLower(string(domain)), h)
 			}
 			return nil
 		})
@@ -70,27 +70,27 @@ func readTable(b []byte) (*table, error) {
 		return nil, err
 	}
 	longest := func(a, b wildcard) int { return cmp.Compare(len(b.text), len(a.text)) }
-	slices.SortStableFunc(t.tails, longest)
-	slices.SortStableFunc(t.heads, longest)
+	slices.SortStableFunc(t.suffixes, longest)
+	slices.SortStableFunc(t.prefixes, longest)
 	return t, proto.Unmarshal(rest, t.head)
 }
 
-func (t *table) add(domain string, h *host) {
+func (t *table) addDomain(domain string, h *lazyHost) {
 	switch {
 	case domain == "*":
-		t.every = h
+		t.catchAll = h
 	case strings.HasPrefix(domain, "*"):
-		t.tails = append(t.tails, wildcard{domain[1:], h})
+		t.suffixes = append(t.suffixes, wildcard{domain[1:], h})
 	case strings.HasSuffix(domain, "*"):
-		t.heads = append(t.heads, wildcard{domain[:len(domain)-1], h})
+		t.prefixes = append(t.prefixes, wildcard{domain[:len(domain)-1], h})
 	default:
 		t.exact[domain] = h
 	}
 }
 
-// find is the virtual host of a Host header: an exact domain before a wildcard at the front before one at the end, the
-// longest of each, and at last "*". A wildcard stands for one character or more.
-func (t *table) find(authority string) *host {
+// findHost is the virtual host of a Host header: an exact domain before a wildcard at the front before one at the end,
+// the longest of each, and at last "*". A wildcard stands for one character or more.
+func (t *table) findHost(authority string) *lazyHost {
 	name := strings.ToLower(authority)
 	if t.head.GetIgnorePortInHostMatching() {
 		name = cutPort(name)
@@ -98,17 +98,17 @@ func (t *table) find(authority string) *host {
 	if h, ok := t.exact[name]; ok {
 		return h
 	}
-	for _, w := range t.tails {
+	for _, w := range t.suffixes {
 		if len(name) > len(w.text) && strings.HasSuffix(name, w.text) {
 			return w.host
 		}
 	}
-	for _, w := range t.heads {
+	for _, w := range t.prefixes {
 		if len(name) > len(w.text) && strings.HasPrefix(name, w.text) {
 			return w.host
 		}
 	}
-	return t.every
+	return t.catchAll
 }
 
 // cutPort cuts a port from a host, which may be an IPv6 address in brackets.
@@ -120,8 +120,8 @@ func cutPort(host string) string {
 	return host[:colon]
 }
 
-// fields calls each with every field of a message: value is that of a length-delimited field, and nil for others.
-func fields(b []byte, each func(number protowire.Number, whole, value []byte) error) error {
+// eachField calls each with every field of a message: value is that of a length-delimited field, and nil for others.
+func eachField(b []byte, each func(number protowire.Number, whole, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, tag := protowire.ConsumeTag(b)
 		if tag < 0 {

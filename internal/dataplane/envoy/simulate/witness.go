@@ -18,8 +18,8 @@ import (
 // Witnesses are requests that show what a route's match takes at a domain: one that it takes, the first, and near
 // misses: another path, each header and query parameter left out, another method. from is where they enter (Entrances).
 func Witnesses(from request.Request, domain string, m *routev3.RouteMatch) []request.Request {
-	taken := request.At(from, domain)
-	path, others := paths(m)
+	taken := request.NewGetRequest(from, domain)
+	path, others := examplePaths(m)
 	values := url.Values{}
 	for _, h := range m.GetHeaders() {
 		switch value := exampleOf(h.GetStringMatch()); {
@@ -84,8 +84,8 @@ func isHost(h *routev3.HeaderMatcher) bool {
 	return h.GetName() == ":authority" || strings.EqualFold(h.GetName(), "host")
 }
 
-// paths are a path that a match takes, and others that are near.
-func paths(m *routev3.RouteMatch) (path string, near []string) {
+// examplePaths are a path that a match takes, and others that are near.
+func examplePaths(m *routev3.RouteMatch) (path string, near []string) {
 	switch p := m.GetPathSpecifier().(type) {
 	case *routev3.RouteMatch_Prefix:
 		path = cmp.Or(p.Prefix, "/")
@@ -99,12 +99,12 @@ func paths(m *routev3.RouteMatch) (path string, near []string) {
 		}
 		return p.Path, []string{p.Path + "/", p.Path + "witness"}
 	case *routev3.RouteMatch_SafeRegex:
-		return escape(exampleOfRegex(p.SafeRegex.GetRegex(), "/")), nil
+		return escapePath(exampleOfRegex(p.SafeRegex.GetRegex(), "/")), nil
 	}
 	return "/", nil
 }
 
-func escape(path string) string {
+func escapePath(path string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
@@ -135,37 +135,37 @@ func exampleOfRegex(expression, fallback string) string {
 		return fallback
 	}
 	var b strings.Builder
-	writeExample(&b, re)
+	appendExample(&b, re)
 	return b.String()
 }
 
-func writeExample(b *strings.Builder, re *syntax.Regexp) {
+func appendExample(b *strings.Builder, re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		b.WriteString(string(re.Rune))
 	case syntax.OpCharClass:
 		if len(re.Rune) > 0 {
-			b.WriteRune(runeOf(re.Rune))
+			b.WriteRune(pickRune(re.Rune))
 		}
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		b.WriteByte('w')
 	case syntax.OpCapture, syntax.OpPlus:
-		writeExample(b, re.Sub[0])
+		appendExample(b, re.Sub[0])
 	case syntax.OpRepeat:
 		for range re.Min {
-			writeExample(b, re.Sub[0])
+			appendExample(b, re.Sub[0])
 		}
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			writeExample(b, sub)
+			appendExample(b, sub)
 		}
 	case syntax.OpAlternate:
-		writeExample(b, re.Sub[0])
+		appendExample(b, re.Sub[0])
 	}
 }
 
-// runeOf is a character of a class, a letter or a digit if it has one.
-func runeOf(class []rune) rune {
+// pickRune is a character of a class, a letter or a digit if it has one.
+func pickRune(class []rune) rune {
 	for _, want := range "aA0" {
 		for i := 0; i+1 < len(class); i += 2 {
 			if class[i] <= want && want <= class[i+1] {

@@ -33,7 +33,7 @@ func TestWitnessesAreTaken(t *testing.T) {
 	} {
 		missed := 0
 		for i, r := range Witnesses(request.Request{}, "*.ex", m) {
-			misses, _ := newSimulation(New(), r).misses(m)
+			misses, _ := newSimulation(New(), r).findMismatches(m)
 			if i == 0 && len(misses) > 0 {
 				t.Errorf("%v does not take %+v: %v", m, r, misses)
 			}

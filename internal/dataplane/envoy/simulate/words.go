@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// Words tells what a match takes.
-func Words(m *routev3.RouteMatch) (p request.Phrase) {
+// DescribeMatch tells what a match takes.
+func DescribeMatch(m *routev3.RouteMatch) (p request.Phrase) {
 	switch path := m.GetPathSpecifier().(type) {
 	case *routev3.RouteMatch_Prefix:
 		if p.Path = "paths that begin with " + path.Prefix; path.Prefix == "/" {
@@ -28,7 +28,7 @@ func Words(m *routev3.RouteMatch) (p request.Phrase) {
 		p.Path = "some paths"
 	}
 	add := func(what, is string, m *matcherv3.StringMatcher) {
-		p.Conditions = append(p.Conditions, condition(what, is, m))
+		p.Conditions = append(p.Conditions, describeCondition(what, is, m))
 	}
 	for _, h := range m.GetHeaders() {
 		if name, found := strings.CutPrefix(h.GetName(), ":"); found {
@@ -46,8 +46,8 @@ func Words(m *routev3.RouteMatch) (p request.Phrase) {
 	return p
 }
 
-// condition is "header x-a: 1", "header x-a that matches 1+", "header x-a" where any value will do.
-func condition(what, is string, m *matcherv3.StringMatcher) string {
+// describeCondition is "header x-a: 1", "header x-a that matches 1+", "header x-a" where any value will do.
+func describeCondition(what, is string, m *matcherv3.StringMatcher) string {
 	switch value := m.GetMatchPattern().(type) {
 	case nil:
 		return what
@@ -56,5 +56,5 @@ func condition(what, is string, m *matcherv3.StringMatcher) string {
 	case *matcherv3.StringMatcher_SafeRegex:
 		return what + " that matches " + value.SafeRegex.GetRegex()
 	}
-	return what + is + wanted(m)
+	return what + is + describeMatcher(m)
 }

@@ -8,11 +8,11 @@
 //
 //	plan.Pickers ──> work queue ──> render ──> apply ──> API server
 //	                   ^                                    │
-//	                   └─────────── own objects <───────────┘ ──> model.Picker (why it does not run) ──> flow
+//	                   └─────────── own objects <───────────┘ ──> model.PickerState (why it does not run) ──> flow
 //
 // One goroutine follows the plan, and one each kind of object. A few workers reconcile pools; no two work on the same
 // one at the same time. A change that the cluster refuses is reported and retried, with backoff. Only one replica may
 // run it.
 //
-// Start reading at render in render.go for the objects, then Runner.Run and Runner.reconcile.
+// Start reading at render in render.go for the objects, then Runner.Run and Runner.reconcilePool.
 package epp

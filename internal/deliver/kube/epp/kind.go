@@ -22,8 +22,8 @@ func (k kind) String() string {
 	return [...]string{"ServiceAccount", "RoleBinding", "Deployment", "Service"}[k]
 }
 
-// resource is the resource of a kind, as in URLs.
-func (k kind) resource() schema.GroupVersionResource {
+// groupVersionResource is the resource of a kind, as in URLs.
+func (k kind) groupVersionResource() schema.GroupVersionResource {
 	return [...]schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
 		rbacv1.SchemeGroupVersion.WithResource("rolebindings"),
@@ -38,7 +38,7 @@ func Rules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for k := range kindsEnd {
 		rules = append(rules, rbacv1.PolicyRule{
-			APIGroups: []string{k.resource().Group}, Resources: []string{k.resource().Resource},
+			APIGroups: []string{k.groupVersionResource().Group}, Resources: []string{k.groupVersionResource().Resource},
 			Verbs: []string{"create", "delete", "get", "list", "patch", "watch"},
 		})
 	}

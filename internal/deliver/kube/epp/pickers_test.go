@@ -26,7 +26,7 @@ import (
 func TestRender(t *testing.T) {
 	for _, name := range []string{"llama", strings.Repeat("very.long-", 25) + "x"} {
 		pool := model.Ref(model.KindInferencePool, "models", name)
-		texts, err := render(pool, plan.Picker{UID: "u"}, "cardea:v1")
+		texts, err := renderObjects(pool, plan.PickerSpec{UID: "u"}, "cardea:v1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,8 @@ func TestRender(t *testing.T) {
 			if owner, ok := poolOf(into); !ok || owner != pool || into.GetOwnerReferences()[0].UID != "u" {
 				t.Errorf("%s belongs to %v", kind(k), into.GetOwnerReferences())
 			}
-			if into.GetName() != model.OwnPicker(pool).Object.Name() || into.GetLabels()[model.InferencePoolLabel] != "" ||
+			if into.GetName() != model.OwnPickerService(pool).Object.Name() ||
+				into.GetLabels()[model.InferencePoolLabel] != "" ||
 				into.GetLabels()[nameLabel] != app || into.GetLabels()[managedByLabel] != manager {
 				t.Errorf("%s %s has labels %v", kind(k), into.GetName(), into.GetLabels())
 			}
@@ -69,7 +70,8 @@ func TestRender(t *testing.T) {
 // nothing.
 func TestRenderToken(t *testing.T) {
 	pod := func(token string) corev1.PodSpec {
-		texts, err := render(model.Ref(model.KindInferencePool, "models", "llama"), plan.Picker{Token: token}, "cardea:v1")
+		texts, err := renderObjects(model.Ref(model.KindInferencePool, "models", "llama"), plan.PickerSpec{Token: token},
+			"cardea:v1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,7 @@ func TestProblem(t *testing.T) {
 		"it runs":          {condition: map[string]any{"type": "Progressing", "status": "True", "message": "m"}},
 		"a quota":          {failed: refused("exceeded quota: full"), want: "exceeded quota: full"},
 		"rights, at first": {failed: rights},
-		"rights, for long": {failed: rights, retries: patientRetries, want: "apply deploy/install.yaml"},
+		"rights, for long": {failed: rights, retries: maxSilentRetries, want: "apply deploy/install.yaml"},
 		"the network":      {failed: errors.New("connection refused"), retries: 99},
 		"no pods are allowed": {condition: map[string]any{"type": "ReplicaFailure", "status": "True", "message": "m"},
 			want: "can't create its pods: m"},
@@ -127,7 +129,7 @@ func TestProblem(t *testing.T) {
 		deployed := &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "picker"}, "status": map[string]any{"conditions": []any{c.condition}},
 		}}
-		if got := problem(deployed, failed, c.retries); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := findProblem(deployed, failed, c.retries); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -137,13 +139,13 @@ func TestProblem(t *testing.T) {
 func TestUnread(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	r := &Runner{
-		cfg: Config{Graph: g, States: flow.NewSource[model.ObjectRef, model.Picker](g, "pickers"),
+		cfg: Config{Graph: g, States: flow.NewSource[model.ObjectRef, model.PickerState](g, "pickers"),
 			Log: slog.New(slog.DiscardHandler)},
-		pickers: map[model.ObjectRef]plan.Picker{}, records: map[model.ObjectRef]*record{},
+		pickers: map[model.ObjectRef]plan.PickerSpec{}, records: map[model.ObjectRef]*record{},
 	}
 	pool := model.Ref(model.KindInferencePool, "models", "llama")
-	r.pickers[pool] = plan.Picker{}
-	g.Apply("start", func(b *flow.Batch) { r.cfg.States.Synced(b) })
+	r.pickers[pool] = plan.PickerSpec{}
+	g.Apply("start", func(b *flow.Batch) { r.cfg.States.MarkSynced(b) })
 	refused := apierrors.NewForbidden(rbacv1.Resource("rolebindings"), "", errors.New("no"))
 	for _, c := range []struct {
 		before bool
@@ -152,9 +154,9 @@ func TestUnread(t *testing.T) {
 	}{
 		{false, errors.New("connection refused"), ""},
 		{true, refused, ""},
-		{false, refused, "Cardea's picker can't be run: " + refused.Error() + advice},
+		{false, refused, "Cardea's picker can't be run: " + refused.Error() + permissionAdvice},
 	} {
-		r.unread(roleBinding, c.before, c.err)
+		r.onReadFailure(roleBinding, c.before, c.err)
 		g.Settle()
 		g.View(func(v flow.View) {
 			if is, _ := flow.Get(v, r.cfg.States.Collection(), pool); is.Problem != c.want {

@@ -13,17 +13,17 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// patientRetries is after how many failures it is told that Cardea's own permissions are missing: an API server that
+// maxSilentRetries is after how many failures it is told that Cardea's own permissions are missing: an API server that
 // starts refuses everything for a moment.
-const patientRetries = 6
+const maxSilentRetries = 6
 
-// advice is what mends missing permissions.
-const advice = "; apply deploy/install.yaml of this version"
+// permissionAdvice is what mends missing permissions.
+const permissionAdvice = "; apply deploy/install.yaml of this version"
 
-// problem says why a picker does not run; "": it does, or begins to. A user or an operator has to mend what the cluster
-// refuses, and a Deployment that gets no pods. Other errors are retried, and logged. retries is how often it was tried
-// before.
-func problem(deployed *unstructured.Unstructured, failed []error, retries int) string {
+// findProblem says why a picker does not run; "": it does, or begins to. A user or an operator has to mend what the
+// cluster refuses, and a Deployment that gets no pods. Other errors are retried, and logged. retries is how often it
+// was tried before.
+func findProblem(deployed *unstructured.Unstructured, failed []error, retries int) string {
 	for _, err := range failed {
 		refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 		// The API server has no other way to tell missing permissions from quotas and admission.
@@ -31,8 +31,8 @@ func problem(deployed *unstructured.Unstructured, failed []error, retries int) s
 		switch {
 		case refused && !missing:
 			return err.Error()
-		case refused && retries >= patientRetries:
-			return err.Error() + advice
+		case refused && retries >= maxSilentRetries:
+			return err.Error() + permissionAdvice
 		}
 	}
 	if deployed == nil {
@@ -57,14 +57,14 @@ func problem(deployed *unstructured.Unstructured, failed []error, retries int) s
 	return ""
 }
 
-// report tells why a picker does not run. problem is "" if it does, or begins to.
-func (r *Runner) report(pool model.ObjectRef, problem string) {
-	state := model.Picker{}
+// reportProblem tells why a picker does not run. problem is "" if it does, or begins to.
+func (r *Runner) reportProblem(pool model.ObjectRef, problem string) {
+	state := model.PickerState{}
 	if problem != "" {
 		state.Problem = "Cardea's picker can't be run: " + problem
 	}
 	r.mu.Lock()
-	own := r.record(pool)
+	own := r.ensureRecord(pool)
 	same := own.state != nil && *own.state == state
 	own.state = &state
 	r.mu.Unlock()

@@ -19,39 +19,40 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// reconcile brings the objects of a pool's picker up to date. An error is the cluster's and is retried soon. Without an
-// error, again is when to look again; 0 means when something changes.
-func (r *Runner) reconcile(ctx context.Context, pool model.ObjectRef) (again time.Duration, err error) {
-	p, known, planned := r.planned(pool)
+// reconcilePool brings the objects of a pool's picker up to date. An error is the cluster's and is retried soon.
+// Without an error, again is when to look again; 0 means when something changes.
+func (r *Runner) reconcilePool(ctx context.Context, pool model.ObjectRef) (again time.Duration, err error) {
+	p, known, planned := r.plannedPicker(pool)
 	switch {
 	case !planned:
-		return 0, r.remove(ctx, pool)
-	case p.Leaving: // the cluster deletes the objects with it
+		return 0, r.removePicker(ctx, pool)
+	case p.Deleting: // the cluster deletes the objects with it
 		return 0, nil
 	}
 	name := nameOf(pool)
 	var objects [kindsEnd]*unstructured.Unstructured
 	for k := range kindsEnd {
-		if objects[k], err = r.lookup(ctx, k, name); err != nil {
+		if objects[k], err = r.lookupObject(ctx, k, name); err != nil {
 			return 0, fmt.Errorf("look for %s %s: %w", k, name, err)
 		}
-		if objects[k] != nil && !applied(objects[k]) {
-			r.report(pool, fmt.Sprintf("%s %s exists and does not belong to Cardea; delete it, or name a picker of yours in "+
-				"spec.endpointPickerRef", k, name.Name))
-			return lookAgain, nil // nobody watches it
+		if objects[k] != nil && !isApplied(objects[k]) {
+			r.reportProblem(pool,
+				fmt.Sprintf("%s %s exists and does not belong to Cardea; delete it, or name your own picker in "+
+					"spec.endpointPickerRef", k, name.Name))
+			return recheckInterval, nil // nobody watches it
 		}
 	}
-	texts, err := render(pool, p, r.cfg.Image)
+	texts, err := renderObjects(pool, p, r.cfg.Image)
 	if err != nil {
 		return 0, err
 	}
 	var changed []string
 	var failed []error
 	for k, text := range texts {
-		wait, did, err := r.apply(ctx, pool, kind(k), known, objects[k], text)
+		wait, did, err := r.applyObject(ctx, pool, kind(k), known, objects[k], text)
 		switch {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
-			wait = lookAgain // the namespace is being deleted, with everything in it
+			wait = recheckInterval // the namespace is being deleted, with everything in it
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s %s: %w", kind(k), name.Name, err))
 		case did:
@@ -65,42 +66,43 @@ func (r *Runner) reconcile(ctx context.Context, pool model.ObjectRef) (again tim
 		r.cfg.Log.Info("deployed a picker", "object", pool.String(), "name", name.Name, "changed",
 			strings.Join(changed, ", "))
 	}
-	r.report(pool, problem(r.find(deployment, name), failed, r.queue.Retries(pool)))
+	r.reportProblem(pool, findProblem(r.findObject(deployment, name), failed, r.queue.Retries(pool)))
 	return again, errors.Join(failed...)
 }
 
-// planned is the plan for a pool, and what is remembered of it. The record is empty if the plan is another one, such as
-// that of another pool of the same name: nothing was applied for it.
-func (r *Runner) planned(pool model.ObjectRef) (p plan.Picker, known record, planned bool) {
+// plannedPicker is the plan for a pool, and what is remembered of it. The record is empty if the plan is another one,
+// such as that of another pool of the same name: nothing was applied for it.
+func (r *Runner) plannedPicker(pool model.ObjectRef) (p plan.PickerSpec, known record, planned bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p, planned = r.pickers[pool]; !planned {
 		return p, known, false
 	}
-	own := r.record(pool)
+	own := r.ensureRecord(pool)
 	if own.planned != p {
 		*own = record{planned: p, state: own.state}
 	}
 	return p, *own, true
 }
 
-// apply applies an object, unless it is as it was when that was done last. did tells whether that changed it; wait is
-// when a repair may be made that may not be made now.
-func (r *Runner) apply(
+// applyObject applies an object, unless it is as it was when that was done last. did tells whether that changed it;
+// wait is when a repair may be made that may not be made now.
+func (r *Runner) applyObject(
 	ctx context.Context, pool model.ObjectRef, k kind, known record, is *unstructured.Unstructured, text []byte,
 ) (wait time.Duration, did bool, err error) {
-	now, before, last := time.Now(), fingerprint(is), known.prints[k]
+	now, before, last := time.Now(), fingerprint(is), known.fingerprints[k]
 	switch {
 	case is != nil && before == "": // it is being deleted; the watch tells when it is gone
 		return 0, false, nil
 	case last != "" && last == before:
 		return 0, false, nil
-	case last != "" && now.Before(known.quiet):
-		return known.quiet.Sub(now), false, nil
+	case last != "" && now.Before(known.noRepairBefore):
+		return known.noRepairBefore.Sub(now), false, nil
 	}
 	force := true
 	name := nameOf(pool)
-	object, err := r.objects.Resource(k.resource()).Namespace(name.Namespace).Patch(ctx, name.Name, types.ApplyPatchType,
+	object, err := r.objects.Resource(k.groupVersionResource()).Namespace(name.Namespace).Patch(ctx, name.Name,
+		types.ApplyPatchType,
 		text, metav1.PatchOptions{FieldManager: manager, Force: &force})
 	if err != nil {
 		return 0, false, err
@@ -109,52 +111,56 @@ func (r *Runner) apply(
 	did = after != before && after != last // the watch may be behind what was written here before
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own := r.record(pool)
-	own.prints[k] = after
+	own := r.ensureRecord(pool)
+	own.fingerprints[k] = after
 	if did && last != "" {
-		if now.Sub(own.quiet) > quietPeriod {
-			r.pace.Forget(pool)
+		if now.Sub(own.noRepairBefore) > quietPeriod {
+			r.repairLimiter.Forget(pool)
 		}
-		own.quiet = now.Add(r.pace.When(pool))
+		own.noRepairBefore = now.Add(r.repairLimiter.When(pool))
 		r.cfg.Log.Info("repaired", "kind", k.String(), "namespace", name.Namespace, "name", name.Name)
 	}
 	return 0, did, nil
 }
 
-// lookup returns the object of this name, whoever created it, or nil. Objects with Cardea's labels are known from the
-// watch; for others it asks the API server.
-func (r *Runner) lookup(ctx context.Context, k kind, name types.NamespacedName) (*unstructured.Unstructured, error) {
-	if object := r.find(k, name); object != nil {
+// lookupObject returns the object of this name, whoever created it, or nil. Objects with Cardea's labels are known from
+// the watch; for others it asks the API server.
+func (r *Runner) lookupObject(
+	ctx context.Context, k kind, name types.NamespacedName,
+) (*unstructured.Unstructured, error) {
+	if object := r.findObject(k, name); object != nil {
 		return object, nil
 	}
-	object, err := r.objects.Resource(k.resource()).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	object, err := r.objects.Resource(k.groupVersionResource()).Namespace(name.Namespace).Get(ctx, name.Name,
+		metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return object, err
 }
 
-// applied reports whether Cardea applied an object. Labels prove nothing, since they are easily copied.
-func applied(o metav1.Object) bool {
+// isApplied reports whether Cardea applied an object. Labels prove nothing, since they are easily copied.
+func isApplied(o metav1.Object) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == manager && f.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// removal is the order in which objects are deleted: first what proxies use, last what the pods need.
-var removal = []kind{service, deployment, roleBinding, serviceAccount}
+// deletionOrder is the order in which objects are deleted: first what proxies use, last what the pods need.
+var deletionOrder = []kind{service, deployment, roleBinding, serviceAccount}
 
-// remove deletes the objects of the picker of a pool that needs none.
-func (r *Runner) remove(ctx context.Context, pool model.ObjectRef) error {
+// removePicker deletes the objects of the picker of a pool that needs none.
+func (r *Runner) removePicker(ctx context.Context, pool model.ObjectRef) error {
 	name := nameOf(pool)
 	removed := false
-	for _, k := range removal {
-		object, err := r.lookup(ctx, k, name)
-		if err == nil && object != nil && object.GetDeletionTimestamp() == nil && applied(object) {
+	for _, k := range deletionOrder {
+		object, err := r.lookupObject(ctx, k, name)
+		if err == nil && object != nil && object.GetDeletionTimestamp() == nil && isApplied(object) {
 			uid, background := object.GetUID(), metav1.DeletePropagationBackground
-			err = r.objects.Resource(k.resource()).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
-				PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid},
-			})
+			err = r.objects.Resource(k.groupVersionResource()).Namespace(name.Namespace).Delete(ctx, name.Name,
+				metav1.DeleteOptions{
+					PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid},
+				})
 			removed = true
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {

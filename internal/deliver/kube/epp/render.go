@@ -8,13 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
-	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
@@ -42,8 +36,9 @@ const (
 	grpcPort  = "grpc"    // name of model.PickerPort
 	adminPort = "metrics" // name of AdminPort
 	nonRoot   = 65532
-	// leaveTime is how long a picker answers when its pod is to end, in seconds: by then every proxy knows that it goes.
-	leaveTime = 5
+	// drainSeconds is how long a picker answers when its pod is to end, in seconds: by then every proxy knows that it
+	// goes.
+	drainSeconds = 5
 )
 
 // memoryLimit is that of a picker's container, memoryTarget what its heap is kept to. It has about 2 MB for what it
@@ -56,25 +51,30 @@ const (
 // renderer renders the objects of the picker of one pool.
 type renderer struct {
 	pool   model.ObjectRef
-	picker plan.Picker
+	picker plan.PickerSpec
 	image  string
 	name   types.NamespacedName
 }
 
-// render makes the objects of the picker of a pool, each as JSON to apply. It is pure.
-func render(pool model.ObjectRef, p plan.Picker, image string) (texts [kindsEnd][]byte, err error) {
+// fields are those of an object, or of a part of one, that are applied.
+type fields = map[string]any
+
+// renderObjects makes the objects of the picker of a pool, each as JSON to apply. It is pure.
+func renderObjects(pool model.ObjectRef, p plan.PickerSpec, image string) (texts [kindsEnd][]byte, err error) {
 	r := renderer{pool, p, image, nameOf(pool)}
-	for k, object := range [kindsEnd]any{
-		serviceAccount: corev1ac.ServiceAccount(r.name.Name, r.name.Namespace).
-			WithLabels(r.labels()).WithOwnerReferences(r.owner()).WithAutomountServiceAccountToken(false),
-		roleBinding: rbacv1ac.RoleBinding(r.name.Name, r.name.Namespace).
-			WithLabels(r.labels()).WithOwnerReferences(r.owner()).
-			WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(Role)).
-			WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).
-				WithName(r.name.Name).WithNamespace(r.name.Namespace)),
-		deployment: r.deployment(),
-		service:    r.service(),
+	for k, object := range [kindsEnd]fields{
+		serviceAccount: {"automountServiceAccountToken": false},
+		roleBinding: {
+			"roleRef":  fields{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": Role},
+			"subjects": []fields{{"kind": rbacv1.ServiceAccountKind, "name": r.name.Name, "namespace": r.name.Namespace}},
+		},
+		deployment: {"spec": r.renderDeployment()},
+		service:    {"spec": r.renderService()},
 	} {
+		k := kind(k)
+		object["apiVersion"], object["kind"] = k.groupVersionResource().GroupVersion().String(), k.String()
+		object["metadata"] = fields{"name": r.name.Name, "namespace": r.name.Namespace, "labels": r.objectLabels(),
+			"ownerReferences": []fields{r.ownerReference()}}
 		if texts[k], err = json.Marshal(object); err != nil {
 			return texts, err
 		}
@@ -82,7 +82,7 @@ func render(pool model.ObjectRef, p plan.Picker, image string) (texts [kindsEnd]
 	return texts, nil
 }
 
-func (r *renderer) labels() map[string]string {
+func (r *renderer) objectLabels() map[string]string {
 	all := r.podSelector()
 	all[managedByLabel], all[poolLabel] = manager, model.LabelValue(r.pool.Name())
 	return all
@@ -93,96 +93,84 @@ func (r *renderer) podSelector() map[string]string {
 	return map[string]string{nameLabel: app, instanceLabel: r.name.Name}
 }
 
-// owner has the cluster delete an object with the pool.
-func (r *renderer) owner() *metav1ac.OwnerReferenceApplyConfiguration {
-	return metav1ac.OwnerReference().WithAPIVersion(r.pool.Kind().Group() + "/v1").WithKind(r.pool.Kind().String()).
-		WithName(r.pool.Name()).WithUID(types.UID(r.picker.UID)).WithController(true)
+// ownerReference has the cluster delete an object with the pool.
+func (r *renderer) ownerReference() fields {
+	return fields{"apiVersion": r.pool.Kind().Group() + "/v1", "kind": r.pool.Kind().String(), "name": r.pool.Name(),
+		"uid": r.picker.UID, "controller": true}
 }
 
-// deployment has one replica when it is created. The number is whoever scales it: it is not applied.
-func (r *renderer) deployment() *appsv1ac.DeploymentApplyConfiguration {
-	return appsv1ac.Deployment(r.name.Name, r.name.Namespace).
-		WithLabels(r.labels()).WithOwnerReferences(r.owner()).
-		WithSpec(appsv1ac.DeploymentSpec().
-			WithSelector(metav1ac.LabelSelector().WithMatchLabels(r.podSelector())).
-			WithProgressDeadlineSeconds(120).
-			WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RollingUpdateDeploymentStrategyType).WithRollingUpdate(
-				appsv1ac.RollingUpdateDeployment().WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))).
-			WithTemplate(corev1ac.PodTemplateSpec().
-				WithLabels(r.labels()).
-				WithAnnotations(map[string]string{
-					"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(AdminPort),
-				}).
-				WithSpec(corev1ac.PodSpec().WithVolumes(r.volumes()...).
-					WithServiceAccountName(r.name.Name).WithAutomountServiceAccountToken(true).WithEnableServiceLinks(false).
-					WithSecurityContext(corev1ac.PodSecurityContext().
-						WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
-						WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-					WithContainers(r.container()))))
+// renderDeployment has one replica when it is created. The number is whoever scales it: it is not applied.
+func (r *renderer) renderDeployment() fields {
+	pod := fields{
+		"serviceAccountName": r.name.Name, "automountServiceAccountToken": true, "enableServiceLinks": false,
+		"securityContext": fields{"runAsNonRoot": true, "runAsUser": nonRoot, "runAsGroup": nonRoot,
+			"seccompProfile": fields{"type": corev1.SeccompProfileTypeRuntimeDefault}},
+		"containers": []fields{r.renderContainer()},
+	}
+	if r.picker.Token != "" {
+		pod["volumes"] = []fields{r.tokenVolume()}
+	}
+	return fields{
+		"selector":                fields{"matchLabels": r.podSelector()},
+		"progressDeadlineSeconds": 120,
+		"strategy": fields{"type": appsv1.RollingUpdateDeploymentStrategyType,
+			"rollingUpdate": fields{"maxUnavailable": 0, "maxSurge": 1}},
+		"template": fields{
+			"metadata": fields{"labels": r.objectLabels(), "annotations": fields{
+				"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(AdminPort),
+			}},
+			"spec": pod,
+		},
+	}
 }
 
-// volumes has the Secret with the token for metrics. It may come later, or never: a picker without it is better than
+// tokenVolume is the Secret with the token for metrics. It may come later, or never: a picker without it is better than
 // none, and says that it is missing.
-func (r *renderer) volumes() []*corev1ac.VolumeApplyConfiguration {
-	if r.picker.Token == "" {
-		return nil
-	}
-	return []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(tokenFile).WithSecret(
-		corev1ac.SecretVolumeSource().WithSecretName(r.picker.Token).WithOptional(true).
-			WithItems(corev1ac.KeyToPath().WithKey(model.TokenEntry).WithPath(tokenFile)))}
+func (r *renderer) tokenVolume() fields {
+	return fields{"name": tokenFile, "secret": fields{"secretName": r.picker.Token, "optional": true,
+		"items": []fields{{"key": model.TokenEntry, "path": tokenFile}}}}
 }
 
-// withToken has a container read the token.
-func (r *renderer) withToken(c *corev1ac.ContainerApplyConfiguration) *corev1ac.ContainerApplyConfiguration {
-	if r.picker.Token == "" {
-		return c
-	}
-	return c.WithArgs("--metrics-token-file="+tokenFolder+"/"+tokenFile, "--metrics-token-later").
-		WithVolumeMounts(corev1ac.VolumeMount().WithName(tokenFile).WithMountPath(tokenFolder).WithReadOnly(true))
-}
-
-func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
-	return r.withToken(corev1ac.Container().WithName("picker").WithImage(r.image).
-		WithArgs("picker", "--pool", r.pool.NamespacedName(),
-			fmt.Sprintf("--listen=:%d", model.PickerPort), fmt.Sprintf("--admin=:%d", AdminPort)).
-		WithEnv(corev1ac.EnvVar().WithName("GOMEMLIMIT").WithValue(memoryTarget)).
-		WithPorts(
-			corev1ac.ContainerPort().WithName(grpcPort).WithContainerPort(model.PickerPort),
-			corev1ac.ContainerPort().WithName(adminPort).WithContainerPort(AdminPort)).
-		WithSecurityContext(corev1ac.SecurityContext().
-			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
-			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
+func (r *renderer) renderContainer() fields {
+	args := []string{"picker", "--pool", r.pool.NamespacedName(),
+		fmt.Sprintf("--listen=:%d", model.PickerPort), fmt.Sprintf("--admin=:%d", AdminPort)}
+	c := fields{
+		"name": "picker", "image": r.image,
+		"env": []fields{{"name": "GOMEMLIMIT", "value": memoryTarget}},
+		"ports": []fields{{"name": grpcPort, "containerPort": model.PickerPort},
+			{"name": adminPort, "containerPort": AdminPort}},
+		"securityContext": fields{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+			"capabilities": fields{"drop": []string{"ALL"}}},
 		// Proxies need not ask a pod any more before it stops to answer: with FullDuplex, requests would be lost until
 		// a health check fails, since proxies hand their bodies over at once.
-		WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
-			WithSleep(corev1ac.SleepAction().WithSeconds(leaveTime)))).
-		WithReadinessProbe(probe("/healthz", 2, 2, 3)).
+		"lifecycle":      fields{"preStop": fields{"sleep": fields{"seconds": drainSeconds}}},
+		"readinessProbe": httpProbe("/healthz", 2, 2, 3),
 		// A picker that does not know its pool yet is well: the API server is away.
-		WithLivenessProbe(probe("/metrics", 10, 5, 6)).
-		WithResources(corev1ac.ResourceRequirements().
-			WithRequests(corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
-			}).
-			WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)})))
-}
-
-// probe asks for a page of the admin API; period and timeout are in seconds.
-func probe(path string, period, timeout, failures int32) *corev1ac.ProbeApplyConfiguration {
-	return corev1ac.Probe().
-		WithHTTPGet(corev1ac.HTTPGetAction().WithPath(path).WithPort(intstr.FromString(adminPort))).
-		WithPeriodSeconds(period).WithTimeoutSeconds(timeout).WithFailureThreshold(failures)
-}
-
-// service is headless: proxies know the pods from its EndpointSlices.
-func (r *renderer) service() *corev1ac.ServiceApplyConfiguration {
-	port := func(name string, number int32) *corev1ac.ServicePortApplyConfiguration {
-		return corev1ac.ServicePort().WithName(name).WithProtocol(corev1.ProtocolTCP).
-			WithPort(number).WithTargetPort(intstr.FromString(name))
+		"livenessProbe": httpProbe("/metrics", 10, 5, 6),
+		"resources": fields{"requests": fields{"cpu": "100m", "memory": "64Mi"},
+			"limits": fields{"memory": memoryLimit}},
 	}
-	return corev1ac.Service(r.name.Name, r.name.Namespace).
-		WithLabels(r.labels()).WithOwnerReferences(r.owner()).
-		WithSpec(corev1ac.ServiceSpec().
-			WithType(corev1.ServiceTypeClusterIP).WithClusterIP(corev1.ClusterIPNone).
-			WithSelector(r.podSelector()).
-			WithPorts(port(grpcPort, model.PickerPort), port(adminPort, AdminPort)))
+	if r.picker.Token != "" {
+		args = append(args, "--metrics-token-file="+tokenFolder+"/"+tokenFile, "--metrics-token-later")
+		c["volumeMounts"] = []fields{{"name": tokenFile, "mountPath": tokenFolder, "readOnly": true}}
+	}
+	c["args"] = args
+	return c
+}
+
+// httpProbe asks for a page of the admin API; period and timeout are in seconds.
+func httpProbe(path string, period, timeout, failures int) fields {
+	return fields{"httpGet": fields{"path": path, "port": adminPort},
+		"periodSeconds": period, "timeoutSeconds": timeout, "failureThreshold": failures}
+}
+
+// renderService is headless: proxies know the pods from its EndpointSlices.
+func (r *renderer) renderService() fields {
+	port := func(name string, number int32) fields {
+		return fields{"name": name, "protocol": corev1.ProtocolTCP, "port": number, "targetPort": name}
+	}
+	return fields{
+		"type": corev1.ServiceTypeClusterIP, "clusterIP": corev1.ClusterIPNone, "selector": r.podSelector(),
+		"ports": []fields{port(grpcPort, model.PickerPort), port(adminPort, AdminPort)},
+	}
 }

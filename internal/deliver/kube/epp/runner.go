@@ -22,8 +22,8 @@ import (
 
 const (
 	workers = 2
-	// lookAgain is after how long the cluster is looked at again where no watch tells of a change.
-	lookAgain = 15 * time.Second
+	// recheckInterval is after how long the cluster is looked at again where no watch tells of a change.
+	recheckInterval = 15 * time.Second
 	// A client that undoes every repair is not repaired at once each time: the pauses between repairs grow from firstPause
 	// to lastPause, and are short again when nobody has changed anything for quietPeriod.
 	firstPause  = time.Second
@@ -33,34 +33,35 @@ const (
 
 // Config is what a Runner needs.
 type Config struct {
-	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kubeclient.Once)
+	// its rate limits are not used; its clients should make each request once (kubeclient.NoRetryConfig)
+	REST    *rest.Config
 	Graph   *flow.Graph
-	Pickers *flow.Collection[model.ObjectRef, plan.Picker]
-	States  *flow.Source[model.ObjectRef, model.Picker] // is filled
-	Image   string                                      // with the program that has `cardea picker`
-	Log     *slog.Logger                                // nil: nothing is logged
+	Pickers *flow.Collection[model.ObjectRef, plan.PickerSpec]
+	States  *flow.Source[model.ObjectRef, model.PickerState] // is filled
+	Image   string                                           // with the program that has `cardea picker`
+	Log     *slog.Logger                                     // nil: nothing is logged
 }
 
 // Runner runs pickers.
 type Runner struct {
-	cfg       Config
-	objects   dynamic.Interface
-	informers [kindsEnd]cache.SharedIndexInformer
-	queue     *queue.Queue[model.ObjectRef]
-	pace      workqueue.TypedRateLimiter[model.ObjectRef] // of repairs
+	cfg           Config
+	objects       dynamic.Interface
+	informers     [kindsEnd]cache.SharedIndexInformer
+	queue         *queue.Queue[model.ObjectRef]
+	repairLimiter workqueue.TypedRateLimiter[model.ObjectRef] // of repairs
 
-	mu      sync.Mutex // guards the fields below
-	pickers map[model.ObjectRef]plan.Picker
-	named   map[types.NamespacedName]model.ObjectRef // the pools of the plan by the names of what is made for them
-	records map[model.ObjectRef]*record
+	mu          sync.Mutex // guards the fields below
+	pickers     map[model.ObjectRef]plan.PickerSpec
+	poolsByName map[types.NamespacedName]model.ObjectRef // the pools of the plan by the names of what is made for them
+	records     map[model.ObjectRef]*record
 }
 
 // record is what is remembered of a pool. If it is lost, everything is applied once more, which changes nothing.
 type record struct {
-	planned plan.Picker      // for which the objects were applied
-	prints  [kindsEnd]string // of the objects after they were applied; "": they were not
-	quiet   time.Time        // until then nothing is repaired
-	state   *model.Picker    // as reported; nil: it was not
+	planned        plan.PickerSpec    // for which the objects were applied
+	fingerprints   [kindsEnd]string   // of the objects after they were applied; "": they were not
+	noRepairBefore time.Time          // until then nothing is repaired
+	state          *model.PickerState // as reported; nil: it was not
 }
 
 // New makes a Runner. It does nothing before Run.
@@ -78,15 +79,15 @@ func New(cfg Config) (*Runner, error) {
 		return nil, fmt.Errorf("pickers: %w", err)
 	}
 	r := &Runner{
-		cfg: cfg, objects: objects, pickers: map[model.ObjectRef]plan.Picker{},
-		pace:  workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstPause, lastPause),
-		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
+		cfg: cfg, objects: objects, pickers: map[model.ObjectRef]plan.PickerSpec{},
+		repairLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstPause, lastPause),
+		poolsByName:   map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
-	if err := r.watch(); err != nil {
+	if err := r.createInformers(); err != nil {
 		return nil, fmt.Errorf("pickers: %w", err)
 	}
 	r.queue = queue.New(queue.Config[model.ObjectRef]{
-		Do: r.reconcile, Workers: workers, What: "a picker", Log: cfg.Log,
+		Do: r.reconcilePool, Workers: workers, Subject: "a picker", Log: cfg.Log,
 	})
 	return r, nil
 }
@@ -128,10 +129,10 @@ func (r *Runner) followPlan(ctx context.Context, planned chan<- struct{}) {
 			for ch := range pickers.Changes(v) {
 				if changed = append(changed, ch.Key); ch.Deleted {
 					delete(r.pickers, ch.Key)
-					delete(r.named, nameOf(ch.Key))
+					delete(r.poolsByName, nameOf(ch.Key))
 				} else {
 					r.pickers[ch.Key] = ch.Value
-					r.named[nameOf(ch.Key)] = ch.Key
+					r.poolsByName[nameOf(ch.Key)] = ch.Key
 				}
 			}
 		})
@@ -148,11 +149,11 @@ func (r *Runner) followPlan(ctx context.Context, planned chan<- struct{}) {
 
 // nameOf is the name of everything that is made for a pool's picker.
 func nameOf(pool model.ObjectRef) types.NamespacedName {
-	return types.NamespacedName{Namespace: pool.Namespace(), Name: model.OwnPicker(pool).Object.Name()}
+	return types.NamespacedName{Namespace: pool.Namespace(), Name: model.OwnPickerService(pool).Object.Name()}
 }
 
-// record returns the record of a pool. mu is held.
-func (r *Runner) record(ref model.ObjectRef) *record {
+// ensureRecord returns the record of a pool. mu is held.
+func (r *Runner) ensureRecord(ref model.ObjectRef) *record {
 	known := r.records[ref]
 	if known == nil {
 		known = &record{}

@@ -12,32 +12,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// watch creates the informers of own objects.
-func (r *Runner) watch() error {
-	own := func(o *metav1.ListOptions) {
-		o.LabelSelector = nameLabel + "=" + app + "," + managedByLabel + "=" + manager
-	}
+// createInformers creates the informers of own objects.
+func (r *Runner) createInformers() error {
+	const own = nameLabel + "=" + app + "," + managedByLabel + "=" + manager
 	for k := range kindsEnd {
-		informer := dynamicinformer.NewFilteredDynamicInformer(r.objects, k.resource(), metav1.NamespaceAll, 0,
-			cache.Indexers{}, own).Informer()
-		if err := informer.SetTransform(trim); err != nil {
+		informer := cache.NewSharedIndexInformer(kubeclient.ListWatch(r.objects.Resource(k.groupVersionResource()), own),
+			&unstructured.Unstructured{}, 0, cache.Indexers{})
+		if err := informer.SetTransform(trimObject); err != nil {
 			return err
 		}
 		if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-			r.unread(k, informer.HasSynced(), err)
+			r.onReadFailure(k, informer.HasSynced(), err)
 		}); err != nil {
 			return err
 		}
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { r.observe(k, o, false) },
-			UpdateFunc: func(_, o any) { r.observe(k, o, false) },
-			DeleteFunc: func(o any) { r.observe(k, o, true) },
+			AddFunc:    func(o any) { r.observeObject(k, o, false) },
+			UpdateFunc: func(_, o any) { r.observeObject(k, o, false) },
+			DeleteFunc: func(o any) { r.observeObject(k, o, true) },
 		}); err != nil {
 			return err
 		}
@@ -46,9 +44,9 @@ func (r *Runner) watch() error {
 	return nil
 }
 
-// unread tells that objects can't be read. Until they were, nothing is done: so what a user or an operator has to mend
-// is told of each pool.
-func (r *Runner) unread(k kind, before bool, err error) {
+// onReadFailure tells that objects can't be read. Until they were, nothing is done: so what a user or an operator has
+// to mend is told of each pool.
+func (r *Runner) onReadFailure(k kind, before bool, err error) {
 	r.cfg.Log.Debug("reading own objects failed; retrying", "kind", k.String(), "error", err)
 	if before || !apierrors.IsForbidden(err) {
 		return
@@ -57,12 +55,12 @@ func (r *Runner) unread(k kind, before bool, err error) {
 	planned := slices.Collect(maps.Keys(r.pickers))
 	r.mu.Unlock()
 	for _, pool := range planned {
-		r.report(pool, err.Error()+advice)
+		r.reportProblem(pool, err.Error()+permissionAdvice)
 	}
 }
 
-// trim drops what nobody reads: what is desired is compared by the generation.
-func trim(o any) (any, error) {
+// trimObject drops what nobody reads: what is desired is compared by the generation.
+func trimObject(o any) (any, error) {
 	if object, ok := o.(*unstructured.Unstructured); ok {
 		fields := object.GetManagedFields()
 		for i, f := range fields {
@@ -74,9 +72,9 @@ func trim(o any) (any, error) {
 	return o, nil
 }
 
-// observe handles a change of an own object. It queues the pool if another client made the change, or if the change may
-// be of a rollout.
-func (r *Runner) observe(k kind, o any, deleted bool) {
+// observeObject handles a change of an own object. It queues the pool if another client made the change, or if the
+// change may be of a rollout.
+func (r *Runner) observeObject(k kind, o any, deleted bool) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}
@@ -85,10 +83,10 @@ func (r *Runner) observe(k kind, o any, deleted bool) {
 		return
 	}
 	r.mu.Lock()
-	ref, planned := r.named[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}]
+	ref, planned := r.poolsByName[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}]
 	known := ""
 	if r.records[ref] != nil {
-		known = r.records[ref].prints[k]
+		known = r.records[ref].fingerprints[k]
 	}
 	r.mu.Unlock()
 	switch {
@@ -117,8 +115,8 @@ func poolOf(o metav1.Object) (model.ObjectRef, bool) {
 	return model.Ref(model.KindInferencePool, o.GetNamespace(), owner.Name), true
 }
 
-// find returns an own object as the watch showed it last, or nil.
-func (r *Runner) find(k kind, name types.NamespacedName) *unstructured.Unstructured {
+// findObject returns an own object as the watch showed it last, or nil.
+func (r *Runner) findObject(k kind, name types.NamespacedName) *unstructured.Unstructured {
 	o, found, err := r.informers[k].GetStore().GetByKey(name.String())
 	if err != nil || !found {
 		return nil

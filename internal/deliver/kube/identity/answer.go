@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// answered tells whether a request has its answer, which is the last.
-func answered(r *certificatesv1beta1.PodCertificateRequest) bool {
+// isAnswered tells whether a request has its answer, which is the last.
+func isAnswered(r *certificatesv1beta1.PodCertificateRequest) bool {
 	for _, c := range r.Status.Conditions {
 		switch c.Type {
 		case certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
@@ -24,23 +24,24 @@ func answered(r *certificatesv1beta1.PodCertificateRequest) bool {
 	return false
 }
 
-// answer is the status of a request: a certificate, or why there is none. An error says that there is no answer yet.
-func (s *Signer) answer(
+// makeAnswer is the status of a request: a certificate, or why there is none. An error says that there is no answer
+// yet.
+func (s *Signer) makeAnswer(
 	r *certificatesv1beta1.PodCertificateRequest, pod *corev1.Pod,
 ) (*certificatesv1beta1.PodCertificateRequestStatus, error) {
 	now := s.cfg.Clock.Now()
-	key, no := judge(r, pod)
+	key, no := checkRequest(r, pod)
 	if no != nil {
-		return &certificatesv1beta1.PodCertificateRequestStatus{Conditions: condition(
+		return &certificatesv1beta1.PodCertificateRequestStatus{Conditions: newConditions(
 			certificatesv1beta1.PodCertificateRequestConditionTypeDenied, no.reason, no.message, r, now)}, nil
 	}
-	wanted, renewAt := template(r, s.cfg.TrustDomain, now)
+	wanted, renewAt := requestTemplate(r, s.cfg.TrustDomain, now)
 	leaf, err := s.cfg.Authority.Sign(wanted, key)
 	if err != nil {
 		return nil, err
 	}
 	return &certificatesv1beta1.PodCertificateRequestStatus{
-		Conditions: condition(certificatesv1beta1.PodCertificateRequestConditionTypeIssued, reasonIssued,
+		Conditions: newConditions(certificatesv1beta1.PodCertificateRequestConditionTypeIssued, reasonIssued,
 			"the certificate names "+wanted.URIs[0].String(), r, now),
 		CertificateChain: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})),
 		NotBefore:        &metav1.Time{Time: leaf.NotBefore}, BeginRefreshAt: &metav1.Time{Time: renewAt},
@@ -48,7 +49,7 @@ func (s *Signer) answer(
 	}, nil
 }
 
-func condition(
+func newConditions(
 	kind, reason, message string, r *certificatesv1beta1.PodCertificateRequest, now time.Time,
 ) []metav1.Condition {
 	return []metav1.Condition{{
@@ -57,9 +58,9 @@ func condition(
 	}}
 }
 
-// patch is a status as a merge patch of the version of the request that was judged: nothing is written if it has
+// statusPatch is a status as a merge patch of the version of the request that was judged: nothing is written if it has
 // changed.
-func patch(
+func statusPatch(
 	r *certificatesv1beta1.PodCertificateRequest, status *certificatesv1beta1.PodCertificateRequestStatus,
 ) ([]byte, error) {
 	text, err := json.Marshal(map[string]any{

@@ -5,13 +5,15 @@ import (
 	"fmt"
 
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
 const (
@@ -25,18 +27,18 @@ var versions = []schema.GroupVersion{
 	{Group: certificatesv1beta1.GroupName, Version: "v1"}, {Group: certificatesv1beta1.GroupName, Version: "v1beta1"},
 }
 
-// api speaks with the API server.
-type api struct {
-	core    *kubernetes.Clientset
+// apiClient speaks with the API server.
+type apiClient struct {
+	pods    rest.Interface
 	clients map[schema.GroupVersion]rest.Interface
 }
 
-func newAPI(config *rest.Config) (*api, error) {
-	core, err := kubernetes.NewForConfig(config)
+func newAPI(config *rest.Config) (*apiClient, error) {
+	pods, err := kubeclient.Group(config, corev1.SchemeGroupVersion, &corev1.Pod{})
 	if err != nil {
 		return nil, err
 	}
-	a := &api{core: core, clients: map[schema.GroupVersion]rest.Interface{}}
+	a := &apiClient{pods: pods, clients: map[schema.GroupVersion]rest.Interface{}}
 	for _, version := range versions {
 		if a.clients[version], err = clientOf(config, version); err != nil {
 			return nil, fmt.Errorf("connect to the API server for %s: %w", version, err)
@@ -60,11 +62,11 @@ func clientOf(config *rest.Config, version schema.GroupVersion) (rest.Interface,
 	return rest.RESTClientFor(config)
 }
 
-// served is a client of the version in which a resource is served; nil: it is not.
-func (a *api) served(ctx context.Context, resource string) (rest.Interface, error) {
+// findServed is a client of the version in which a resource is served; nil: it is not.
+func (a *apiClient) findServed(ctx context.Context, resource string) (rest.Interface, error) {
 	for _, version := range versions {
 		list := &metav1.APIResourceList{}
-		err := a.core.Discovery().RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Into(list)
+		err := a.clients[version].Get().AbsPath("/apis/" + version.String()).Do(ctx).Into(list)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// publish keeps the ClusterTrustBundle until ctx ends, or it is not served any more. It is written again when somebody
-// else changes or deletes it.
-func (s *Signer) publish(ctx context.Context, client rest.Interface) {
+// publishBundle keeps the ClusterTrustBundle until ctx ends, or it is not served any more. It is written again when
+// somebody else changes or deletes it.
+func (s *Signer) publishBundle(ctx context.Context, client rest.Interface) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -25,12 +25,12 @@ func (s *Signer) publish(ctx context.Context, client rest.Interface) {
 	watching.Go(func() { s.watchBundle(ctx, client, heard, cancel) })
 	for pause := firstRetry; ctx.Err() == nil; {
 		bundle, changed := s.cfg.Authority.Bundle()
-		err := s.write(ctx, client, string(bundle))
+		err := s.writeBundle(ctx, client, string(bundle))
 		look := time.Hour
 		switch {
 		case err == nil:
 			pause = firstRetry
-		case unserved(err):
+		case isUnserved(err):
 			return
 		case ctx.Err() == nil:
 			s.cfg.Log.Warn("the ClusterTrustBundle could not be written; retrying", "name", BundleName(s.cfg.Signer),
@@ -59,24 +59,24 @@ func (s *Signer) watchBundle(ctx context.Context, client rest.Interface, heard c
 	from := cache.NewListWatchFromClient(client, bundlesResource, metav1.NamespaceAll,
 		fields.OneTermEqualSelector(metav1.ObjectNameField, BundleName(s.cfg.Signer)))
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: s.endsWith(from, end), ObjectType: &certificatesv1beta1.ClusterTrustBundle{},
+		ListerWatcher: s.endOnNotFound(from, end), ObjectType: &certificatesv1beta1.ClusterTrustBundle{},
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: ring, UpdateFunc: func(_, new any) { ring(new) }, DeleteFunc: ring},
 	})
 	informer.RunWithContext(ctx)
 }
 
-// unserved tells whether an error says that the kind is not there, rather than the object.
-func unserved(err error) bool {
+// isUnserved tells whether an error says that the kind is not there, rather than the object.
+func isUnserved(err error) bool {
 	status, ok := err.(apierrors.APIStatus)
 	return ok && apierrors.IsNotFound(err) && (status.Status().Details == nil || status.Status().Details.Name == "")
 }
 
-// write makes the ClusterTrustBundle say what is trusted.
-func (s *Signer) write(ctx context.Context, client rest.Interface, bundle string) error {
+// writeBundle makes the ClusterTrustBundle say what is trusted.
+func (s *Signer) writeBundle(ctx context.Context, client rest.Interface, bundle string) error {
 	name := BundleName(s.cfg.Signer)
 	b := &certificatesv1beta1.ClusterTrustBundle{}
 	err := client.Get().Resource(bundlesResource).Name(name).Do(ctx).Into(b)
-	if apierrors.IsNotFound(err) && !unserved(err) {
+	if apierrors.IsNotFound(err) && !isUnserved(err) {
 		b = &certificatesv1beta1.ClusterTrustBundle{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "cardea"},
 		}}

@@ -18,18 +18,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/deliver/certs"
 	"cardea.dev/cardea/internal/deliver/kube/identity"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) { kubetest.Main(m) }
 
-// patience is how long a test waits for an event that must come.
-const patience = 60 * time.Second
+// waitTimeout is how long a test waits for an event that must come.
+const waitTimeout = 60 * time.Second
 
 const (
 	namespace, secretName = metav1.NamespaceDefault, "cardea-identity"
@@ -39,7 +38,7 @@ const (
 // scene is a signer with just the rights that are asked for.
 type scene struct {
 	t       *testing.T
-	cluster *cluster.Cluster
+	cluster *kubetest.Cluster
 	log     *safeBuffer
 }
 
@@ -60,9 +59,9 @@ func (b *safeBuffer) String() string {
 	return b.buffer.String()
 }
 
-func newScene(t *testing.T, o cluster.Options) *scene {
+func newScene(t *testing.T, o kubetest.Options) *scene {
 	t.Helper()
-	s := &scene{t: t, cluster: cluster.Start(t, o), log: &safeBuffer{}}
+	s := &scene{t: t, cluster: kubetest.Start(t, o), log: &safeBuffer{}}
 	const user, group = "signer", rbacv1.GroupName
 	meta := metav1.ObjectMeta{Name: user}
 	rbac, always := s.cluster.Client.RbacV1(), metav1.CreateOptions{}
@@ -93,13 +92,9 @@ func newScene(t *testing.T, o cluster.Options) *scene {
 // run runs a signer until the test ends.
 func (s *scene) run(config *rest.Config) {
 	s.t.Helper()
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	authority, err := certs.New(certs.Config{
-		Client: client, Namespace: namespace, Name: secretName, Purpose: "identity", Log: log,
+		REST: config, Namespace: namespace, Name: secretName, Purpose: "identity", Log: log,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -125,7 +120,7 @@ func (s *scene) run(config *rest.Config) {
 func (s *scene) until(ask func() error) {
 	s.t.Helper()
 	var last error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if last = ask(); last == nil {
 			return
 		}
@@ -148,7 +143,7 @@ func (s *scene) pod(name, account string, projection corev1.PodCertificateProjec
 		Spec: corev1.PodSpec{
 			ServiceAccountName: account,
 			Containers: []corev1.Container{{
-				Name: "c", Image: cluster.EchoImage, Command: []string{"sh", "-c", "cat /id/all.pem; exec sleep 1000"},
+				Name: "c", Image: kubetest.EchoImage, Command: []string{"sh", "-c", "cat /id/all.pem; exec sleep 1000"},
 				VolumeMounts: []corev1.VolumeMount{{Name: "id", MountPath: "/id"}},
 			}},
 			Volumes: []corev1.Volume{{Name: "id", VolumeSource: corev1.VolumeSource{
@@ -216,7 +211,7 @@ func (s *scene) bundle() (roots *x509.CertPool, object *certificatesv1beta1.Clus
 // TestSigner: a pod gets a certificate that names its service account and that the ClusterTrustBundle trusts; who asks
 // for something else is denied, with a reason; other signers' requests are not answered.
 func TestSigner(t *testing.T) {
-	s := newScene(t, cluster.Options{})
+	s := newScene(t, kubetest.Options{})
 	ours := corev1.PodCertificateProjection{SignerName: identity.SignerName, KeyType: "ECDSAP256"}
 	theirs := ours
 	theirs.SignerName = "example.com/other"
@@ -232,7 +227,7 @@ func TestSigner(t *testing.T) {
 	if len(leaf.URIs) != 1 || leaf.URIs[0].String() != id || len(leaf.DNSNames) > 0 {
 		t.Errorf("it names %v %v", leaf.URIs, leaf.DNSNames)
 	}
-	if life := leaf.NotAfter.Sub(leaf.NotBefore); life != identity.MaxLife {
+	if life := leaf.NotAfter.Sub(leaf.NotBefore); life != identity.MaxLifetime {
 		t.Errorf("it lives %v", life)
 	}
 	ours.MaxExpirationSeconds = new(int32(3600))
@@ -312,7 +307,7 @@ func (s *scene) deletesBundle(was *certificatesv1beta1.ClusterTrustBundle) {
 // TestWithoutTheKinds: an API server that serves neither kind is no trouble. It is said once of each, nothing is
 // written, and there is no authority.
 func TestWithoutTheKinds(t *testing.T) {
-	s := newScene(t, cluster.Options{WithoutPodCertificates: true})
+	s := newScene(t, kubetest.Options{WithoutPodCertificates: true})
 	const said = "the API server does not serve this kind"
 	s.until(func() error {
 		if n := strings.Count(s.log.String(), said); n != 2 {

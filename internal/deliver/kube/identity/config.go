@@ -17,8 +17,8 @@ import (
 // SignerName is the name by which pods ask for certificates, unless another one is configured.
 const SignerName = "cardea.dev/identity"
 
-// MaxLife is the life of a certificate for which no shorter one is asked. It is renewed after half of it.
-const MaxLife = 24 * time.Hour
+// MaxLifetime is the life of a certificate for which no shorter one is asked. It is renewed after half of it.
+const MaxLifetime = 24 * time.Hour
 
 // BundleName is the name of the ClusterTrustBundle of a signer. Kubernetes wants the signer's name before it.
 func BundleName(signer string) string { return strings.ReplaceAll(signer, "/", ":") + ":bundle" }
@@ -28,7 +28,7 @@ type Authority interface {
 	Sign(template x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error)
 	// Bundle is all trusted certificates as PEM, empty before Loaded, and a channel that is closed when they change.
 	Bundle() ([]byte, <-chan struct{})
-	Loaded() <-chan struct{}
+	WhenLoaded() <-chan struct{}
 	// Run keeps the authority until ctx ends. It is called when a cluster serves what it is for.
 	Run(ctx context.Context) error
 }
@@ -44,7 +44,7 @@ type Config struct {
 	Metrics     prometheus.Registerer // nil: none
 }
 
-func (c *Config) complete() error {
+func (c *Config) setDefaults() error {
 	if c.REST == nil || c.Authority == nil || c.TrustDomain == "" {
 		return errors.New("identity: a cluster, an authority and a trust domain are needed")
 	}

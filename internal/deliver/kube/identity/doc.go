@@ -1,4 +1,4 @@
-// Package identity gives the pods of a cluster certificates that name their service accounts by a SPIFFE ID
+// Package identity gives the pods of a cluster certificates that name their service accounts by a SPIFFE SPIFFEID
 // (spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/NAME), and publishes who signs them.
 //
 // It owns the answers to the PodCertificateRequests of one signer name, and one ClusterTrustBundle. It must never know

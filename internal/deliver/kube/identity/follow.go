@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// endsWith calls end when the API server says that the resource is not served: an informer would ask on. It logs once
-// that the resource may not be read.
-func (s *Signer) endsWith(from *cache.ListWatch, end func()) cache.ListerWatcher {
+// endOnNotFound calls end when the API server says that the resource is not served: an informer would ask on. It logs
+// once that the resource may not be read.
+func (s *Signer) endOnNotFound(from *cache.ListWatch, end func()) cache.ListerWatcher {
 	var once sync.Once
 	tell := func(err error) {
 		switch {

@@ -31,20 +31,20 @@ const (
 // refusal is why a request gets no certificate, for good.
 type refusal struct{ reason, message string }
 
-// ID is the SPIFFE ID of a service account.
-func ID(trustDomain, namespace, account string) *url.URL {
+// SPIFFEID is the SPIFFE SPIFFEID of a service account.
+func SPIFFEID(trustDomain, namespace, account string) *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: trustDomain, Path: "/ns/" + namespace + "/sa/" + account}
 }
 
-// judge reads the public key that a request is for, or why it gets no certificate. pod is the one that it names, as the
-// API server has it; nil: there is none of this name.
-func judge(r *certificatesv1beta1.PodCertificateRequest, pod *corev1.Pod) (*ecdsa.PublicKey, *refusal) {
+// checkRequest reads the public key that a request is for, or why it gets no certificate. pod is the one that it names,
+// as the API server has it; nil: there is none of this name.
+func checkRequest(r *certificatesv1beta1.PodCertificateRequest, pod *corev1.Pod) (*ecdsa.PublicKey, *refusal) {
 	if keys := slices.Sorted(maps.Keys(r.Spec.UnverifiedUserAnnotations)); len(keys) > 0 {
 		return nil, &refusal{certificatesv1beta1.PodCertificateRequestConditionInvalidUserConfig,
-			fmt.Sprintf("signer %s takes no userAnnotations; remove %s from the podCertificate projection",
+			fmt.Sprintf("signer %s does not support userAnnotations; remove %s from the podCertificate projection",
 				r.Spec.SignerName, strings.Join(keys, ", "))}
 	}
-	if no := mismatch(&r.Spec, pod); no != "" {
+	if no := findMismatch(&r.Spec, pod); no != "" {
 		return nil, &refusal{reasonPodMismatch, no}
 	}
 	public, err := publicKey(&r.Spec)
@@ -54,14 +54,14 @@ func judge(r *certificatesv1beta1.PodCertificateRequest, pod *corev1.Pod) (*ecds
 	key, ok := public.(*ecdsa.PublicKey)
 	if !ok || key.Curve != elliptic.P256() {
 		return nil, &refusal{certificatesv1beta1.PodCertificateRequestConditionUnsupportedKeyType,
-			fmt.Sprintf("the key is %s; state keyType: ECDSAP256 in the podCertificate projection", nameOf(public))}
+			fmt.Sprintf("the key is %s; state keyType: ECDSAP256 in the podCertificate projection", keyTypeName(public))}
 	}
 	return key, nil
 }
 
-// mismatch is what of a request is not as its pod is; "": all is. NodeRestriction compares the same where a kubelet
+// findMismatch is what of a request is not as its pod is; "": all is. NodeRestriction compares the same where a kubelet
 // asks, but a cluster may be without it, and others may be permitted to ask.
-func mismatch(r *certificatesv1beta1.PodCertificateRequestSpec, pod *corev1.Pod) string {
+func findMismatch(r *certificatesv1beta1.PodCertificateRequestSpec, pod *corev1.Pod) string {
 	switch {
 	case pod == nil:
 		return fmt.Sprintf("there is no pod %s", r.PodName)
@@ -89,8 +89,8 @@ func publicKey(r *certificatesv1beta1.PodCertificateRequestSpec) (any, error) {
 	return stub.PublicKey, stub.CheckSignature()
 }
 
-// nameOf is a key's type, as projections name it where they can.
-func nameOf(public any) string {
+// keyTypeName is a key's type, as projections name it where they can.
+func keyTypeName(public any) string {
 	switch key := public.(type) {
 	case *ecdsa.PublicKey:
 		return "ECDSA" + strings.ReplaceAll(key.Curve.Params().Name, "-", "")
@@ -102,10 +102,12 @@ func nameOf(public any) string {
 	return fmt.Sprintf("%T", public)
 }
 
-// Template is the certificate of an identity that lives for MaxLife, or shorter if most says so (0: it says nothing).
-// It is to be renewed after half of its life.
-func Template(id *url.URL, most time.Duration, now time.Time) (certificate x509.Certificate, renewAt time.Time) {
-	life := MaxLife
+// CertificateTemplate is the certificate of an identity that lives for MaxLifetime, or shorter if most says so (0: it
+// says nothing). It is to be renewed after half of its life.
+func CertificateTemplate(
+	id *url.URL, most time.Duration, now time.Time,
+) (certificate x509.Certificate, renewAt time.Time) {
+	life := MaxLifetime
 	if most > 0 {
 		life = min(life, most)
 	}
@@ -117,13 +119,13 @@ func Template(id *url.URL, most time.Duration, now time.Time) (certificate x509.
 	}, from.Add(life / 2)
 }
 
-// template is the certificate of the service account of a request.
-func template(
+// requestTemplate is the certificate of the service account of a request.
+func requestTemplate(
 	r *certificatesv1beta1.PodCertificateRequest, trustDomain string, now time.Time,
 ) (certificate x509.Certificate, renewAt time.Time) {
 	var most time.Duration
 	if seconds := r.Spec.MaxExpirationSeconds; seconds != nil {
 		most = time.Duration(*seconds) * time.Second
 	}
-	return Template(ID(trustDomain, r.Namespace, r.Spec.ServiceAccountName), most, now)
+	return CertificateTemplate(SPIFFEID(trustDomain, r.Namespace, r.Spec.ServiceAccountName), most, now)
 }

@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 		{about: "good"},
 		{about: "P-384", key: p384, refused: "UnsupportedKeyType: the key is ECDSAP384; state keyType: ECDSAP256"},
 		{about: "Ed25519", key: edwards, refused: "UnsupportedKeyType: the key is ED25519; state keyType: ECDSAP256"},
-		{about: "annotations", refused: "InvalidUnverifiedUserAnnotations: signer cardea.dev/identity takes no " +
+		{about: "annotations", refused: "InvalidUnverifiedUserAnnotations: signer cardea.dev/identity does not support " +
 			"userAnnotations; remove a.example/b, a.example/c",
 			edit: func(r *certificatesv1beta1.PodCertificateRequest, _ *corev1.Pod) {
 				r.Spec.UnverifiedUserAnnotations = map[string]string{"a.example/c": "", "a.example/b": ""}
@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 		if c.gone {
 			pod = nil
 		}
-		key, no := judge(r, pod)
+		key, no := checkRequest(r, pod)
 		switch {
 		case c.refused == "" && (no != nil || key == nil):
 			t.Errorf("%s: %v", c.about, no)
@@ -106,13 +106,13 @@ func TestJudge(t *testing.T) {
 func TestTemplate(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 500, time.UTC)
 	for _, c := range []struct{ asked, life time.Duration }{
-		{0, MaxLife}, {time.Hour, time.Hour}, {91 * 24 * time.Hour, MaxLife},
+		{0, MaxLifetime}, {time.Hour, time.Hour}, {91 * 24 * time.Hour, MaxLifetime},
 	} {
 		r, _ := asks(t, p256(t))
 		if c.asked > 0 {
 			r.Spec.MaxExpirationSeconds = new(int32(c.asked / time.Second))
 		}
-		made, renewAt := template(r, "example.org", now)
+		made, renewAt := requestTemplate(r, "example.org", now)
 		if id := made.URIs[0].String(); id != "spiffe://example.org/ns/shop/sa/agent" {
 			t.Errorf("it names %s", id)
 		}
@@ -128,7 +128,7 @@ func FuzzPublicKey(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, stub, key []byte) {
 		public, err := publicKey(&certificatesv1beta1.PodCertificateRequestSpec{StubPKCS10Request: stub, PKIXPublicKey: key})
 		if err == nil {
-			_ = nameOf(public)
+			_ = keyTypeName(public)
 		}
 	})
 }

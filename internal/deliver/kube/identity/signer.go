@@ -22,23 +22,23 @@ import (
 const (
 	// workers is how many requests are answered at a time: an answer waits for the API server, twice.
 	workers = 4
-	// lookAgain is how soon an API server is asked again that does not serve a kind.
-	lookAgain = time.Minute
+	// recheckInterval is how soon an API server is asked again that does not serve a kind.
+	recheckInterval = time.Minute
 	// firstRetry and lastRetry bound the pause after the API server could not be asked what it serves.
 	firstRetry, lastRetry = 200 * time.Millisecond, 30 * time.Second
 )
 
 // Signer answers PodCertificateRequests, and publishes a ClusterTrustBundle.
 type Signer struct {
-	cfg     Config
-	api     *api
-	metrics *metrics
-	keep    sync.Once // the authority is run
+	cfg           Config
+	api           *apiClient
+	metrics       *metrics
+	authorityOnce sync.Once // the authority is run
 }
 
 // New makes a Signer. It makes no request.
 func New(cfg Config) (*Signer, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	api, err := newAPI(cfg.REST)
@@ -58,13 +58,13 @@ func (s *Signer) Run(ctx context.Context) error {
 	defer cancel(nil)
 	var parts sync.WaitGroup
 	for resource, part := range map[string]func(context.Context, rest.Interface){
-		bundlesResource: s.publish, requestsResource: s.sign,
+		bundlesResource: s.publishBundle, requestsResource: s.signRequests,
 	} {
 		parts.Go(func() {
-			s.where(ctx, resource, func(client rest.Interface) {
-				s.keep.Do(func() { parts.Go(func() { cancel(s.cfg.Authority.Run(ctx)) }) })
+			s.whileServed(ctx, resource, func(client rest.Interface) {
+				s.authorityOnce.Do(func() { parts.Go(func() { cancel(s.cfg.Authority.Run(ctx)) }) })
 				select {
-				case <-s.cfg.Authority.Loaded():
+				case <-s.cfg.Authority.WhenLoaded():
 					part(ctx, client)
 				case <-ctx.Done():
 				}
@@ -78,9 +78,9 @@ func (s *Signer) Run(ctx context.Context) error {
 	return nil
 }
 
-// where runs a part in the version in which a resource is served, until ctx ends. A part returns when the resource is
-// not served any more.
-func (s *Signer) where(ctx context.Context, resource string, part func(rest.Interface)) {
+// whileServed runs a part in the version in which a resource is served, until ctx ends. A part returns when the
+// resource is not served any more.
+func (s *Signer) whileServed(ctx context.Context, resource string, part func(rest.Interface)) {
 	log := s.cfg.Log.With("resource", resource, "signer", s.cfg.Signer)
 	said, pause := "", firstRetry
 	say := func(what string) {
@@ -90,7 +90,7 @@ func (s *Signer) where(ctx context.Context, resource string, part func(rest.Inte
 		}
 	}
 	for ctx.Err() == nil {
-		client, err := s.api.served(ctx, resource)
+		client, err := s.api.findServed(ctx, resource)
 		switch {
 		case client != nil:
 			say("the API server serves this kind; pods can get certificates")
@@ -98,15 +98,15 @@ func (s *Signer) where(ctx context.Context, resource string, part func(rest.Inte
 			part(client)
 		case err == nil:
 			say("the API server does not serve this kind; pods get no certificates (docs/identity.md)")
-			pause = lookAgain
+			pause = recheckInterval
 		default:
 			pause = min(2*pause, lastRetry) // the edge that reads the cluster says that the API server is away
 		}
-		s.wait(ctx, pause)
+		s.waitFor(ctx, pause)
 	}
 }
 
-func (s *Signer) wait(ctx context.Context, d time.Duration) {
+func (s *Signer) waitFor(ctx context.Context, d time.Duration) {
 	timer := s.cfg.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -115,17 +115,17 @@ func (s *Signer) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// sign answers requests until ctx ends, or they are not served any more.
-func (s *Signer) sign(ctx context.Context, client rest.Interface) {
+// signRequests answers requests until ctx ends, or they are not served any more.
+func (s *Signer) signRequests(ctx context.Context, client rest.Interface) {
 	ctx, cancel := context.WithCancel(ctx)
 	var store cache.Store
 	queue := queue.New(queue.Config[cache.ObjectName]{
 		Do: func(ctx context.Context, name cache.ObjectName) (time.Duration, error) {
-			return 0, s.next(ctx, client, store, name)
-		}, Workers: workers, What: "a pod's certificate", Log: s.cfg.Log,
+			return 0, s.answerNext(ctx, client, store, name)
+		}, Workers: workers, Subject: "a pod's certificate", Log: s.cfg.Log,
 	})
 	note := func(o any) {
-		if r, ok := o.(*certificatesv1beta1.PodCertificateRequest); ok && !answered(r) {
+		if r, ok := o.(*certificatesv1beta1.PodCertificateRequest); ok && !isAnswered(r) {
 			queue.Add(cache.MetaObjectToName(r))
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Signer) sign(ctx context.Context, client rest.Interface) {
 		fields.OneTermEqualSelector("spec.signerName", s.cfg.Signer))
 	var informer cache.Controller
 	store, informer = cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: s.endsWith(from, cancel), ObjectType: &certificatesv1beta1.PodCertificateRequest{},
+		ListerWatcher: s.endOnNotFound(from, cancel), ObjectType: &certificatesv1beta1.PodCertificateRequest{},
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, new any) { note(new) }},
 	})
 	var running sync.WaitGroup
@@ -143,11 +143,13 @@ func (s *Signer) sign(ctx context.Context, client rest.Interface) {
 	queue.Run(ctx)
 }
 
-// next answers one request, if it is there and has no answer.
-func (s *Signer) next(ctx context.Context, client rest.Interface, store cache.Store, name cache.ObjectName) error {
+// answerNext answers one request, if it is there and has no answer.
+func (s *Signer) answerNext(
+	ctx context.Context, client rest.Interface, store cache.Store, name cache.ObjectName,
+) error {
 	o, found, err := store.GetByKey(name.String())
-	if r, ok := o.(*certificatesv1beta1.PodCertificateRequest); err == nil && found && ok && !answered(r) {
-		err = s.settle(ctx, client, r)
+	if r, ok := o.(*certificatesv1beta1.PodCertificateRequest); err == nil && found && ok && !isAnswered(r) {
+		err = s.settleRequest(ctx, client, r)
 	}
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) { // it may have taken too long
 		s.metrics.answers.WithLabelValues("failed").Inc()
@@ -155,20 +157,20 @@ func (s *Signer) next(ctx context.Context, client rest.Interface, store cache.St
 	return err
 }
 
-// settle gives a request its answer. It is no error if the request is gone or has changed: its next version is looked
-// at.
-func (s *Signer) settle(
+// settleRequest gives a request its answer. It is no error if the request is gone or has changed: its next version is
+// looked at.
+func (s *Signer) settleRequest(
 	ctx context.Context, client rest.Interface, r *certificatesv1beta1.PodCertificateRequest,
 ) error {
-	pod, err := s.pod(ctx, r)
+	pod, err := s.readPod(ctx, r)
 	if err != nil {
 		return fmt.Errorf("read the pod: %w", err)
 	}
-	status, err := s.answer(r, pod)
+	status, err := s.makeAnswer(r, pod)
 	if err != nil {
 		return err
 	}
-	body, err := patch(r, status)
+	body, err := statusPatch(r, status)
 	if err != nil {
 		return err
 	}
@@ -180,12 +182,12 @@ func (s *Signer) settle(
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
-	s.told(r, status)
+	s.recordAnswer(r, status)
 	return nil
 }
 
-// told counts an answer, and logs one that is a refusal.
-func (s *Signer) told(
+// recordAnswer counts an answer, and logs one that is a refusal.
+func (s *Signer) recordAnswer(
 	r *certificatesv1beta1.PodCertificateRequest, status *certificatesv1beta1.PodCertificateRequestStatus,
 ) {
 	if status.CertificateChain != "" {
@@ -198,9 +200,10 @@ func (s *Signer) told(
 		"reason", c.Reason, "message", c.Message)
 }
 
-// pod is the pod that a request names, as the API server has it now; nil: there is none.
-func (s *Signer) pod(ctx context.Context, r *certificatesv1beta1.PodCertificateRequest) (*corev1.Pod, error) {
-	pod, err := s.api.core.CoreV1().Pods(r.Namespace).Get(ctx, r.Spec.PodName, metav1.GetOptions{})
+// readPod is the pod that a request names, as the API server has it now; nil: there is none.
+func (s *Signer) readPod(ctx context.Context, r *certificatesv1beta1.PodCertificateRequest) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := s.api.pods.Get().Namespace(r.Namespace).Resource("pods").Name(r.Spec.PodName).Do(ctx).Into(pod)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

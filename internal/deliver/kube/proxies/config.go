@@ -13,20 +13,25 @@ import (
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
+	declared "cardea.dev/cardea/internal/core/kind"
+	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 )
 
 // Config is what a Deployer needs.
 type Config struct {
-	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kubeclient.Once)
+	// its rate limits are not used; its clients should make each request once (kubeclient.NoRetryConfig)
+	REST    *rest.Config
 	Graph   *flow.Graph
-	Classes *flow.Collection[model.ObjectRef, plan.Class]
-	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]
+	Classes *flow.Collection[model.ObjectRef, plan.ClassState]
+	Proxies *flow.Collection[model.ObjectRef, plan.ProxySpec]
+	// Backends are the kinds of backends; nil: Cardea's own.
+	Backends []*declared.Kind
 	// Selections are the XBackends for which Cardea has to find the pods.
-	Selections *flow.Collection[model.ObjectRef, plan.Selection]
+	Selections *flow.Collection[model.ObjectRef, plan.PodSelector]
 	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
-	Pod        func(model.DataPlane) dataplane.Pod        // how a data plane's proxies are started
+	Dialect    func(name string) dataplane.Dialect        // of a data plane; of one that is not known, the first
 	// Bundle returns the certificates that proxies trust for xDS, as PEM, and a channel that is closed when they
 	// change. While the text is empty, the Deployer waits.
 	Bundle func() ([]byte, <-chan struct{})
@@ -87,14 +92,17 @@ type Event struct {
 	Reason, Message string
 }
 
-func (c *Config) complete() error {
+func (c *Config) setDefaults() error {
 	switch {
 	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Selections == nil, c.Fronts == nil:
 		return errors.New("deploy: a connection, a graph, its classes, proxies, selections and fronts are needed")
-	case c.Pod == nil, c.Bundle == nil, c.Key == nil:
+	case c.Dialect == nil, c.Bundle == nil, c.Key == nil:
 		return errors.New("deploy: what starts a proxy, a CA bundle and a key are needed")
 	case c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
 		return errors.New("deploy: the xDS server's host and port and the audience of its tokens are needed")
+	}
+	if c.Backends == nil {
+		c.Backends = kinds.Backends()
 	}
 	s := &c.Settings
 	s.XDSName = cmp.Or(s.XDSName, s.XDSHost)

@@ -16,7 +16,7 @@ func TestDenied(t *testing.T) {
 		`User "system:serviceaccount:cardea-system:cardea" cannot patch resource "services" in API group "" in the x`: false,
 	} {
 		err := apierrors.NewForbidden(corev1.Resource("services"), "web", errors.New(says))
-		if denied(err) != user {
+		if isDenied(err) != user {
 			t.Errorf("%v: %v", err, !user)
 		}
 	}

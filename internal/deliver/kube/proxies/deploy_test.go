@@ -24,7 +24,7 @@ import (
 
 // get asks for a page over its own connection.
 func get(address string) (string, error) {
-	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: waitTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get("http://" + address + "/")
 	if err != nil {
 		return "", err
@@ -41,7 +41,7 @@ func get(address string) (string, error) {
 // Gateway's address leads to its port 80.
 func TestDeployed(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Labels, x.Annotations = map[string]string{"team": "blue"}, map[string]string{"example.com/note": "hello"}
 	})
 	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 && f.Reason == "" })
@@ -122,15 +122,15 @@ func (p *place) happened(reason, message string) {
 func TestStaticAddress(t *testing.T) {
 	p := newPlace(t)
 	const usable, unusable = "10.97.200.7", "192.0.2.1"
-	p.plan(func(x *plan.Proxy) { x.Addresses = []model.Address{{Value: unusable}, {Value: usable}} })
+	p.plan(func(x *plan.ProxySpec) { x.Addresses = []model.Address{{Value: unusable}, {Value: usable}} })
 	p.frontIs(func(f model.Front) bool {
 		return f.Reason == "AddressNotUsable" && strings.Contains(f.Message, unusable)
 	})
-	p.plan(func(x *plan.Proxy) { x.Addresses = []model.Address{{Value: usable}} })
+	p.plan(func(x *plan.ProxySpec) { x.Addresses = []model.Address{{Value: usable}} })
 	p.frontIs(func(f model.Front) bool {
 		return f.Reason == "" && slices.Equal(f.Addresses, []model.Address{{Value: usable}})
 	})
-	p.plan(func(x *plan.Proxy) { x.Addresses = nil })
+	p.plan(func(x *plan.ProxySpec) { x.Addresses = nil })
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
 }
 
@@ -140,20 +140,20 @@ func TestStaticAddress(t *testing.T) {
 func TestNoPorts(t *testing.T) {
 	p := newPlace(t)
 	ports := p.proxy.Ports
-	p.plan(func(x *plan.Proxy) { x.Ports = nil })
+	p.plan(func(x *plan.ProxySpec) { x.Ports = nil })
 	p.frontIs(func(f model.Front) bool {
 		return f.Reason == "AddressNotAssigned" && strings.Contains(f.Message, "port")
 	})
 	if _, err := p.service(); !apierrors.IsNotFound(err) {
 		t.Errorf("a Service without a port: %v", err)
 	}
-	p.plan(func(x *plan.Proxy) { x.Ports = ports })
+	p.plan(func(x *plan.ProxySpec) { x.Ports = ports })
 	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
 	before, err := p.service()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.plan(func(x *plan.Proxy) { x.Ports, x.Labels = nil, map[string]string{"changed": "yes"} })
+	p.plan(func(x *plan.ProxySpec) { x.Ports, x.Labels = nil, map[string]string{"changed": "yes"} })
 	p.eventually(func() error {
 		config, err := p.configMap()
 		if err == nil && config.Labels["changed"] != "yes" {
@@ -161,7 +161,7 @@ func TestNoPorts(t *testing.T) {
 		}
 		return err
 	})
-	p.plan(func(x *plan.Proxy) { x.Ports = ports })
+	p.plan(func(x *plan.ProxySpec) { x.Ports = ports })
 	p.eventually(func() error {
 		service, err := p.service()
 		if err == nil && service.Labels["changed"] != "yes" {
@@ -180,7 +180,7 @@ func TestNoPorts(t *testing.T) {
 // TestClusterIP has the address of the Service itself.
 func TestClusterIP(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{service: {type: ClusterIP}}`) })
+	p.plan(func(x *plan.ProxySpec) { x.Parameters = parameters(t, `{service: {type: ClusterIP}}`) })
 	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
 	service, err := p.service()
 	if err != nil || service.Spec.Type != corev1.ServiceTypeClusterIP || f.Addresses[0].Value != service.Spec.ClusterIP {
@@ -192,14 +192,14 @@ func TestClusterIP(t *testing.T) {
 // change or delete is repaired, and the proxies get new CA certificates.
 func TestNotAccepted(t *testing.T) {
 	p, other := newPlace(t), newPlace(t)
-	other.plan(func(x *plan.Proxy) { x.Accepted = false })
+	other.plan(func(x *plan.ProxySpec) { x.Accepted = false })
 	p.plan(nil)
 	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
 	before, err := p.state()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.plan(func(x *plan.Proxy) { x.Accepted, x.Parameters, x.Ports = false, nil, nil })
+	p.plan(func(x *plan.ProxySpec) { x.Accepted, x.Parameters, x.Ports = false, nil, nil })
 	// Whatever is done to the one comes before what is done to a third.
 	third := newPlace(t)
 	third.plan(nil)

@@ -9,14 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/kubeclient"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/deliver/kube/queue"
@@ -24,21 +25,22 @@ import (
 
 const (
 	workers = 4
-	// lookAgain is after how long the cluster is looked at again where no watch tells of a change.
-	lookAgain = 15 * time.Second
+	// recheckInterval is after how long the cluster is looked at again where no watch tells of a change.
+	recheckInterval = 15 * time.Second
 	// requestTimeout is how long the API server may take for an object with files.
 	requestTimeout = 30 * time.Second
-	// mistakeRetry is after how long the API server is asked again about an object that it called invalid: a port that was
-	// taken may be free by then.
-	mistakeRetry = time.Minute
+	// invalidRetryInterval is after how long the API server is asked again about an object that it called invalid: a port
+	// that was taken may be free by then.
+	invalidRetryInterval = time.Minute
 )
 
 // Deployer runs the proxies of Gateways, and the Services that find the pods of XBackends.
 type Deployer struct {
 	cfg       Config
+	finders   podFinders
 	metrics   *metrics
-	objects   metadata.Interface           // own objects except Services, and Gateways and GatewayClasses
-	core      corev1client.CoreV1Interface // Services, and what Files reads
+	objects   metadata.Interface // own objects except Services, and Gateways and GatewayClasses
+	core      rest.Interface     // Services, and what Files reads
 	informers [kindsEnd]cache.SharedIndexInformer
 	queue     *queue.Queue[model.ObjectRef] // Gateways, GatewayClasses, XBackends and pools
 	// secretsForbidden: the API server has said that Secrets may not be listed in the whole cluster. Then those of proxies
@@ -46,17 +48,17 @@ type Deployer struct {
 	secretsForbidden atomic.Bool
 
 	mu         sync.Mutex // guards the fields below
-	proxies    map[model.ObjectRef]plan.Proxy
-	selections map[model.ObjectRef]plan.Selection
-	classes    map[model.ObjectRef]plan.Class
+	proxies    map[model.ObjectRef]plan.ProxySpec
+	selections map[model.ObjectRef]plan.PodSelector
+	classes    map[model.ObjectRef]plan.ClassState
 	// the owners of the objects by the objects' names: Gateways of the plan, and XBackends
-	named   map[types.NamespacedName]model.ObjectRef
-	records map[model.ObjectRef]*record
+	ownersByName map[types.NamespacedName]model.ObjectRef
+	records      map[model.ObjectRef]*record
 }
 
 // New makes a Deployer. It does nothing before Run.
 func New(cfg Config) (*Deployer, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	own := rest.CopyConfig(cfg.REST)
@@ -65,23 +67,28 @@ func New(cfg Config) (*Deployer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(own)
+	core, err := kubeclient.Group(own, corev1.SchemeGroupVersion, &corev1.Service{}, &corev1.ServiceList{},
+		&corev1.Secret{}, &corev1.ConfigMap{})
+	if err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	apps, err := kubeclient.Group(own, appsv1.SchemeGroupVersion, &appsv1.Deployment{}, &appsv1.DeploymentList{})
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
 	d := &Deployer{
-		cfg: cfg, objects: objects, core: client.CoreV1(),
-		proxies: map[model.ObjectRef]plan.Proxy{}, selections: map[model.ObjectRef]plan.Selection{},
-		classes: map[model.ObjectRef]plan.Class{},
-		named:   map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
+		cfg: cfg, finders: findersOf(cfg.Backends), objects: objects, core: core,
+		proxies: map[model.ObjectRef]plan.ProxySpec{}, selections: map[model.ObjectRef]plan.PodSelector{},
+		classes:      map[model.ObjectRef]plan.ClassState{},
+		ownersByName: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
 	d.queue = queue.New(queue.Config[model.ObjectRef]{
-		Do: d.bring, Workers: workers, What: "the objects of a Gateway, XBackend or InferencePool", Log: cfg.Log,
+		Do: d.reconcileKey, Workers: workers, Subject: "the objects of a Gateway, XBackend or InferencePool", Log: cfg.Log,
 	})
 	if d.metrics, err = newMetrics(cfg.Metrics, d); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	if err := d.watch(client); err != nil {
+	if err := d.createInformers(apps); err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
 	return d, nil
@@ -125,15 +132,16 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 		d.mu.Lock()
 		d.cfg.Graph.View(func(v flow.View) {
 			for ch := range proxies.Changes(v) {
-				delete(d.named, types.NamespacedName{Namespace: ch.Key.Namespace(), Name: d.proxies[ch.Key].Name})
+				delete(d.ownersByName, types.NamespacedName{Namespace: ch.Key.Namespace(), Name: d.proxies[ch.Key].Name})
 				if changed = append(changed, ch.Key); ch.Deleted {
 					delete(d.proxies, ch.Key)
 					continue
 				}
 				d.proxies[ch.Key] = ch.Value
-				d.named[types.NamespacedName{Namespace: ch.Key.Namespace(), Name: ch.Value.Name}] = ch.Key
+				d.ownersByName[types.NamespacedName{Namespace: ch.Key.Namespace(), Name: ch.Value.Name}] = ch.Key
 			}
-			changed = slices.Concat(changed, follow(selections.Changes(v), d.selections), follow(classes.Changes(v), d.classes))
+			changed = slices.Concat(changed, applyChanges(selections.Changes(v), d.selections), applyChanges(classes.Changes(v),
+				d.classes))
 		})
 		d.mu.Unlock()
 		for _, ref := range changed {
@@ -146,8 +154,8 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 	}
 }
 
-// follow brings a map up to date, and returns the keys with changed values.
-func follow[V any](
+// applyChanges brings a map up to date, and returns the keys with changed values.
+func applyChanges[V any](
 	changes iter.Seq[flow.Change[model.ObjectRef, V]], into map[model.ObjectRef]V,
 ) (changed []model.ObjectRef) {
 	for ch := range changes {
@@ -178,13 +186,13 @@ func (d *Deployer) followBundle(ctx context.Context) {
 	}
 }
 
-// bring brings the objects of one Gateway, class, XBackend or pool up to date; again is when to look again.
-func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
-	switch ref.Kind() {
-	case model.KindGatewayClass:
+// reconcileKey brings the objects of one Gateway, class, XBackend or pool up to date; again is when to look again.
+func (d *Deployer) reconcileKey(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+	if ref.Kind() == model.KindGatewayClass {
 		return 0, d.reconcileClass(ctx, ref)
-	case model.KindXBackend, model.KindInferencePool:
+	}
+	if _, finds := d.finders[ref.Kind()]; finds {
 		return d.reconcileSelection(ctx, ref)
 	}
-	return d.reconcile(ctx, ref)
+	return d.reconcileGateway(ctx, ref)
 }

@@ -15,6 +15,6 @@
 // work on the same one at the same time. A mistake of the user is reported in the Front. An error of the cluster is
 // retried, with backoff. Only one replica may run it.
 //
-// Start reading at render in render.go for the objects, then Deployer.Run and Deployer.reconcile; for XBackends at
-// reconcileSelection.
+// Start reading at render in render.go for the objects, then Deployer.Run and Deployer.reconcileGateway; for XBackends
+// at reconcileSelection.
 package proxies

@@ -82,7 +82,7 @@ func (x *traffic) check(t *testing.T, when string) {
 // TestNoRequestIsLost while pods are replaced, while they become fewer, and while the last one is evicted.
 func TestNoRequestIsLost(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 2, pod: {drainSeconds: 6}}`) })
+	p.plan(func(x *plan.ProxySpec) { x.Parameters = parameters(t, `{replicas: 2, pod: {drainSeconds: 6}}`) })
 	address := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 }).Addresses[0].Value
 	first := p.pods(2)
 	p.eventually(func() error {
@@ -90,7 +90,7 @@ func TestNoRequestIsLost(t *testing.T) {
 		return err
 	})
 	x := newTraffic(t, address)
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Parameters = parameters(t, `{replicas: 2, logLevel: info, pod: {drainSeconds: 6}}`)
 	})
 	p.eventually(func() error {
@@ -102,7 +102,7 @@ func TestNoRequestIsLost(t *testing.T) {
 		return nil
 	})
 	x.check(t, "after the rollout")
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Parameters = parameters(t, `{replicas: 1, logLevel: info, pod: {drainSeconds: 6}}`)
 	})
 	last := p.pods(1)[0]

@@ -13,25 +13,25 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// remembered is how many versions of an object are known as Cardea's own: the watch may be behind what was written.
-const remembered = 32
+// maxOwnVersions is how many versions of an object are known as Cardea's own: the watch may be behind what was written.
+const maxOwnVersions = 32
 
-// begin notes that an object is being written: what the watch reports until then may be that.
-func (f Files) begin(gateway model.ObjectRef, k kind) {
+// beginWrite notes that an object is being written: what the watch reports until then may be that.
+func (f Files) beginWrite(gateway model.ObjectRef, k kind) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
-	f.d.record(gateway).objects[k].writing = true
+	f.d.ensureRecord(gateway).objects[k].writing = true
 }
 
-// remember notes what an object is; nil: it is missing, or not known.
-func (f Files) remember(gateway model.ObjectRef, k kind, text digest, object metav1.Object) {
+// recordWritten notes what an object is; nil: it is missing, or not known.
+func (f Files) recordWritten(gateway model.ObjectRef, k kind, text digest, object metav1.Object) {
 	f.d.mu.Lock()
-	m := &f.d.record(gateway).objects[k]
-	if m.writing, m.text, m.version = false, text, ""; object != nil {
+	m := &f.d.ensureRecord(gateway).objects[k]
+	if m.writing, m.textDigest, m.version = false, text, ""; object != nil {
 		m.version = object.GetResourceVersion()
-		m.own = append(m.own[max(0, len(m.own)+1-remembered):], m.version)
+		m.ownVersions = append(m.ownVersions[max(0, len(m.ownVersions)+1-maxOwnVersions):], m.version)
 	}
-	other := m.dirty && !slices.Contains(m.own, m.seen)
+	other := m.dirty && !slices.Contains(m.ownVersions, m.seen)
 	m.dirty = false
 	f.d.mu.Unlock()
 	if other && object != nil {
@@ -39,17 +39,19 @@ func (f Files) remember(gateway model.ObjectRef, k kind, text digest, object met
 	}
 }
 
-// has tells whether an object is as it should be already.
-func (f Files) has(o fileObject) bool {
+// hasFiles tells whether an object is as it should be already.
+func (f Files) hasFiles(o fileObject) bool {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
-	m := f.d.record(o.gateway).objects[o.kind]
-	return m.version != "" && m.text == o.digest()
+	m := f.d.ensureRecord(o.gateway).objects[o.kind]
+	return m.version != "" && m.textDigest == o.digestFiles()
 }
 
 // observeFiles takes what the watch reports of an object with files. It tells whether another client changed it, and
 // when to look at it.
-func (m *made) observeFiles(object metav1.Object, deleted bool, now time.Time) (wait time.Duration, others bool) {
+func (m *appliedObject) observeFiles(
+	object metav1.Object, deleted bool, now time.Time,
+) (wait time.Duration, others bool) {
 	if m.seen = ""; !deleted {
 		m.seen = object.GetResourceVersion()
 	}
@@ -57,41 +59,44 @@ func (m *made) observeFiles(object metav1.Object, deleted bool, now time.Time) (
 	case m.writing:
 		m.dirty = true
 		return 0, false
-	case m.version == "" || slices.Contains(m.own, m.seen): // it was not read yet, or this is what was written
+	case m.version == "" || slices.Contains(m.ownVersions, m.seen): // it was not read yet, or this is what was written
 		return 0, false
 	}
-	wait = m.pause(now)
-	m.repair(now)
+	wait = m.repairDelay(now)
+	m.countRepair(now)
 	return wait, true
 }
 
 // keepFiles has the objects with files mended if they lack a label, such as one that the Gateway has now. If the
 // proxies of the Gateway read no files, the objects are deleted when its Deployment has rolled out.
-func (d *Deployer) keepFiles(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) {
+func (d *Deployer) keepFiles(
+	ctx context.Context, ref model.ObjectRef, p plan.ProxySpec, want renderedObjects, o *outcome,
+) {
 	for _, k := range []kind{fileMap, fileSecret} {
-		object := d.find(k, ref.Namespace(), k.of(p))
+		object := d.findObject(k, ref.Namespace(), k.objectName(p))
 		switch {
-		case object == nil || !ours(object, p):
-		case p.DataPlane.ReadsFiles():
-			if f := (fileObject{kind: k, gateway: ref, proxy: p}); !f.hasHead(object) {
+		case object == nil || !isOurs(object, p):
+		case p.DataPlane.ReadsFiles:
+			if f := (fileObject{kind: k, gateway: ref, proxy: p}); !f.hasMetadata(object) {
 				d.cfg.FilesChanged(ref)
 			}
 		case d.rolledOut(ref, p, want):
-			if err := d.delete(ctx, ref, k, k.of(p), object.GetUID()); err != nil {
-				o.failed = append(o.failed, fmt.Errorf("delete %s %s: %w", k, k.of(p), err))
+			if err := d.deleteObject(ctx, ref, k, k.objectName(p), object.GetUID()); err != nil {
+				o.failed = append(o.failed, fmt.Errorf("delete %s %s: %w", k, k.objectName(p), err))
 			}
 		}
 	}
 }
 
 // rolledOut tells whether all pods of a Gateway are those of the Deployment as it was applied last.
-func (d *Deployer) rolledOut(ref model.ObjectRef, p plan.Proxy, want objects) bool {
+func (d *Deployer) rolledOut(ref model.ObjectRef, p plan.ProxySpec, want renderedObjects) bool {
 	is := d.deploymentOf(ref, p)
 	d.mu.Lock()
-	m := d.record(ref).objects[deployment]
+	m := d.ensureRecord(ref).objects[deployment]
 	d.mu.Unlock()
 	_, rendered := want.texts[deployment]
-	return rendered && is != nil && m.text == want.digest(deployment) && m.seen == m.print && !m.dirty && isComplete(is)
+	return rendered && is != nil && m.textDigest == want.digestOf(deployment) && m.seen == m.fingerprint && !m.dirty &&
+		isComplete(is)
 }
 
 // isComplete tells whether a rollout is over: all pods are those that the Deployment asks for, but for some that drain.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/flow"
@@ -26,20 +26,20 @@ type Files struct{ d *Deployer }
 // Files is the store of the proxies that this Deployer runs.
 func (d *Deployer) Files() Files { return Files{d} }
 
-// Start says where the files are in a pod.
-func (Files) Start(model.ObjectRef) dataplane.FileStart { return configuration }
+// Folders says where the files are in a pod.
+func (Files) Folders(model.ObjectRef) dataplane.FileFolders { return fileFolders }
 
-// Where is the ConfigMap; "" if the Gateway has no proxies.
-func (f Files) Where(gateway model.ObjectRef) string {
-	p, found := f.planned(gateway)
+// Location is the ConfigMap; "" if the Gateway has no proxies.
+func (f Files) Location(gateway model.ObjectRef) string {
+	p, found := f.findProxy(gateway)
 	if !found {
 		return ""
 	}
-	return fmt.Sprintf("%s %s/%s", fileMap, gateway.Namespace(), fileMap.of(p))
+	return fmt.Sprintf("%s %s/%s", fileMap, gateway.Namespace(), fileMap.objectName(p))
 }
 
-// planned is what the plan says of a Gateway's proxies. The plan is asked, since the Deployer may be behind it.
-func (f Files) planned(gateway model.ObjectRef) (p plan.Proxy, found bool) {
+// findProxy is what the plan says of a Gateway's proxies. The plan is asked, since the Deployer may be behind it.
+func (f Files) findProxy(gateway model.ObjectRef) (p plan.ProxySpec, found bool) {
 	f.d.cfg.Graph.View(func(v flow.View) { p, found = flow.Get(v, f.d.cfg.Proxies, gateway) })
 	return p, found
 }
@@ -47,7 +47,7 @@ func (f Files) planned(gateway model.ObjectRef) (p plan.Proxy, found bool) {
 // Read reads both objects. If one of them is missing, nothing is written. An object that is not Cardea's is an error.
 // Labels, annotations and owners that others removed from an object are put back.
 func (f Files) Read(ctx context.Context, gateway model.ObjectRef) (set dataplane.FileSet, at time.Time, err error) {
-	p, found := f.planned(gateway)
+	p, found := f.findProxy(gateway)
 	if !found {
 		return set, at, fmt.Errorf("%s has no proxies", gateway)
 	}
@@ -55,22 +55,22 @@ func (f Files) Read(ctx context.Context, gateway model.ObjectRef) (set dataplane
 	defer cancel()
 	missing := false
 	for _, k := range []kind{fileSecret, fileMap} {
-		object, files, err := f.get(ctx, k, gateway.Namespace(), k.of(p))
+		object, files, err := f.getFiles(ctx, k, gateway.Namespace(), k.objectName(p))
 		switch {
 		case apierrors.IsNotFound(err):
-			f.remember(gateway, k, digest{}, nil)
+			f.recordWritten(gateway, k, digest{}, nil)
 			missing = true
 			continue
 		case err != nil:
 			return set, at, err
-		case !ours(object, p):
+		case !isOurs(object, p):
 			return set, at, fmt.Errorf("%s %s exists and does not belong to Cardea", k, object.GetName())
 		}
 		o := fileObject{k, gateway, p, files}
-		f.remember(gateway, k, o.digest(), object)
+		f.recordWritten(gateway, k, o.digestFiles(), object)
 		written := writtenAt(object, time.Now())
-		if !o.hasHead(object) {
-			if err := f.apply(ctx, o, written); err != nil {
+		if !o.hasMetadata(object) {
+			if err := f.applyFiles(ctx, o, written); err != nil {
 				return set, at, err
 			}
 		}
@@ -96,15 +96,17 @@ func writtenAt(object metav1.Object, now time.Time) time.Time {
 	return written
 }
 
-// get reads an object.
-func (f Files) get(
+// getFiles reads an object.
+func (f Files) getFiles(
 	ctx context.Context, k kind, namespace, name string,
 ) (object metav1.Object, files map[string][]byte, err error) {
 	if k == fileSecret {
-		o, err := f.d.core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+		o := &corev1.Secret{}
+		err := f.d.get(ctx, k, namespace, name, o)
 		return o, o.Data, err
 	}
-	o, err := f.d.core.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	o := &corev1.ConfigMap{}
+	err = f.d.get(ctx, k, namespace, name, o)
 	files = map[string][]byte{}
 	for name, text := range o.Data {
 		files[name] = []byte(text)
@@ -122,7 +124,7 @@ func folderOf(set *dataplane.FileSet, k kind) *map[string][]byte {
 
 // Write replaces all files: keys first, since others name them. An object that has its files already is left alone.
 func (f Files) Write(ctx context.Context, gateway model.ObjectRef, set dataplane.FileSet, at time.Time) error {
-	p, found := f.planned(gateway)
+	p, found := f.findProxy(gateway)
 	if !found {
 		return fmt.Errorf("%s has no proxies", gateway)
 	}
@@ -130,10 +132,10 @@ func (f Files) Write(ctx context.Context, gateway model.ObjectRef, set dataplane
 	defer cancel()
 	for _, k := range []kind{fileSecret, fileMap} {
 		o := fileObject{k, gateway, p, *folderOf(&set, k)}
-		if f.has(o) {
+		if f.hasFiles(o) {
 			continue
 		}
-		if err := f.apply(ctx, o, at); err != nil {
+		if err := f.applyFiles(ctx, o, at); err != nil {
 			return err
 		}
 	}
@@ -143,22 +145,22 @@ func (f Files) Write(ctx context.Context, gateway model.ObjectRef, set dataplane
 // Release does nothing: pods that read these files may serve until the Deployment has rolled out (see keepFiles).
 func (Files) Release(context.Context, model.ObjectRef, dataplane.FileSet) error { return nil }
 
-// apply writes an object.
-func (f Files) apply(ctx context.Context, o fileObject, at time.Time) error {
-	text, err := o.text(at)
+// applyFiles writes an object.
+func (f Files) applyFiles(ctx context.Context, o fileObject, at time.Time) error {
+	text, err := o.marshalObject(at)
 	if err != nil {
 		return err
 	}
-	f.begin(o.gateway, o.kind)
-	object, err := f.d.patch(ctx, o.kind, o.gateway.Namespace(), o.kind.of(o.proxy), text)
+	f.beginWrite(o.gateway, o.kind)
+	object, err := f.d.patchObject(ctx, o.kind, o.gateway.Namespace(), o.kind.objectName(o.proxy), text)
 	result := "changed"
 	if err != nil {
 		object, result = nil, "failed"
 	}
 	f.d.metrics.applies.WithLabelValues(o.kind.String(), result).Inc()
-	f.remember(o.gateway, o.kind, o.digest(), object)
+	f.recordWritten(o.gateway, o.kind, o.digestFiles(), object)
 	if err != nil {
-		return fmt.Errorf("apply %s %s: %w", o.kind, o.kind.of(o.proxy), err)
+		return fmt.Errorf("apply %s %s: %w", o.kind, o.kind.objectName(o.proxy), err)
 	}
 	return nil
 }
@@ -167,16 +169,16 @@ func (f Files) apply(ctx context.Context, o fileObject, at time.Time) error {
 type fileObject struct {
 	kind    kind
 	gateway model.ObjectRef
-	proxy   plan.Proxy
+	proxy   plan.ProxySpec
 	files   map[string][]byte
 }
 
-func (o fileObject) labels() map[string]string {
-	return joined(labels(o.gateway, o.proxy), map[string]string{filesLabel: "true"})
+func (o fileObject) fileLabels() map[string]string {
+	return mergeMaps(objectLabels(o.gateway, o.proxy), map[string]string{filesLabel: "true"})
 }
 
-// hasHead tells whether an object has its labels, annotations and owner.
-func (o fileObject) hasHead(object metav1.Object) bool {
+// hasMetadata tells whether an object has its labels, annotations and owner.
+func (o fileObject) hasMetadata(object metav1.Object) bool {
 	has := func(all, want map[string]string) bool {
 		for name, value := range want {
 			if all[name] != value {
@@ -186,33 +188,35 @@ func (o fileObject) hasHead(object metav1.Object) bool {
 		return true
 	}
 	owned := slices.ContainsFunc(object.GetOwnerReferences(),
-		func(r metav1.OwnerReference) bool { return r.UID == uid(o.proxy) })
-	return owned && has(object.GetLabels(), o.labels()) &&
-		has(object.GetAnnotations(), annotations(o.gateway, o.proxy))
+		func(r metav1.OwnerReference) bool { return r.UID == proxyUID(o.proxy) })
+	return owned && has(object.GetLabels(), o.fileLabels()) &&
+		has(object.GetAnnotations(), objectAnnotations(o.gateway, o.proxy))
 }
 
-// digest identifies the object, whenever it is written.
-func (o fileObject) digest() digest {
-	head, err := json.Marshal([]any{o.labels(), annotations(o.gateway, o.proxy), o.proxy.UID})
+// digestFiles identifies the object, whenever it is written.
+func (o fileObject) digestFiles() digest {
+	head, err := json.Marshal([]any{o.fileLabels(), objectAnnotations(o.gateway, o.proxy), o.proxy.UID})
 	if err != nil {
 		panic(fmt.Sprintf("deploy: labels of %s: %v", o.gateway, err))
 	}
-	return sha256.Sum256(append(head, hash(o.files)...))
+	return sha256.Sum256(append(head, hashFiles(o.files)...))
 }
 
-// text is the object, to be applied.
-func (o fileObject) text(at time.Time) ([]byte, error) {
-	name, namespace := o.kind.of(o.proxy), o.gateway.Namespace()
-	written := joined(annotations(o.gateway, o.proxy),
+// marshalObject is the object, to be applied.
+func (o fileObject) marshalObject(at time.Time) ([]byte, error) {
+	name, namespace := o.kind.objectName(o.proxy), o.gateway.Namespace()
+	written := mergeMaps(objectAnnotations(o.gateway, o.proxy),
 		map[string]string{writtenAtAnnotation: at.UTC().Format(time.RFC3339Nano)})
-	if o.kind == fileSecret {
-		return json.Marshal(corev1ac.Secret(name, namespace).WithLabels(o.labels()).WithAnnotations(written).
-			WithOwnerReferences(owner(o.gateway, o.proxy)).WithData(o.files))
-	}
-	data := map[string]string{}
+	data := fields{}
 	for name, text := range o.files {
-		data[name] = string(text)
+		if data[name] = text; o.kind == fileMap { // in a Secret they are encoded
+			data[name] = string(text)
+		}
 	}
-	return json.Marshal(corev1ac.ConfigMap(name, namespace).WithLabels(o.labels()).WithAnnotations(written).
-		WithOwnerReferences(owner(o.gateway, o.proxy)).WithData(data))
+	all := object(o.kind, name, namespace, fields{"labels": o.fileLabels(), "annotations": written,
+		"ownerReferences": []fields{ownerReference(o.gateway, o.proxy)}})
+	if len(data) > 0 {
+		all["data"] = data
+	}
+	return json.Marshal(all)
 }

@@ -19,16 +19,17 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/dataplane/envoy/files"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
 	"cardea.dev/cardea/internal/deliver/kube/proxies"
 )
 
 // onFiles has the proxies read files.
-func onFiles(x *plan.Proxy) { x.DataPlane = model.DataPlaneEnvoyConfigMap }
+func onFiles(x *plan.ProxySpec) { x.DataPlane = naming.FilesDataPlane }
 
 // empty are the files of a Gateway without listeners, with one more in each folder.
-func empty(t *testing.T, ref model.ObjectRef, store dataplane.FileStart) dataplane.FileSet {
+func empty(t *testing.T, ref model.ObjectRef, store dataplane.FileFolders) dataplane.FileSet {
 	t.Helper()
-	step, err := files.Dialect().Files.Next(store, dataplane.FileSet{}, nil)
+	step, err := files.Dialect().Files.NextStep(store, dataplane.FileSet{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func (p *place) filesAre(want dataplane.FileSet, at time.Time) {
 	p.eventually(func() error {
 		set, written, err := p.deployer.Files().Read(p.t.Context(), p.ref)
 		if err == nil && (!set.Equal(want) || !written.Equal(at)) {
-			err = fmt.Errorf("at %v: %v", written, set.Names())
+			err = fmt.Errorf("at %v: %v", written, set.FileNames())
 		}
 		return err
 	})
@@ -79,27 +80,27 @@ func TestFiles(t *testing.T) {
 	p.plan(onFiles)
 	store, at := p.deployer.Files(), time.Now().Add(-time.Hour)
 	p.eventually(func() error {
-		if store.Where(p.ref) == "" {
+		if store.Location(p.ref) == "" {
 			return errors.New("the plan is not known yet")
 		}
 		return nil
 	})
-	if set, written, err := store.Read(t.Context(), p.ref); err != nil || set.Count() > 0 || !written.IsZero() {
-		t.Fatalf("before the first write there is %v of %v, %v", set.Names(), written, err)
+	if set, written, err := store.Read(t.Context(), p.ref); err != nil || set.FileCount() > 0 || !written.IsZero() {
+		t.Fatalf("before the first write there is %v of %v, %v", set.FileNames(), written, err)
 	}
-	files := empty(t, p.ref, store.Start(p.ref))
+	files := empty(t, p.ref, store.Folders(p.ref))
 	if err := store.Write(t.Context(), p.ref, files, at); err != nil {
 		t.Fatal(err)
 	}
 	p.filesAre(files, at)
 	p.pods(1)
 	want := "ConfigMap " + p.namespace + "/" + p.proxy.Name + "-files"
-	if where := store.Where(p.ref); where != want {
+	if where := store.Location(p.ref); where != want {
 		t.Errorf("they are in %q, want %q", where, want)
 	}
 	p.filesAreMended(files, at)
 
-	p.plan(func(x *plan.Proxy) { x.DataPlane = model.DataPlaneEnvoy })
+	p.plan(func(x *plan.ProxySpec) { x.DataPlane = naming.DataPlane })
 	p.eventually(func() error {
 		_, err1 := p.fileMap()
 		_, err2 := p.fileSecret()
@@ -145,7 +146,7 @@ func (p *place) filesAreMended(files dataplane.FileSet, at time.Time) {
 		if c.rewritten {
 			set, _, err := store.Read(ctx, p.ref)
 			if err != nil || set.Equal(files) {
-				p.t.Errorf("what is written: %v, %v", set.Names(), err)
+				p.t.Errorf("what is written: %v, %v", set.FileNames(), err)
 			}
 			if err := store.Write(ctx, p.ref, files, at); err != nil {
 				p.t.Fatal(err)
@@ -157,7 +158,7 @@ func (p *place) filesAreMended(files dataplane.FileSet, at time.Time) {
 	if err != nil || len(object.OwnerReferences) == 0 || object.Labels["app.kubernetes.io/managed-by"] != "cardea" {
 		p.t.Errorf("the ConfigMap has labels %v and owners %v, %v", object.Labels, object.OwnerReferences, err)
 	}
-	p.plan(func(x *plan.Proxy) { x.Labels = map[string]string{"team": "blue"} })
+	p.plan(func(x *plan.ProxySpec) { x.Labels = map[string]string{"team": "blue"} })
 	p.changed(4)
 	p.filesAre(files, at)
 	if object, err := p.fileSecret(); err != nil || object.Labels["team"] != "blue" {
@@ -206,7 +207,7 @@ func TestFilesOfOthers(t *testing.T) {
 // nothing; nor does it, or one that is missing, for a Deployer that has just started.
 func TestMistakenDataPlane(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		onFiles(x)
 		x.Parameters = parameters(t, `{replicas: 0}`)
 		x.Labels = map[string]string{"cardea.dev/files": "mine"}
@@ -220,8 +221,8 @@ func TestMistakenDataPlane(t *testing.T) {
 		before, err = p.state()
 		return err
 	})
-	p.plan(func(x *plan.Proxy) {
-		x.DataPlane = model.DataPlaneEnvoy
+	p.plan(func(x *plan.ProxySpec) {
+		x.DataPlane = naming.DataPlane
 		x.Parameters = parameters(t, `{replicas: 0, pod: {drainSeconds: 7, nodeSelector: {"not a label": x}}}`)
 	})
 	p.frontIs(func(f model.Front) bool { return f.Reason == "InvalidParameters" })
@@ -229,7 +230,7 @@ func TestMistakenDataPlane(t *testing.T) {
 	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) }) // the Deployers below have it
 	mistaken, unknown := p.proxy, p.proxy
 	unknown.Accepted, unknown.Parameters = false, nil
-	for _, proxy := range []plan.Proxy{unknown, mistaken} {
+	for _, proxy := range []plan.ProxySpec{unknown, mistaken} {
 		p.restart(proxy, func(*proxies.Config) {}, func(front func() model.Front) {
 			p.eventually(func() error {
 				if f := front(); len(f.Addresses) != 1 || proxy.Accepted && f.Reason != "InvalidParameters" {

@@ -31,16 +31,16 @@ func FuzzPatches(f *testing.F) {
 			t.Skip("no API server sends it")
 		}
 		raw := &apiextensionsv1.JSON{Raw: []byte(patch)}
-		p := plan.Proxy{
+		p := plan.ProxySpec{
 			UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true,
-			Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
+			Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TransportTCP}},
 		}
 		for _, spec := range []v1alpha1.DataPlaneSpec{
 			{Pod: &v1alpha1.PodSettings{Patch: raw}}, {Deployment: &v1alpha1.DeploymentSettings{Patch: raw}},
 			{Service: &v1alpha1.ServiceSettings{Patch: raw}},
 		} {
-			p.Parameters = []plan.DataPlane{{Ref: model.Ref(model.KindDataPlane, "shop", "plane"), Spec: spec}}
-			o, err := render(ref, p, testSettings, testPod, nil)
+			p.Parameters = []plan.DataPlaneParameters{{Ref: model.Ref(model.KindDataPlane, "shop", "plane"), Spec: spec}}
+			o, err := renderObjects(ref, p, testSettings, testPod, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/core/model"
@@ -25,39 +24,44 @@ const (
 	filesLabel          = "cardea.dev/files"      // of the objects that Files writes
 	writtenAtAnnotation = "cardea.dev/written-at" // of the same: when they changed last
 
-	proxyApp    = "cardea-proxy"    // value of nameLabel in the objects of a Gateway
-	xbackendApp = "cardea-xbackend" // value of nameLabel in the Service of an XBackend
-	poolApp     = "cardea-pool"     // value of nameLabel in the Service of an InferencePool
-	manager     = "cardea"          // value of managedByLabel, and the field manager
+	proxyApp = "cardea-proxy" // value of nameLabel in the objects of a Gateway
+	manager  = "cardea"       // value of managedByLabel, and the field manager
 )
 
-// ownSelector selects all objects that this package applies.
-const ownSelector = nameLabel + " in (" + proxyApp + ", " + xbackendApp + ", " + poolApp + ")," +
-	managedByLabel + "=" + manager
+// selectorOf selects all objects that this package applies.
+func selectorOf(all podFinders) string {
+	apps := append([]string{proxyApp}, all.apps()...)
+	return nameLabel + " in (" + strings.Join(apps, ", ") + ")," + managedByLabel + "=" + manager
+}
 
 // podSelector selects a Gateway's pods. The selector of a Deployment is immutable, so this must never change.
-func podSelector(p plan.Proxy) map[string]string {
+func podSelector(p plan.ProxySpec) map[string]string {
 	return map[string]string{nameLabel: proxyApp, instanceLabel: p.Name}
 }
 
-// labels are the labels of all objects of a Gateway.
-func labels(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
+// objectLabels are the labels of all objects of a Gateway.
+func objectLabels(ref model.ObjectRef, p plan.ProxySpec, more ...map[string]string) map[string]string {
 	own := map[string]string{managedByLabel: manager, gatewayLabel: model.LabelValue(ref.Name())}
-	all := joined(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
+	all := mergeMaps(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
 	delete(all, filesLabel)
 	return all
 }
 
-func annotations(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
-	return joined(append(append([]map[string]string{p.Annotations}, more...),
+func objectAnnotations(ref model.ObjectRef, p plan.ProxySpec, more ...map[string]string) map[string]string {
+	return mergeMaps(append(append([]map[string]string{p.Annotations}, more...),
 		map[string]string{gatewayAnnotation: ref.Name()})...)
 }
 
-// owner makes the Gateway the owner of an object, so that the cluster deletes it with the Gateway, even without Cardea.
-func owner(ref model.ObjectRef, p plan.Proxy) *metav1ac.OwnerReferenceApplyConfiguration {
-	return metav1ac.OwnerReference().
-		WithAPIVersion(gatewayv1.GroupVersion.String()).WithKind(model.KindGateway.String()).
-		WithName(ref.Name()).WithUID(uid(p)).WithController(true)
+// ownerReference makes the Gateway the owner of an object, so that the cluster deletes it with the Gateway, even
+// without Cardea.
+func ownerReference(ref model.ObjectRef, p plan.ProxySpec) fields {
+	return ownerOf(ref, gatewayv1.GroupVersion.String(), p.UID)
+}
+
+// ownerOf makes an object the owner of another one.
+func ownerOf(ref model.ObjectRef, apiVersion, uid string) fields {
+	return fields{"apiVersion": apiVersion, "kind": ref.Kind().String(), "name": ref.Name(), "uid": uid,
+		"controller": true}
 }
 
 // gatewayOf is the Gateway that an object belongs to; false if the object does not say.

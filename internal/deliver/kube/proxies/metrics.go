@@ -34,7 +34,7 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 		defer d.mu.Unlock()
 		for _, r := range d.records {
 			for _, o := range r.objects {
-				if o.contested(now) {
+				if o.isContested(now) {
 					sum++
 				}
 			}
@@ -46,7 +46,7 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 		Help: "Gateways, GatewayClasses and XBackends whose objects or finalizers could not be brought up to date and are " +
 			"retried.",
 	}, func() float64 {
-		return float64(d.queue.Failing())
+		return float64(d.queue.CountFailing())
 	})
 	for _, c := range []prometheus.Collector{m.applies, m.repairs, contested, troubled} {
 		if err := r.Register(c); err != nil {

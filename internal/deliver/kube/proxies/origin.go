@@ -13,8 +13,8 @@ import (
 
 // origin says which field of a DataPlane sets a part of an object: the fields below a path, as the API server names it.
 type origin struct {
-	path, field string
-	states      func(v1alpha1.DataPlaneSpec) bool
+	pathPrefix, field string
+	states            func(v1alpha1.DataPlaneSpec) bool
 }
 
 // origins lists the origins of the objects that DataPlanes set, the narrower path first. A patch may set any field.
@@ -87,7 +87,7 @@ func (p parameters) invalidFields(k kind, err error) string {
 // originOf names the DataPlane, and its field, that sets a field of an object; "" if no DataPlane sets one that could.
 func (p parameters) originOf(k kind, field string) string {
 	for _, o := range origins[k] {
-		if !strings.HasPrefix(field, o.path) {
+		if !strings.HasPrefix(field, o.pathPrefix) {
 			continue
 		}
 		for i := len(p.from) - 1; i >= 0; i-- {

@@ -43,10 +43,10 @@ func TestNameConflict(t *testing.T) {
 			}
 		}
 		untouched()
-		p.plan(func(x *plan.Proxy) { x.Leaving = true })
+		p.plan(func(x *plan.ProxySpec) { x.Deleting = true })
 		p.finalizers()
 		untouched()
-		p.plan(func(x *plan.Proxy) { x.Leaving = false })
+		p.plan(func(x *plan.ProxySpec) { x.Deleting = false })
 		p.finalizers(model.Finalizer)
 		untouched()
 		if err := configMaps.Delete(context.Background(), p.proxy.Name, metav1.DeleteOptions{}); err != nil {

@@ -21,10 +21,10 @@ type parameters struct {
 	v1alpha1.DataPlaneSpec
 	pod, service, deployment patches
 	drain                    time.Duration
-	from                     []plan.DataPlane
+	from                     []plan.DataPlaneParameters
 }
 
-func mergeParameters(list []plan.DataPlane) parameters {
+func mergeParameters(list []plan.DataPlaneParameters) parameters {
 	p := parameters{drain: defaultDrain, from: list}
 	p.Pod, p.Service = &v1alpha1.PodSettings{}, &v1alpha1.ServiceSettings{}
 	for _, from := range list {
@@ -40,15 +40,15 @@ func mergeParameters(list []plan.DataPlane) parameters {
 			p.mergeService(from.Ref, spec.Service)
 		}
 		if spec.Deployment != nil {
-			p.deployment.add(from.Ref, spec.Deployment.Patch)
+			p.deployment.addPatch(from.Ref, spec.Deployment.Patch)
 		}
 	}
 	return p
 }
 
 func (p *parameters) mergePod(from model.ObjectRef, s *v1alpha1.PodSettings) {
-	p.Pod.Labels = joined(p.Pod.Labels, s.Labels)
-	p.Pod.Annotations = joined(p.Pod.Annotations, s.Annotations)
+	p.Pod.Labels = mergeMaps(p.Pod.Labels, s.Labels)
+	p.Pod.Annotations = mergeMaps(p.Pod.Annotations, s.Annotations)
 	if s.NodeSelector != nil {
 		p.Pod.NodeSelector = s.NodeSelector
 	}
@@ -58,28 +58,28 @@ func (p *parameters) mergePod(from model.ObjectRef, s *v1alpha1.PodSettings) {
 	if s.DrainSeconds != nil {
 		p.drain = time.Duration(*s.DrainSeconds) * time.Second
 	}
-	p.pod.add(from, s.Patch)
+	p.pod.addPatch(from, s.Patch)
 }
 
 func (p *parameters) mergeService(from model.ObjectRef, s *v1alpha1.ServiceSettings) {
 	p.Service.Type = cmp.Or(s.Type, p.Service.Type)
 	p.Service.LoadBalancerClass = cmp.Or(s.LoadBalancerClass, p.Service.LoadBalancerClass)
 	p.Service.ExternalTrafficPolicy = cmp.Or(s.ExternalTrafficPolicy, p.Service.ExternalTrafficPolicy)
-	p.Service.Labels = joined(p.Service.Labels, s.Labels)
-	p.Service.Annotations = joined(p.Service.Annotations, s.Annotations)
-	p.service.add(from, s.Patch)
+	p.Service.Labels = mergeMaps(p.Service.Labels, s.Labels)
+	p.Service.Annotations = mergeMaps(p.Service.Annotations, s.Annotations)
+	p.service.addPatch(from, s.Patch)
 }
 
-// resources are the resources of the proxy's container.
-func (p *parameters) resources(s Settings) corev1.ResourceRequirements {
+// containerResources are the resources of the proxy's container.
+func (p *parameters) containerResources(s Settings) corev1.ResourceRequirements {
 	if p.Resources != nil {
 		return *p.Resources
 	}
 	return s.Resources
 }
 
-// joined merges the maps; for the same key, the later one is used.
-func joined(list ...map[string]string) map[string]string {
+// mergeMaps merges the maps; for the same key, the later one is used.
+func mergeMaps(list ...map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range list {
 		maps.Copy(all, m)

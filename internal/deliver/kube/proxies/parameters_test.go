@@ -23,14 +23,14 @@ import (
 )
 
 // parameters reads the specs of DataPlanes, after one without a drain, so that tests need not wait for it.
-func parameters(t *testing.T, texts ...string) (list []plan.DataPlane) {
+func parameters(t *testing.T, texts ...string) (list []plan.DataPlaneParameters) {
 	t.Helper()
 	for i, text := range append([]string{`{pod: {drainSeconds: 0}}`}, texts...) {
 		var spec v1alpha1.DataPlaneSpec
 		if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, plan.DataPlane{Ref: model.Ref(model.KindDataPlane, "shop", fmt.Sprintf("plane%d", i)),
+		list = append(list, plan.DataPlaneParameters{Ref: model.Ref(model.KindDataPlane, "shop", fmt.Sprintf("plane%d", i)),
 			Spec: spec})
 	}
 	return list
@@ -41,12 +41,12 @@ func TestParametersApplyLive(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
 	first := p.pods(1)[0]
-	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 2}`) })
+	p.plan(func(x *plan.ProxySpec) { x.Parameters = parameters(t, `{replicas: 2}`) })
 	both := p.pods(2)
 	if !slices.Contains([]string{both[0].Name, both[1].Name}, first.Name) {
 		t.Error("the first pod was replaced for the sake of a second")
 	}
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Parameters = parameters(t, `{replicas: 2}`, `{replicas: 1, logLevel: debug, service: {type: ClusterIP}}`)
 	})
 	p.eventually(func() error {
@@ -74,7 +74,7 @@ func TestReplicasOfAnAutoscaler(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.pods(2)
-	p.plan(func(x *plan.Proxy) { x.Labels = map[string]string{"changed": "yes"} })
+	p.plan(func(x *plan.ProxySpec) { x.Labels = map[string]string{"changed": "yes"} })
 	p.eventually(func() error {
 		deployed, err := p.deployment()
 		if err == nil && deployed.Labels["changed"] != "yes" {
@@ -91,7 +91,7 @@ func TestReplicasOfAnAutoscaler(t *testing.T) {
 // TestReplicasStatedNoMore: when a DataPlane no longer sets the number, it stays as it is until somebody scales.
 func TestReplicasStatedNoMore(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 2}`) })
+	p.plan(func(x *plan.ProxySpec) { x.Parameters = parameters(t, `{replicas: 2}`) })
 	p.pods(2)
 	replicas := func(mark string, want int32) {
 		t.Helper()
@@ -103,7 +103,7 @@ func TestReplicasStatedNoMore(t *testing.T) {
 			return err
 		})
 	}
-	p.plan(func(x *plan.Proxy) { x.Parameters, x.Labels = parameters(t), map[string]string{"mark": "a"} })
+	p.plan(func(x *plan.ProxySpec) { x.Parameters, x.Labels = parameters(t), map[string]string{"mark": "a"} })
 	replicas("a", 2)
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Namespace: p.namespace},
 		Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
@@ -111,9 +111,9 @@ func TestReplicasStatedNoMore(t *testing.T) {
 		UpdateScale(t.Context(), p.proxy.Name, scale, metav1.UpdateOptions{FieldManager: "autoscaler"}); err != nil {
 		t.Fatal(err)
 	}
-	p.plan(func(x *plan.Proxy) { x.Labels = map[string]string{"mark": "b"} })
+	p.plan(func(x *plan.ProxySpec) { x.Labels = map[string]string{"mark": "b"} })
 	replicas("b", 3)
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Parameters, x.Labels = parameters(t, `{replicas: 1}`), map[string]string{"mark": "c"}
 	})
 	replicas("c", 1)
@@ -144,10 +144,10 @@ func TestInvalidParameters(t *testing.T) {
 				`Service, spec.externalTrafficPolicy: Invalid value`},
 	} {
 		port := int32(1000 + i)
-		p.plan(func(x *plan.Proxy) {
+		p.plan(func(x *plan.ProxySpec) {
 			x.Parameters = parameters(t, c.spec)
-			x.Ports = []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP},
-				{Number: port, Bind: port, Transport: model.TCP}}
+			x.Ports = []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TransportTCP},
+				{Number: port, Bind: port, Transport: model.TransportTCP}}
 		})
 		f := p.frontIs(func(f model.Front) bool {
 			return f.Reason == "InvalidParameters" && strings.Contains(f.Message, c.message)
@@ -187,7 +187,7 @@ func TestInvalidParameters(t *testing.T) {
 		t.Errorf("half of a DataPlane applies after a start: %v", err)
 	}
 	p.plan(nil)
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Parameters = parameters(t, `{deployment: {patch: {metadata: {labels: {mended: "yes"}}}}}`)
 	})
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
@@ -216,7 +216,7 @@ func TestAnotherBundle(t *testing.T) {
 		}
 		return err
 	})
-	p.plan(func(x *plan.Proxy) { x.Labels = map[string]string{"later": "yes"} }) // this does replace them
+	p.plan(func(x *plan.ProxySpec) { x.Labels = map[string]string{"later": "yes"} }) // this does replace them
 	p.eventually(func() error {
 		if now := p.pods(1)[0]; now.Name == pod.Name || now.Labels["later"] != "yes" {
 			return errors.New("it is not replaced")
@@ -286,7 +286,7 @@ func TestRefusedService(t *testing.T) {
 	if _, err := services.Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Parameters = parameters(t, fmt.Sprintf(
 			`{service: {type: NodePort, patch: {spec: {ports: [{port: 80, nodePort: %d}]}}}}`, taken,
 		))
@@ -317,7 +317,7 @@ func TestRefusedService(t *testing.T) {
 // TestReservedLabels: labels and annotations that have no effect are reported.
 func TestReservedLabels(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) {
+	p.plan(func(x *plan.ProxySpec) {
 		x.Labels = map[string]string{"app.kubernetes.io/name": "mine", "app.kubernetes.io/managed-by": "cardea",
 			"team": "blue"}
 		x.Parameters = parameters(t, `{pod: {annotations: {cardea.dev/gateway: other}}}`)

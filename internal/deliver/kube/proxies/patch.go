@@ -22,15 +22,15 @@ type patch struct {
 	text []byte
 }
 
-func (p *patches) add(from model.ObjectRef, text *apiextensionsv1.JSON) {
+func (p *patches) addPatch(from model.ObjectRef, text *apiextensionsv1.JSON) {
 	if text != nil && len(text.Raw) > 0 && string(text.Raw) != "null" {
 		*p = append(*p, patch{from, text.Raw})
 	}
 }
 
-// apply patches an object of type T, as JSON. An error is a mistake of the user and names the DataPlane and its field:
-// the patch can't be parsed, does not fit T, or changes a field that must stay.
-func apply[T any](p patches, field string, object []byte) ([]byte, error) {
+// applyPatches patches an object of type T, as JSON. An error is a mistake of the user and names the DataPlane and its
+// field: the patch can't be parsed, does not fit T, or changes a field that must stay.
+func applyPatches[T any](p patches, field string, object []byte) ([]byte, error) {
 	for _, patch := range p {
 		var schema, strict T
 		wrong := func(format string, args ...any) ([]byte, error) {

@@ -18,19 +18,19 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// reconcile brings the objects of a Gateway up to date. An error is the cluster's and is retried soon. Without an
-// error, again is when to look again; 0 means when something changes.
-func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
-	p, found := d.planned(ref)
+// reconcileGateway brings the objects of a Gateway up to date. An error is the cluster's and is retried soon. Without
+// an error, again is when to look again; 0 means when something changes.
+func (d *Deployer) reconcileGateway(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+	p, found := d.findProxy(ref)
 	switch {
 	case !found:
 		return d.removeUnplanned(ctx, ref)
-	case p.Leaving:
-		return 0, d.remove(ctx, ref, p)
+	case p.Deleting:
+		return 0, d.removeGateway(ctx, ref, p)
 	}
-	held := p.Held
-	if p, found = d.runnable(ref, p); !found {
-		d.show(ref, p, frontOf(p, d.serviceOf(ref, p)), rollout(d.deploymentOf(ref, p)))
+	held := p.HasFinalizer
+	if p, found = d.proxyToRun(ref, p); !found {
+		d.setFront(ref, p, frontOf(p, d.serviceOf(ref, p)), rolloutNotes(d.deploymentOf(ref, p)))
 		return 0, nil
 	}
 	bundle, _ := d.cfg.Bundle()
@@ -38,45 +38,45 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 		return 0, nil // without certificates no proxy can trust the server; the bundle reports when they are there
 	}
 	if !held { // so that the Gateway can't be deleted before its objects
-		switch err := d.setFinalizer(ctx, gateways, ref, uid(p), model.Finalizer, true); {
+		switch err := d.setFinalizer(ctx, gateways, ref, proxyUID(p), model.Finalizer, true); {
 		case errors.Is(err, errBehind):
-			return lookAgain, nil
+			return recheckInterval, nil
 		case err != nil:
 			return 0, fmt.Errorf("finalizer of the Gateway: %w", err)
 		}
 	}
 	o := outcome{}
 	if !held {
-		o.lookAfter(lookAgain) // if it is deleted before the plan knows it, nothing else would report that
+		o.recheckIn(recheckInterval) // if it is deleted before the plan knows it, nothing else would report that
 	}
 	if o.conflict, err = d.nameConflict(ctx, ref, p); err != nil {
 		return 0, err
 	}
 	if o.conflict != "" {
-		o.lookAfter(lookAgain)
-		d.report(ref, p, o)
-		return o.again, nil
+		o.recheckIn(recheckInterval)
+		d.reportGateway(ref, p, o)
+		return o.recheckAfter, nil
 	}
 	want, p, err := d.renderValid(ctx, ref, p, bundle, &o)
 	if err != nil {
 		return 0, err
 	}
 	for k := range kindsEnd {
-		d.update(ctx, ref, p, k, want, &o)
+		d.updateObject(ctx, ref, p, k, want, &o)
 	}
 	d.keepFiles(ctx, ref, p, want, &o)
-	d.report(ref, p, o)
-	return o.again, errors.Join(o.failed...)
+	d.reportGateway(ref, p, o)
+	return o.recheckAfter, errors.Join(o.failed...)
 }
 
-// runnable is what to run for a Gateway of the plan. For a Gateway that is not accepted, it is what was accepted last.
-// If that is not known, Deployment, Service and the files that pods start with stay as they are, and only the CA
+// proxyToRun is what to run for a Gateway of the plan. For a Gateway that is not accepted, it is what was accepted
+// last. If that is not known, Deployment, Service and the files that pods start with stay as they are, and only the CA
 // certificates of existing proxies are kept up to date, whatever their data plane is; found is false if there are no
 // proxies.
-func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, found bool) {
+func (d *Deployer) proxyToRun(ref model.ObjectRef, p plan.ProxySpec) (run plan.ProxySpec, found bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := d.record(ref)
+	r := d.ensureRecord(ref)
 	r.removed = false
 	if p.Accepted {
 		r.accepted = &p
@@ -84,49 +84,51 @@ func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, 
 	if r.accepted != nil {
 		return *r.accepted, true
 	}
-	p.DataPlane = d.running(ref, p)
-	return p, d.find(deployment, ref.Namespace(), p.Name) != nil
+	p.DataPlane = d.runningDataPlane(ref, p)
+	return p, d.findObject(deployment, ref.Namespace(), p.Name) != nil
 }
 
 // outcome is the result of bringing objects up to date.
 type outcome struct {
-	changed  []string // kinds of the objects that differ from before
-	wrong    []string // mistakes that the user has to correct
-	denied   []string // what the cluster does not allow
-	conflict string   // the object that is in the way; "" if there is none
-	failed   []error
-	again    time.Duration
+	changed      []string // kinds of the objects that differ from before
+	mistakes     []string // mistakes that the user has to correct
+	denied       []string // what the cluster does not allow
+	conflict     string   // the object that is in the way; "" if there is none
+	failed       []error
+	recheckAfter time.Duration
 }
 
-func (o *outcome) lookAfter(d time.Duration) {
-	if o.again == 0 || d < o.again {
-		o.again = d
+func (o *outcome) recheckIn(d time.Duration) {
+	if o.recheckAfter == 0 || d < o.recheckAfter {
+		o.recheckAfter = d
 	}
 }
 
-// mistake adds a mistake of the user, and when to check whether it was corrected.
-func (o *outcome) mistake(why string, again time.Duration) {
-	o.wrong = append(o.wrong, why)
-	o.lookAfter(again)
+// addMistake adds a mistake of the user, and when to check whether it was corrected.
+func (o *outcome) addMistake(why string, again time.Duration) {
+	o.mistakes = append(o.mistakes, why)
+	o.recheckIn(again)
 }
 
-// update brings one object up to date.
-func (d *Deployer) update(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
+// updateObject brings one object up to date.
+func (d *Deployer) updateObject(
+	ctx context.Context, ref model.ObjectRef, p plan.ProxySpec, k kind, want renderedObjects, o *outcome,
+) {
 	if _, wanted := want.texts[k]; !wanted { // it stays as it is
 		return
 	}
-	if err := d.apply(ctx, ref, p, k, want, o); err != nil {
-		o.failure(err, fmt.Sprintf("%s %s/%s", k, ref.Namespace(), p.Name))
+	if err := d.applyObject(ctx, ref, p, k, want, o); err != nil {
+		o.addFailure(err, fmt.Sprintf("%s %s/%s", k, ref.Namespace(), p.Name))
 	}
 }
 
-// failure records that an object could not be applied.
-func (o *outcome) failure(err error, object string) {
+// addFailure records that an object could not be applied.
+func (o *outcome) addFailure(err error, object string) {
 	switch {
 	// the namespace is being deleted, with everything in it
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
-		o.lookAfter(lookAgain)
-	case denied(err):
+		o.recheckIn(recheckInterval)
+	case isDenied(err):
 		o.denied = append(o.denied, err.Error())
 		o.failed = append(o.failed, err)
 	default:
@@ -134,24 +136,24 @@ func (o *outcome) failure(err error, object string) {
 	}
 }
 
-// denied reports whether the cluster does not allow what the user wants: a quota, a webhook. A refusal because of
+// isDenied reports whether the cluster does not allow what the user wants: a quota, a webhook. A refusal because of
 // Cardea's own permissions, also while the API server starts, is not the user's mistake.
-func denied(err error) bool {
+func isDenied(err error) bool {
 	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), ` is forbidden: User "`)
 }
 
-// report writes the state of the Gateway's data plane to its front, to Events and to the log.
-func (d *Deployer) report(ref model.ObjectRef, p plan.Proxy, o outcome) {
+// reportGateway writes the state of the Gateway's data plane to its front, to Events and to the log.
+func (d *Deployer) reportGateway(ref model.ObjectRef, p plan.ProxySpec, o outcome) {
 	f := frontOf(p, d.serviceOf(ref, p))
 	switch {
 	case o.conflict != "":
 		f.Reason, f.Message = "NoResources", o.conflict
-	case len(o.wrong) > 0:
-		f.Reason, f.Message = "InvalidParameters", strings.Join(o.wrong, "; ")
+	case len(o.mistakes) > 0:
+		f.Reason, f.Message = "InvalidParameters", strings.Join(o.mistakes, "; ")
 	case len(o.denied) > 0:
 		f.Reason, f.Message = "NoResources", strings.Join(o.denied, "; ")
 	}
-	d.show(ref, p, f, append(rollout(d.deploymentOf(ref, p)), reserved(ref, p)...))
+	d.setFront(ref, p, f, append(rolloutNotes(d.deploymentOf(ref, p)), reservedNotes(ref, p)...))
 	if len(o.changed) > 0 {
 		kinds := strings.Join(o.changed, ", ")
 		d.cfg.Log.Info("deployed", "gateway", ref.String(), "name", p.Name, "changed", kinds)
@@ -159,8 +161,8 @@ func (d *Deployer) report(ref model.ObjectRef, p plan.Proxy, o outcome) {
 	}
 }
 
-// show replaces the front and its notes. New notes are logged, with an Event for each.
-func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes []note) {
+// setFront replaces the front and its notes. New notes are logged, with an Event for each.
+func (d *Deployer) setFront(ref model.ObjectRef, p plan.ProxySpec, f model.Front, notes []note) {
 	var words []string
 	for _, n := range notes {
 		words = append(words, n.text)
@@ -170,7 +172,7 @@ func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes 
 		f.Proxies = is.Status.ReadyReplicas
 	}
 	d.mu.Lock()
-	r := d.record(ref)
+	r := d.ensureRecord(ref)
 	before, reported := r.front, r.notes
 	r.front, r.notes = &f, notes
 	d.mu.Unlock()
@@ -186,13 +188,13 @@ func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes 
 }
 
 // deploymentOf is a Gateway's Deployment, or nil.
-func (d *Deployer) deploymentOf(ref model.ObjectRef, p plan.Proxy) *appsv1.Deployment {
-	object, _ := d.find(deployment, ref.Namespace(), p.Name).(*appsv1.Deployment)
+func (d *Deployer) deploymentOf(ref model.ObjectRef, p plan.ProxySpec) *appsv1.Deployment {
+	object, _ := d.findObject(deployment, ref.Namespace(), p.Name).(*appsv1.Deployment)
 	return object
 }
 
 // serviceOf is a Gateway's Service, or nil.
-func (d *Deployer) serviceOf(ref model.ObjectRef, p plan.Proxy) *corev1.Service {
-	s, _ := d.find(service, ref.Namespace(), p.Name).(*corev1.Service)
+func (d *Deployer) serviceOf(ref model.ObjectRef, p plan.ProxySpec) *corev1.Service {
+	s, _ := d.findObject(service, ref.Namespace(), p.Name).(*corev1.Service)
 	return s
 }

@@ -22,10 +22,10 @@ type record struct {
 	front   *model.Front // nil: not computed yet
 	notes   []note       // of the front
 	// accepted is the plan at the time when the Gateway was accepted last; nil if it never was.
-	accepted *plan.Proxy
+	accepted *plan.ProxySpec
 	// good is the plan with the DataPlanes that were applied last as a whole; nil if not known.
-	good    *plan.Proxy
-	objects [kindsEnd]made
+	good    *plan.ProxySpec
+	objects [kindsEnd]appliedObject
 	// service is the name of the Service of an XBackend; "" if not known.
 	service string
 }
@@ -33,23 +33,23 @@ type record struct {
 // digest is a hash of a text.
 type digest [sha256.Size]byte
 
-// made is an object that was applied.
-type made struct {
-	text digest // of what was applied
+// appliedObject is an object that was applied.
+type appliedObject struct {
+	textDigest digest // of what was applied
 	// refused is the text that the API server called invalid; the fields below are the object's state then, the reason and
 	// the time. When the object changes, the API server is asked again.
 	refused     digest
 	refusedSeen string
-	why         string
+	refusedWhy  string
 	refusedAt   time.Time
-	print       string // of the object after the apply; "" if it was never seen to exist
+	fingerprint string // of the object after the apply; "" if it was never seen to exist
 	version     string // its resource version after the apply
 	seen        string // of the object as the watch showed it last; "" if it is deleted or being deleted
 	events      uint64 // number of the watch's events about it
 	dirty       bool   // another client changed it
 	// For an object with files: whether it is being written, and the versions that were read or written.
-	writing bool
-	own     []string
+	writing     bool
+	ownVersions []string
 	// The number of repairs shortly one after the other, and the time of the last one.
 	repairs  int
 	repaired time.Time
@@ -64,17 +64,17 @@ const (
 	contestedAt  = 5                // repairs after which an object counts as contested
 )
 
-// refusal is for how long the API server is not asked again about a text that it called invalid. It is 0, ask now, if
-// that was long ago, or if the object has changed since.
-func (m *made) refusal(text digest, now time.Time) time.Duration {
+// refusalWait is for how long the API server is not asked again about a text that it called invalid. It is 0, ask now,
+// if that was long ago, or if the object has changed since.
+func (m *appliedObject) refusalWait(text digest, now time.Time) time.Duration {
 	if m.refused != text || m.refusedSeen != m.seen {
 		return 0
 	}
-	return max(0, m.refusedAt.Add(mistakeRetry).Sub(now))
+	return max(0, m.refusedAt.Add(invalidRetryInterval).Sub(now))
 }
 
-// pause is how long the next repair has to wait.
-func (m *made) pause(now time.Time) time.Duration {
+// repairDelay is how long the next repair has to wait.
+func (m *appliedObject) repairDelay(now time.Time) time.Duration {
 	if m.repairs < freeRepairs || now.Sub(m.repaired) > quietPeriod {
 		return 0
 	}
@@ -82,8 +82,8 @@ func (m *made) pause(now time.Time) time.Duration {
 	return max(0, m.repaired.Add(wait).Sub(now))
 }
 
-// repair counts a repair, and reports whether the object counts as contested from now on.
-func (m *made) repair(now time.Time) (contested bool) {
+// countRepair counts a repair, and reports whether the object counts as contested from now on.
+func (m *appliedObject) countRepair(now time.Time) (contested bool) {
 	if now.Sub(m.repaired) > quietPeriod {
 		m.repairs = 0
 	}
@@ -92,12 +92,12 @@ func (m *made) repair(now time.Time) (contested bool) {
 	return m.repairs == contestedAt
 }
 
-func (m *made) contested(now time.Time) bool {
+func (m *appliedObject) isContested(now time.Time) bool {
 	return m.repairs >= contestedAt && now.Sub(m.repaired) <= quietPeriod
 }
 
-// record returns the record of a Gateway or a class. mu is held.
-func (d *Deployer) record(ref model.ObjectRef) *record {
+// ensureRecord returns the record of a Gateway or a class. mu is held.
+func (d *Deployer) ensureRecord(ref model.ObjectRef) *record {
 	r := d.records[ref]
 	if r == nil {
 		r = &record{}
@@ -128,22 +128,22 @@ func fingerprint(o metav1.Object) string {
 	return string(sum[:])
 }
 
-// madeFor is the Gateway or XBackend that an object belongs to, from the records, or else from the object's metadata.
-func (d *Deployer) madeFor(o metav1.Object) (model.ObjectRef, bool) {
+// ownerOf is the Gateway or XBackend that an object belongs to, from the records, or else from the object's metadata.
+func (d *Deployer) ownerOf(o metav1.Object) (model.ObjectRef, bool) {
 	d.mu.Lock()
-	ref, found := d.named[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
+	ref, found := d.ownersByName[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
 	d.mu.Unlock()
 	if found {
 		return ref, true
 	}
-	if ref, found = backendOf(o); found {
+	if ref, found = d.finders.backendOf(o); found {
 		return ref, true
 	}
 	return gatewayOf(o)
 }
 
-// planned is the plan for a Gateway. A Gateway with another UID is another object, and nothing is known about it.
-func (d *Deployer) planned(ref model.ObjectRef) (plan.Proxy, bool) {
+// findProxy is the plan for a Gateway. A Gateway with another UID is another object, and nothing is known about it.
+func (d *Deployer) findProxy(ref model.ObjectRef) (plan.ProxySpec, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, found := d.proxies[ref]
@@ -155,7 +155,7 @@ func (d *Deployer) planned(ref model.ObjectRef) (plan.Proxy, bool) {
 
 // recordOf is the record of an object with that UID, an empty one if the UID has changed. mu is held.
 func (d *Deployer) recordOf(ref model.ObjectRef, uid string) *record {
-	r := d.record(ref)
+	r := d.ensureRecord(ref)
 	switch r.uid {
 	case uid:
 	case "": // recorded before the plan knew the object

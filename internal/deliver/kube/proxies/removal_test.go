@@ -68,16 +68,16 @@ func (p *place) revisions(ctx context.Context, remove func()) map[string]int {
 // TestDeletion: the Service goes first and the Gateway last; the pods drain on their own.
 func TestDeletion(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{pod: {drainSeconds: 300}}`) })
+	p.plan(func(x *plan.ProxySpec) { x.Parameters = parameters(t, `{pod: {drainSeconds: 300}}`) })
 	p.pods(1)
 	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	at := p.revisions(ctx, func() {
 		if err := p.gateways.Gateways(p.namespace).Delete(ctx, p.ref.Name(), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		p.plan(func(x *plan.Proxy) { x.Leaving = true })
+		p.plan(func(x *plan.ProxySpec) { x.Deleting = true })
 	})
 	order := []string{"Service", "Deployment", "ServiceAccount", "ConfigMap", "Gateway"}
 	if !slices.IsSortedFunc(order, func(a, b string) int { return at[a] - at[b] }) || len(at) != len(order) {
@@ -124,7 +124,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	if n := p.metric("cardea_deploy_troubled"); n != 0 {
 		t.Errorf("%v objects are in trouble", n)
 	}
-	p.plan(func(x *plan.Proxy) { x.Leaving = true })
+	p.plan(func(x *plan.ProxySpec) { x.Deleting = true })
 	p.eventually(func() error {
 		_, err := p.Client.CoreV1().Namespaces().Get(t.Context(), p.namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -152,10 +152,10 @@ func TestLetGo(t *testing.T) {
 		t.Errorf("while the plan does not know it: %v", err)
 	}
 	for range 2 {
-		p.plan(func(x *plan.Proxy) { x.Leaving = true })
+		p.plan(func(x *plan.ProxySpec) { x.Deleting = true })
 		p.nothingIsLeft()
 		p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 })
-		p.plan(func(x *plan.Proxy) { x.Leaving = false })
+		p.plan(func(x *plan.ProxySpec) { x.Deleting = false })
 		p.isAgain(before)
 		p.finalizers(model.Finalizer)
 	}
@@ -176,7 +176,9 @@ func TestFinalizerTakenAway(t *testing.T) {
 	// held waits until the plan that says so is the one that is followed: else an older look may bring the finalizer back
 	// afterwards.
 	held := func(mark string) {
-		p.plan(func(x *plan.Proxy) { x.Held, x.Annotations = true, map[string]string{"example.com/mark": mark} })
+		p.plan(func(x *plan.ProxySpec) {
+			x.HasFinalizer, x.Annotations = true, map[string]string{"example.com/mark": mark}
+		})
 		p.eventually(func() error {
 			c, err := p.configMap()
 			if err == nil && c.Annotations["example.com/mark"] != mark {
@@ -190,7 +192,7 @@ func TestFinalizerTakenAway(t *testing.T) {
 	p.finalizers(model.Finalizer)
 	held("first")
 	take()
-	p.plan(func(x *plan.Proxy) { x.Held = false })
+	p.plan(func(x *plan.ProxySpec) { x.HasFinalizer = false })
 	p.finalizers(model.Finalizer)
 	held("second")
 	take()
@@ -277,7 +279,7 @@ func TestLeftBehind(t *testing.T) {
 func TestClassFinalizer(t *testing.T) {
 	p := newPlace(t)
 	ref := model.Ref(model.KindGatewayClass, "", p.namespace+"-class")
-	set := func(c plan.Class) { p.graph.Apply("test", func(b *flow.Batch) { p.classes.Set(b, ref, c) }) }
+	set := func(c plan.ClassState) { p.graph.Apply("test", func(b *flow.Batch) { p.classes.Set(b, ref, c) }) }
 	class := &gatewayv1.GatewayClass{
 		ObjectMeta: metav1.ObjectMeta{Name: ref.Name(), Finalizers: []string{"example.com/other"}},
 		Spec:       gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
@@ -299,18 +301,18 @@ func TestClassFinalizer(t *testing.T) {
 		})
 	}
 	const own = gatewayv1.GatewayClassFinalizerGatewaysExist
-	set(plan.Class{Used: true})
+	set(plan.ClassState{Used: true})
 	finalizers("example.com/other", own)
-	set(plan.Class{})
+	set(plan.ClassState{})
 	finalizers("example.com/other")
-	set(plan.Class{Used: true})
+	set(plan.ClassState{Used: true})
 	finalizers("example.com/other", own)
 	if err := p.gateways.GatewayClasses().Delete(t.Context(), ref.Name(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	set(plan.Class{Used: true, Deleting: true})
+	set(plan.ClassState{Used: true, Deleting: true})
 	finalizers("example.com/other", own)
-	set(plan.Class{Deleting: true})
+	set(plan.ClassState{Deleting: true})
 	finalizers("example.com/other")
 	p.graph.Apply("test", func(b *flow.Batch) { p.classes.Delete(b, ref) })
 	if _, err := p.gateways.GatewayClasses().Patch(t.Context(), ref.Name(), "application/merge-patch+json",

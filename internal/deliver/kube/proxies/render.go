@@ -11,8 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/model"
@@ -39,25 +37,29 @@ func (k kind) String() string {
 	}[k]
 }
 
-// of is the name of a Gateway's object of that kind.
-func (k kind) of(p plan.Proxy) string {
+// objectName is the name of a Gateway's object of that kind.
+func (k kind) objectName(p plan.ProxySpec) string {
 	return p.Name + [kindsEnd]string{fileSecret: "-keys", fileMap: "-files"}[k]
 }
 
 // isFiles tells whether an object has what proxies read by themselves. Files writes it, the others are rendered.
 func (k kind) isFiles() bool { return k == fileSecret || k == fileMap }
 
-// objects are the objects of a Gateway, each as JSON to apply. An object that is not in texts stays as it is; so does
-// one that is in invalid, because a DataPlane's mistake keeps it from being rendered.
-type objects struct {
+// fields are those of an object, or of a part of one, that are applied: server-side apply takes an object's fields that
+// are stated, and the API types would state more.
+type fields = map[string]any
+
+// renderedObjects are the objects of a Gateway, each as JSON to apply. An object that is not in texts stays as it is;
+// so does one that is in invalid, because a DataPlane's mistake keeps it from being rendered.
+type renderedObjects struct {
 	texts   map[kind][]byte
 	invalid map[kind]error
 	// digests are for kinds with a generated name in the text, which must not be part of the digest.
 	digests map[kind]digest
 }
 
-// digest identifies the desired state of an object.
-func (o objects) digest(k kind) digest {
+// digestOf identifies the desired state of an object.
+func (o renderedObjects) digestOf(k kind) digest {
 	if sum, found := o.digests[k]; found {
 		return sum
 	}
@@ -67,29 +69,31 @@ func (o objects) digest(k kind) digest {
 // renderer renders the objects of one Gateway.
 type renderer struct {
 	ref        model.ObjectRef
-	proxy      plan.Proxy
+	proxy      plan.ProxySpec
 	settings   Settings
 	pod        dataplane.Pod
 	parameters parameters
 }
 
-// render makes the objects of a Gateway. A Gateway that is not accepted gets only those for the identity and the trust
-// of its proxies. It is pure. The error is a bug, or the dialect's.
-func render(ref model.ObjectRef, p plan.Proxy, s Settings, pod dataplane.Pod, bundle []byte) (objects, error) {
+// renderObjects makes the objects of a Gateway. A Gateway that is not accepted gets only those for the identity and the
+// trust of its proxies. It is pure. The error is a bug, or the dialect's.
+func renderObjects(
+	ref model.ObjectRef, p plan.ProxySpec, s Settings, pod dataplane.Pod, bundle []byte,
+) (renderedObjects, error) {
 	r := renderer{ref, p, s, pod, mergeParameters(p.Parameters)}
-	o := objects{texts: map[kind][]byte{}, invalid: map[kind]error{}}
-	files, err := pod.Files(r.start())
+	o := renderedObjects{texts: map[kind][]byte{}, invalid: map[kind]error{}}
+	files, err := pod.Files(r.podOptions())
 	if err != nil {
 		return o, err
 	}
-	if o.texts[serviceAccount], err = json.Marshal(r.serviceAccount()); err != nil {
+	if o.texts[serviceAccount], err = json.Marshal(r.renderServiceAccount()); err != nil {
 		return o, err
 	}
-	if o.texts[configMap], err = json.Marshal(r.configMap(files, bundle)); err != nil {
+	if o.texts[configMap], err = json.Marshal(r.renderConfigMap(files, bundle)); err != nil {
 		return o, err
 	}
 	if len(s.EgressExcept) > 0 {
-		if o.texts[networkPolicy], err = json.Marshal(r.egress()); err != nil {
+		if o.texts[networkPolicy], err = json.Marshal(r.renderEgressPolicy()); err != nil {
 			return o, err
 		}
 	}
@@ -101,7 +105,7 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, pod dataplane.Pod, bu
 			o.invalid[k] = problem
 		}
 	}
-	text, err := json.Marshal(r.deployment(hash(files)))
+	text, err := json.Marshal(r.renderDeployment(hashFiles(files)))
 	if err != nil {
 		return o, err
 	}
@@ -110,10 +114,10 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, pod dataplane.Pod, bu
 	if len(p.Ports) == 0 {
 		return o, nil // a Service without a port is invalid; an existing one stays and keeps its address
 	}
-	if text, err = json.Marshal(r.service()); err != nil {
+	if text, err = json.Marshal(r.renderService()); err != nil {
 		return o, err
 	}
-	text, problem = apply[corev1.Service](r.parameters.service, "spec.service.patch", text)
+	text, problem = applyPatches[corev1.Service](r.parameters.service, "spec.service.patch", text)
 	add(service, text, problem)
 	return o, nil
 }
@@ -128,53 +132,64 @@ func (r *renderer) patchDeployment(text []byte) ([]byte, error) {
 		}
 		pod = append(pod, patch{p.from, wrapped})
 	}
-	text, err := apply[appsv1.Deployment](pod, "spec.pod.patch", text)
+	text, err := applyPatches[appsv1.Deployment](pod, "spec.pod.patch", text)
 	if err != nil {
 		return nil, err
 	}
-	return apply[appsv1.Deployment](r.parameters.deployment, "spec.deployment.patch", text)
+	return applyPatches[appsv1.Deployment](r.parameters.deployment, "spec.deployment.patch", text)
 }
 
-func uid(p plan.Proxy) types.UID { return types.UID(p.UID) }
+func proxyUID(p plan.ProxySpec) types.UID { return types.UID(p.UID) }
 
-func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
-	return corev1ac.ServiceAccount(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).
-		WithOwnerReferences(owner(r.ref, r.proxy)).
-		WithAutomountServiceAccountToken(false) // the xDS token has its own volume, and no other token is needed
+// object is an object of the Gateway, with labels and annotations that others of it don't have.
+func (r *renderer) object(k kind, moreLabels, moreAnnotations map[string]string) fields {
+	return object(k, r.proxy.Name, r.ref.Namespace(), fields{
+		"labels": objectLabels(r.ref, r.proxy, moreLabels), "annotations": objectAnnotations(r.ref, r.proxy, moreAnnotations),
+		"ownerReferences": []fields{ownerReference(r.ref, r.proxy)},
+	})
 }
 
-func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.ConfigMapApplyConfiguration {
+// object is an object with its metadata only.
+func object(k kind, name, namespace string, metadata fields) fields {
+	metadata["name"], metadata["namespace"] = name, namespace
+	return fields{"apiVersion": k.groupVersionResource().GroupVersion().String(), "kind": k.String(), "metadata": metadata}
+}
+
+func (r *renderer) renderServiceAccount() fields {
+	o := r.object(serviceAccount, nil, nil)
+	o["automountServiceAccountToken"] = false // the xDS token has its own volume, and no other token is needed
+	return o
+}
+
+func (r *renderer) renderConfigMap(files map[string][]byte, bundle []byte) fields {
 	data := map[string]string{}
 	for name, text := range files {
 		data[name] = string(text)
 	}
 	data[caFile] = string(bundle)
-	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).
-		WithOwnerReferences(owner(r.ref, r.proxy)).
-		WithData(data)
+	o := r.object(configMap, nil, nil)
+	o["data"] = data
+	return o
 }
 
-func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfiguration {
-	spec := appsv1ac.DeploymentSpec().
-		WithStrategy(r.strategy()).
-		WithProgressDeadlineSeconds(progressDeadline).
-		WithTemplate(r.template(bootstrap))
-	spec.WithSelector(selector(podSelector(r.proxy)))
-	if r.parameters.Replicas != nil {
-		spec.WithReplicas(*r.parameters.Replicas)
+func (r *renderer) renderDeployment(bootstrap string) fields {
+	spec := fields{
+		"selector": labelSelector(podSelector(r.proxy)), "progressDeadlineSeconds": progressDeadline,
+		// A new pod starts first, and an old one ends when the new one is ready.
+		"strategy": fields{"type": appsv1.RollingUpdateDeploymentStrategyType,
+			"rollingUpdate": fields{"maxUnavailable": 0, "maxSurge": 1}},
+		"template": r.podTemplate(bootstrap),
 	}
-	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy, map[string]string{
-		dataPlaneAnnotation: string(r.proxy.DataPlane),
-	})).
-		WithOwnerReferences(owner(r.ref, r.proxy)).
-		WithSpec(spec)
+	if r.parameters.Replicas != nil {
+		spec["replicas"] = *r.parameters.Replicas
+	}
+	o := r.object(deployment, nil, map[string]string{dataPlaneAnnotation: r.proxy.DataPlane.Name})
+	o["spec"] = spec
+	return o
 }
 
-// hash is a hash of the names and contents of files.
-func hash(files map[string][]byte) string {
+// hashFiles is a hash of the names and contents of files.
+func hashFiles(files map[string][]byte) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(h, "%s %d\n%s", name, len(files[name]), files[name])

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
 // testPod shows what a proxy starts with.
 var testPod = dataplane.Pod{
-	Files: func(s dataplane.PodStart) (map[string][]byte, error) {
+	Files: func(s dataplane.PodOptions) (map[string][]byte, error) {
 		text, err := yaml.Marshal(s)
 		return map[string][]byte{"start.yaml": text}, err
 	},
@@ -49,7 +49,7 @@ var testSettings = Settings{
 
 // TestRender renders the Gateways of testdata/*.txtar. A file holds:
 //
-//	proxy.yaml         a plan.Proxy, and the Gateway as "gateway: NAMESPACE/NAME"
+//	proxy.yaml         a plan.ProxySpec, and the Gateway as "gateway: NAMESPACE/NAME"
 //	KIND               the whole object
 //	KIND/PATH/TO/PART  a part of it
 //	invalid            what the user did wrong
@@ -73,7 +73,7 @@ func testRender(t *testing.T, path string) {
 	var in struct {
 		Gateway    string
 		Parameters []v1alpha1.DataPlaneSpec
-		plan.Proxy
+		plan.ProxySpec
 	}
 	if archive.Files[0].Name != "proxy.yaml" {
 		t.Fatal("the first section must be proxy.yaml")
@@ -84,10 +84,10 @@ func testRender(t *testing.T, path string) {
 	namespace, name, _ := strings.Cut(in.Gateway, "/")
 	in.Name, in.Accepted = "envoy-proxy-0123456789ab", true
 	for i, spec := range in.Parameters {
-		in.Proxy.Parameters = append(in.Proxy.Parameters,
-			plan.DataPlane{Ref: model.Ref(model.KindDataPlane, namespace, fmt.Sprintf("plane%d", i)), Spec: spec})
+		in.ProxySpec.Parameters = append(in.ProxySpec.Parameters,
+			plan.DataPlaneParameters{Ref: model.Ref(model.KindDataPlane, namespace, fmt.Sprintf("plane%d", i)), Spec: spec})
 	}
-	o, err := render(model.Ref(model.KindGateway, namespace, name), in.Proxy, testSettings, testPod,
+	o, err := renderObjects(model.Ref(model.KindGateway, namespace, name), in.ProxySpec, testSettings, testPod,
 		[]byte("the bundle\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func testRender(t *testing.T, path string) {
 }
 
 // section is what a section of a file should hold.
-func (o objects) section(name string) ([]byte, error) {
+func (o renderedObjects) section(name string) ([]byte, error) {
 	if name == "invalid" {
 		var lines []string
 		for k, problem := range o.invalid {
@@ -148,17 +148,17 @@ func (o objects) section(name string) ([]byte, error) {
 // TestRenderIsPure: equal arguments give equal bytes, and a part that is another one changes what it should.
 func TestRenderIsPure(t *testing.T) {
 	ref := model.Ref(model.KindGateway, "shop", "web")
-	p := plan.Proxy{UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true,
-		Ports:  []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
+	p := plan.ProxySpec{UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true,
+		Ports:  []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TransportTCP}},
 		Labels: map[string]string{"a": "1", "b": "2", "c": "3"}}
-	one := func(bundle string, s Settings) objects {
-		o, err := render(ref, p, s, testPod, []byte(bundle))
+	one := func(bundle string, s Settings) renderedObjects {
+		o, err := renderObjects(ref, p, s, testPod, []byte(bundle))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
-	changed := func(a, b objects) (list []kind) {
+	changed := func(a, b renderedObjects) (list []kind) {
 		for k := range kindsEnd {
 			if !bytes.Equal(a.texts[k], b.texts[k]) {
 				list = append(list, k)
@@ -185,7 +185,7 @@ func TestRenderIsPure(t *testing.T) {
 	if list := changed(first, one("x", rekeyed)); !slices.Equal(list, []kind{configMap, deployment}) {
 		t.Errorf("another key changes %v: the path of the drain must not be guessed from the Gateway", list)
 	}
-	p.Ports = append(p.Ports, plan.ProxyPort{Number: 443, Bind: 443, Transport: model.TCP})
+	p.Ports = append(p.Ports, plan.ProxyPort{Number: 443, Bind: 443, Transport: model.TransportTCP})
 	if list := changed(first, one("x", testSettings)); !slices.Equal(list, []kind{service}) {
 		t.Errorf("another port changes %v: pods must not be replaced for it", list)
 	}
@@ -248,7 +248,8 @@ func TestFront(t *testing.T) {
 			Reason: "AddressNotUsable", Message: "Service s did not get 7.7.7.7",
 		}},
 	} {
-		p := plan.Proxy{Addresses: c.wanted, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}}}
+		p := plan.ProxySpec{Addresses: c.wanted,
+			Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TransportTCP}}}
 		if c.noPort {
 			p.Ports = nil
 		}

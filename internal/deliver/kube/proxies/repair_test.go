@@ -161,8 +161,8 @@ func TestRepair(t *testing.T) {
 		merge(`{"metadata":{"annotations":{"theirs":"yes"}},"spec":{"sessionAffinity":"ClientIP"}}`), by); err != nil {
 		t.Fatal(err)
 	}
-	p.plan(func(x *plan.Proxy) {
-		x.Ports = append(x.Ports, plan.ProxyPort{Number: 81, Bind: 81, Transport: model.TCP})
+	p.plan(func(x *plan.ProxySpec) {
+		x.Ports = append(x.Ports, plan.ProxyPort{Number: 81, Bind: 81, Transport: model.TransportTCP})
 	})
 	p.eventually(func() error {
 		service, err := p.service()
@@ -213,7 +213,7 @@ func (p *place) metric(name string) float64 {
 // TestContested: if another client undoes every repair, repairs get less frequent, and an Event names the client.
 func TestContested(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 0}`) })
+	p.plan(func(x *plan.ProxySpec) { x.Parameters = parameters(t, `{replicas: 0}`) })
 	deployments := p.Client.AppsV1().Deployments(p.namespace)
 	var before *appsv1.Deployment
 	p.eventually(func() (err error) {
@@ -273,8 +273,8 @@ func TestAPIServerAway(t *testing.T) {
 		}
 	})
 	defer up()
-	p.plan(func(x *plan.Proxy) {
-		x.Ports = append(x.Ports, plan.ProxyPort{Number: 81, Bind: 81, Transport: model.TCP})
+	p.plan(func(x *plan.ProxySpec) {
+		x.Ports = append(x.Ports, plan.ProxyPort{Number: 81, Bind: 81, Transport: model.TransportTCP})
 	})
 	p.eventually(func() error {
 		if n := p.metric("cardea_deploy_troubled"); n != 1 {
@@ -362,14 +362,14 @@ func TestRestart(t *testing.T) {
 }
 
 // restart runs another Deployer, with no records, for the Gateway alone while something is done.
-func (p *place) restart(proxy plan.Proxy, change func(*proxies.Config), while func(front func() model.Front)) {
+func (p *place) restart(proxy plan.ProxySpec, change func(*proxies.Config), while func(front func() model.Front)) {
 	p.t.Helper()
 	cfg := p.config()
 	cfg.Metrics = nil
 	cfg.Graph = flow.New(flow.Config{Name: "restart", Check: true})
-	states := flow.NewSource[model.ObjectRef, plan.Proxy](cfg.Graph, "proxies")
-	classes := flow.NewSource[model.ObjectRef, plan.Class](cfg.Graph, "classes")
-	selections := flow.NewSource[model.ObjectRef, plan.Selection](cfg.Graph, "selections")
+	states := flow.NewSource[model.ObjectRef, plan.ProxySpec](cfg.Graph, "proxies")
+	classes := flow.NewSource[model.ObjectRef, plan.ClassState](cfg.Graph, "classes")
+	selections := flow.NewSource[model.ObjectRef, plan.PodSelector](cfg.Graph, "selections")
 	cfg.Fronts = flow.NewSource[model.ObjectRef, model.Front](cfg.Graph, "fronts")
 	cfg.Proxies, cfg.Classes, cfg.Selections = states.Collection(), classes.Collection(), selections.Collection()
 	change(&cfg)
@@ -380,10 +380,10 @@ func (p *place) restart(proxy plan.Proxy, change func(*proxies.Config), while fu
 		if proxy.UID != "" {
 			states.Set(b, p.ref, proxy)
 		}
-		states.Synced(b)
-		selections.Synced(b)
-		classes.Synced(b)
-		cfg.Fronts.Synced(b)
+		states.MarkSynced(b)
+		selections.MarkSynced(b)
+		classes.MarkSynced(b)
+		cfg.Fronts.MarkSynced(b)
 	})
 	d, err := proxies.New(cfg)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// scaler is the field manager that owns the number of replicas after a DataPlane has stopped setting it, until another
-// client scales.
-const scaler = manager + "-replicas"
+// replicasManager is the field manager that owns the number of replicas after a DataPlane has stopped setting it, until
+// another client scales.
+const replicasManager = manager + "-replicas"
 
 // replicasField is the name of the field in managed fields; no other field of a Deployment has this name.
 const replicasField = `"f:replicas"`
@@ -24,7 +24,7 @@ const replicasField = `"f:replicas"`
 // keepReplicas keeps the number of replicas when no DataPlane sets it any more. The API server removes a field that
 // nobody owns, and the default is one replica. So scaler becomes the owner first; an autoscaler, or somebody who scales
 // by hand, takes it over from there.
-func (d *Deployer) keepReplicas(ctx context.Context, ref model.ObjectRef, p plan.Proxy, text []byte) error {
+func (d *Deployer) keepReplicas(ctx context.Context, ref model.ObjectRef, p plan.ProxySpec, text []byte) error {
 	var want struct{ Spec struct{ Replicas *int32 } }
 	if err := json.Unmarshal(text, &want); err != nil {
 		return err
@@ -46,8 +46,8 @@ func (d *Deployer) keepReplicas(ctx context.Context, ref model.ObjectRef, p plan
 		return err
 	}
 	// Not forced: if the number has changed meanwhile, this is a conflict, and is retried.
-	_, err = d.objects.Resource(deployment.resource()).Namespace(ref.Namespace()).
-		Patch(ctx, p.Name, types.ApplyPatchType, only, metav1.PatchOptions{FieldManager: scaler})
+	_, err = d.objects.Resource(deployment.groupVersionResource()).Namespace(ref.Namespace()).
+		Patch(ctx, p.Name, types.ApplyPatchType, only, metav1.PatchOptions{FieldManager: replicasManager})
 	if err != nil {
 		return fmt.Errorf("keep the number of replicas: %w", err)
 	}

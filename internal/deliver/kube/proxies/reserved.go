@@ -10,9 +10,9 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// reserved reports labels and annotations of the user that Cardea sets itself, to another value.
-func reserved(ref model.ObjectRef, p plan.Proxy) (notes []note) {
-	labels, annotations := labels(ref, plan.Proxy{Name: p.Name}), annotations(ref, plan.Proxy{})
+// reservedNotes reports labels and annotations of the user that Cardea sets itself, to another value.
+func reservedNotes(ref model.ObjectRef, p plan.ProxySpec) (notes []note) {
+	labels, annotations := objectLabels(ref, plan.ProxySpec{Name: p.Name}), objectAnnotations(ref, plan.ProxySpec{})
 	look := func(where string, asked, own map[string]string) {
 		var keys []string
 		for _, key := range slices.Sorted(maps.Keys(asked)) {

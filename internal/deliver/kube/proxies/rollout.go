@@ -14,10 +14,10 @@ const progressDeadline = 180
 // note is a problem of the running proxies that the user should know of; they may serve in spite of it.
 type note struct{ reason, text string }
 
-// rollout reports a rollout that makes no progress, in the words of the Deployment's own conditions: pods are not
+// rolloutNotes reports a rollout that makes no progress, in the words of the Deployment's own conditions: pods are not
 // allowed, find no node, can't pull their image, end again and again. Older pods keep serving. It is nil if there is no
 // problem.
-func rollout(d *appsv1.Deployment) []note {
+func rolloutNotes(d *appsv1.Deployment) []note {
 	if d == nil || d.DeletionTimestamp != nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ func Rules() []rbacv1.PolicyRule {
 		if k.isFiles() {
 			continue // a ConfigMap, as another kind is, and a Secret
 		}
-		rules = append(rules, k.rule())
+		rules = append(rules, k.policyRule())
 	}
 	return append(rules,
 		// To set their finalizers, and to find out whether one that is not in the plan is deleted.
@@ -22,12 +22,12 @@ func Rules() []rbacv1.PolicyRule {
 
 // SecretRules are the further permissions that it needs for proxies that read files: in the whole cluster, or in the
 // namespaces of their Gateways.
-func SecretRules() []rbacv1.PolicyRule { return []rbacv1.PolicyRule{fileSecret.rule()} }
+func SecretRules() []rbacv1.PolicyRule { return []rbacv1.PolicyRule{fileSecret.policyRule()} }
 
-// rule permits all that is done with objects of the kind.
-func (k kind) rule() rbacv1.PolicyRule {
+// policyRule permits all that is done with objects of the kind.
+func (k kind) policyRule() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
-		APIGroups: []string{k.resource().Group}, Resources: []string{k.resource().Resource},
+		APIGroups: []string{k.groupVersionResource().Group}, Resources: []string{k.groupVersionResource().Resource},
 		Verbs: []string{"create", "delete", "get", "list", "patch", "watch"},
 	}
 }

@@ -48,8 +48,8 @@ func TestWithoutSecrets(t *testing.T) {
 	p.restart(leaving(p.proxy), as, func(func() model.Front) { p.awaitGone() })
 }
 
-func leaving(x plan.Proxy) plan.Proxy {
-	x.Leaving = true
+func leaving(x plan.ProxySpec) plan.ProxySpec {
+	x.Deleting = true
 	return x
 }
 

@@ -28,7 +28,7 @@ import (
 type selecting struct {
 	*place
 	backends xgatewayclient.XBackendInterface
-	want     plan.Selection // as the plan has it
+	want     plan.PodSelector // as the plan has it
 }
 
 // newSelecting makes the XBackend; its pods are not looked for before the plan says so.
@@ -56,7 +56,7 @@ func newSelecting(t *testing.T, name string) *selecting {
 	gateway, uid := p.ref, p.proxy.UID
 	p.ref = model.Ref(model.KindXBackend, p.namespace, name)
 	p.proxy.UID = string(made.UID) // for the events
-	s.want = plan.Selection{UID: string(made.UID), Port: 3000, Labels: map[string]string{"app": "web"}}
+	s.want = plan.PodSelector{UID: string(made.UID), Port: 3000, Labels: map[string]string{"app": "web"}}
 	t.Cleanup(func() {
 		s.unplan()
 		p.ref, p.proxy.UID = gateway, uid
@@ -64,7 +64,7 @@ func newSelecting(t *testing.T, name string) *selecting {
 	return s
 }
 
-func (s *selecting) plan(change func(*plan.Selection)) {
+func (s *selecting) plan(change func(*plan.PodSelector)) {
 	if change != nil {
 		change(&s.want)
 	}
@@ -147,11 +147,11 @@ func TestSelection(t *testing.T) {
 	}
 	s.happened("Deployed", "applied Service "+first.Name)
 
-	s.plan(func(x *plan.Selection) { x.Labels, x.Port = map[string]string{"app": "other", "tier": "front"}, 3001 })
+	s.plan(func(x *plan.PodSelector) { x.Labels, x.Port = map[string]string{"app": "other", "tier": "front"}, 3001 })
 	if now := s.one(); now.UID != first.UID {
 		t.Errorf("an edit has made another Service, %s after %s", now.Name, first.Name)
 	}
-	s.plan(func(x *plan.Selection) { x.Labels = map[string]string{"tier": "front"} })
+	s.plan(func(x *plan.PodSelector) { x.Labels = map[string]string{"tier": "front"} })
 	s.one()
 	s.unplan()
 	s.none()
@@ -223,7 +223,7 @@ func TestSelectionRepair(t *testing.T) {
 	if _, err := services.Create(t.Context(), theirs, metav1.CreateOptions{FieldManager: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
-	s.plan(func(x *plan.Selection) { x.Port = 3002 })
+	s.plan(func(x *plan.PodSelector) { x.Port = 3002 })
 	s.eventually(func() error {
 		now, err := services.Get(t.Context(), second.Name, metav1.GetOptions{})
 		if err == nil && now.Spec.Ports[0].Port != 3002 {
@@ -253,11 +253,11 @@ func TestSelectionRestart(t *testing.T) {
 		return nil
 	})
 	want := s.want
-	s.restart(plan.Proxy{}, func(c *proxies.Config) {
-		selections := flow.NewSource[model.ObjectRef, plan.Selection](c.Graph, "selections of one")
+	s.restart(plan.ProxySpec{}, func(c *proxies.Config) {
+		selections := flow.NewSource[model.ObjectRef, plan.PodSelector](c.Graph, "selections of one")
 		c.Graph.Apply("test", func(b *flow.Batch) {
 			selections.Set(b, s.ref, want)
-			selections.Synced(b)
+			selections.MarkSynced(b)
 		})
 		c.Selections = selections.Collection()
 	}, func(func() model.Front) {
@@ -275,7 +275,7 @@ func TestSelectionRestart(t *testing.T) {
 	if now := s.one(); now.UID != before.UID {
 		t.Errorf("it is %s, was %s", now.Name, before.Name)
 	}
-	s.restart(plan.Proxy{}, func(*proxies.Config) {}, func(func() model.Front) {
+	s.restart(plan.ProxySpec{}, func(*proxies.Config) {}, func(func() model.Front) {
 		s.eventually(func() error { // while the first one makes it anew
 			_, err := s.Client.CoreV1().Services(s.namespace).Get(t.Context(), before.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
@@ -293,7 +293,7 @@ func TestSelectionLeaves(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
 	first := s.one()
-	s.plan(func(x *plan.Selection) { x.Leaving = true })
+	s.plan(func(x *plan.PodSelector) { x.Deleting = true })
 	if err := s.backends.Delete(t.Context(), "app", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestSelectionLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.plan(func(x *plan.Selection) { x.UID, x.Leaving = string(made.UID), false })
+	s.plan(func(x *plan.PodSelector) { x.UID, x.Deleting = string(made.UID), false })
 	if second := s.one(); second.UID == first.UID {
 		t.Error("it is the first one's")
 	}
@@ -339,11 +339,11 @@ func TestSelectionQuota(t *testing.T) {
 // TestSelectionRefused: what the API server calls invalid is reported, and tried again when it has changed.
 func TestSelectionRefused(t *testing.T) {
 	s := newSelecting(t, "app")
-	s.plan(func(x *plan.Selection) { x.Labels = map[string]string{"app": "no value: it has spaces"} })
+	s.plan(func(x *plan.PodSelector) { x.Labels = map[string]string{"app": "no value: it has spaces"} })
 	s.frontIs(func(f model.Front) bool {
 		return f.Reason == "NoResources" && strings.Contains(f.Message, "spec.selector")
 	})
-	s.plan(func(x *plan.Selection) { x.Labels = map[string]string{"app": "web"} })
+	s.plan(func(x *plan.PodSelector) { x.Labels = map[string]string{"app": "web"} })
 	s.one()
 	s.frontIs(func(f model.Front) bool { return f.Reason == "" })
 }

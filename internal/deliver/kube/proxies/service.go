@@ -7,45 +7,40 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// service renders the Service in front of the proxies.
-func (r *renderer) service() *corev1ac.ServiceApplyConfiguration {
+// renderService renders the Service in front of the proxies.
+func (r *renderer) renderService() fields {
 	settings := r.parameters.Service
-	spec := corev1ac.ServiceSpec().
-		WithType(cmp.Or(settings.Type, corev1.ServiceTypeLoadBalancer)).
-		WithSelector(podSelector(r.proxy))
+	kind := cmp.Or(settings.Type, corev1.ServiceTypeLoadBalancer)
+	spec := fields{"type": kind, "selector": podSelector(r.proxy)}
 	if settings.ExternalTrafficPolicy != "" {
-		spec.WithExternalTrafficPolicy(settings.ExternalTrafficPolicy)
+		spec["externalTrafficPolicy"] = settings.ExternalTrafficPolicy
 	}
-	if *spec.Type == corev1.ServiceTypeLoadBalancer {
+	if kind == corev1.ServiceTypeLoadBalancer {
 		if settings.LoadBalancerClass != nil {
-			spec.WithLoadBalancerClass(*settings.LoadBalancerClass)
+			spec["loadBalancerClass"] = *settings.LoadBalancerClass
 		}
-		if address := requested(r.proxy); address != "" {
-			spec.WithLoadBalancerIP(address)
+		if address := requestedAddress(r.proxy); address != "" {
+			spec["loadBalancerIP"] = address
 		}
 	}
+	var ports []fields
 	for _, p := range r.proxy.Ports {
-		spec.WithPorts(corev1ac.ServicePort().
-			WithName(strings.ToLower(fmt.Sprintf("%s-%d", p.Transport, p.Number))).WithProtocol(corev1.Protocol(p.Transport)).
-			WithPort(p.Number).WithTargetPort(intstr.FromInt32(p.Bind)))
+		ports = append(ports, fields{"name": strings.ToLower(fmt.Sprintf("%s-%d", p.Transport, p.Number)),
+			"protocol": p.Transport, "port": p.Number, "targetPort": p.Bind})
 	}
-	return corev1ac.Service(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy, settings.Labels)).WithAnnotations(
-		annotations(r.ref, r.proxy, settings.Annotations),
-	).
-		WithOwnerReferences(owner(r.ref, r.proxy)).
-		WithSpec(spec)
+	spec["ports"] = ports
+	o := r.object(service, settings.Labels, settings.Annotations)
+	o["spec"] = spec
+	return o
 }
 
-// requested is the address to ask a load balancer for; it can be asked for one only.
-func requested(p plan.Proxy) string {
+// requestedAddress is the address to ask a load balancer for; it can be asked for one only.
+func requestedAddress(p plan.ProxySpec) string {
 	for _, a := range p.Addresses {
 		if !a.Hostname {
 			return a.Value
@@ -61,7 +56,7 @@ func requested(p plan.Proxy) string {
 //
 // The addresses of a load balancer are in its status. A Service of type ClusterIP or NodePort has its cluster IPs: node
 // ports differ from the listeners' ports.
-func frontOf(p plan.Proxy, s *corev1.Service) model.Front {
+func frontOf(p plan.ProxySpec, s *corev1.Service) model.Front {
 	switch {
 	case s == nil && len(p.Ports) == 0:
 		return model.Front{Reason: "AddressNotAssigned", Message: "there is no Service: no listener has a port for it"}
@@ -94,15 +89,16 @@ func frontOf(p plan.Proxy, s *corev1.Service) model.Front {
 	switch {
 	case len(missing) == 0:
 	case len(f.Addresses) == 0:
-		f.Reason, f.Message = "AddressNotUsable", fmt.Sprintf("Service %s did not get %s", s.Name, list(missing))
+		f.Reason, f.Message = "AddressNotUsable", fmt.Sprintf("Service %s did not get %s", s.Name, joinAddresses(missing))
 	default:
 		f.Reason = "AddressNotUsable"
-		f.Message = fmt.Sprintf("Service %s did not get %s; it has %s", s.Name, list(missing), list(f.Addresses))
+		f.Message = fmt.Sprintf("Service %s did not get %s; it has %s", s.Name, joinAddresses(missing),
+			joinAddresses(f.Addresses))
 	}
 	return f
 }
 
-func list(addresses []model.Address) string {
+func joinAddresses(addresses []model.Address) string {
 	var words []string
 	for _, a := range addresses {
 		words = append(words, a.Value)

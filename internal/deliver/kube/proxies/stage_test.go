@@ -24,7 +24,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -35,18 +34,19 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/dataplane/envoy/files"
 	"cardea.dev/cardea/internal/deliver/certs"
 	"cardea.dev/cardea/internal/deliver/kube/proxies"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 	"cardea.dev/cardea/internal/translate/gateway"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) { kubetest.Main(m) }
 
-// patience is how long a test waits for an event that must come. It is a limit for broken programs, not a measurement.
-const patience = 90 * time.Second
+// waitTimeout is how long a test waits for an event that must come: a limit for broken programs, not a measurement.
+const waitTimeout = 90 * time.Second
 
 const (
 	image   = "envoy:test"
@@ -59,12 +59,12 @@ const (
 
 // stage is a cluster with a Deployer at work, an authority and an xDS server. The plan is the tests' to write.
 type stage struct {
-	*cluster.Cluster
+	*kubetest.Cluster
 	gateways   *gatewayclient.GatewayV1Client
 	graph      *flow.Graph
-	classes    *flow.Source[model.ObjectRef, plan.Class]
-	proxies    *flow.Source[model.ObjectRef, plan.Proxy]
-	selections *flow.Source[model.ObjectRef, plan.Selection]
+	classes    *flow.Source[model.ObjectRef, plan.ClassState]
+	proxies    *flow.Source[model.ObjectRef, plan.ProxySpec]
+	selections *flow.Source[model.ObjectRef, plan.PodSelector]
 	fronts     *flow.Source[model.ObjectRef, model.Front]
 	metrics    *prometheus.Registry
 	authority  *certs.Authority
@@ -83,15 +83,15 @@ var shared = sync.OnceValues(newStage)
 
 func newStage() (*stage, error) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
 	s := &stage{metrics: prometheus.NewRegistry(), more: make(chan struct{}), files: map[model.ObjectRef]int{}}
-	if s.Cluster, err = cluster.Up(ctx, cluster.Options{Images: map[string]cluster.Program{
+	if s.Cluster, err = kubetest.Up(ctx, kubetest.Options{Images: map[string]kubetest.Program{
 		"envoy": {Files: map[string]string{"/usr/local/bin/envoy": binary}, Entrypoint: []string{"envoy"}},
-	}, Log: logger("cluster")}); err != nil {
+	}, Verbose: testing.Verbose()}); err != nil {
 		return nil, err
 	}
 	if err := s.InstallGatewayAPI(ctx, "experimental"); err != nil {
@@ -104,15 +104,15 @@ func newStage() (*stage, error) {
 		return nil, err
 	}
 	s.graph = flow.New(flow.Config{Name: "test", Check: true})
-	s.classes = flow.NewSource[model.ObjectRef, plan.Class](s.graph, "classes")
-	s.proxies = flow.NewSource[model.ObjectRef, plan.Proxy](s.graph, "proxies")
-	s.selections = flow.NewSource[model.ObjectRef, plan.Selection](s.graph, "selections")
+	s.classes = flow.NewSource[model.ObjectRef, plan.ClassState](s.graph, "classes")
+	s.proxies = flow.NewSource[model.ObjectRef, plan.ProxySpec](s.graph, "proxies")
+	s.selections = flow.NewSource[model.ObjectRef, plan.PodSelector](s.graph, "selections")
 	s.fronts = flow.NewSource[model.ObjectRef, model.Front](s.graph, "fronts")
 	s.graph.Apply("test", func(b *flow.Batch) {
-		s.classes.Synced(b)
-		s.proxies.Synced(b)
-		s.selections.Synced(b)
-		s.fronts.Synced(b)
+		s.classes.MarkSynced(b)
+		s.proxies.MarkSynced(b)
+		s.selections.MarkSynced(b)
+		s.fronts.MarkSynced(b)
 	})
 	if err := s.permit(ctx); err != nil {
 		return nil, err
@@ -171,11 +171,11 @@ func (s *stage) config() proxies.Config {
 	return proxies.Config{
 		REST: s.as(deployUser), Graph: s.graph, Classes: s.classes.Collection(), Proxies: s.proxies.Collection(),
 		Selections: s.selections.Collection(), Fronts: s.fronts,
-		Pod: func(name model.DataPlane) dataplane.Pod {
-			if name.ReadsFiles() {
-				return files.Dialect().Pod
+		Dialect: func(name string) dataplane.Dialect {
+			if d := files.Dialect(); d.Name.Name == name {
+				return d
 			}
-			return envoy.Dialect().Pod
+			return envoy.Dialect()
 		},
 		Bundle: s.bundle, Key: s.authority.Key,
 		FilesChanged: func(ref model.ObjectRef) {
@@ -230,22 +230,18 @@ func (s *stage) serveXDS(ctx context.Context) (err error) {
 	if err := s.permitCerts(ctx, secret); err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(s.as(certsUser))
-	if err != nil {
-		return err
-	}
-	s.authority, err = certs.New(certs.Config{Client: client, Namespace: system, Name: secret,
+	s.authority, err = certs.New(certs.Config{REST: s.as(certsUser), Namespace: system, Name: secret,
 		DNSNames: []string{xdsHost}})
 	if err != nil {
 		return err
 	}
 	go func() { _ = s.authority.Run(ctx) }()
 	select {
-	case <-s.authority.Loaded():
-	case <-time.After(patience):
+	case <-s.authority.WhenLoaded():
+	case <-time.After(waitTimeout):
 		return errors.New("the authority has no certificate")
 	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("%v:%d", cluster.NodeAddress, xdsPort))
+	listener, err := net.Listen("tcp", fmt.Sprintf("%v:%d", kubetest.NodeAddress, xdsPort))
 	if err != nil {
 		return err
 	}
@@ -264,7 +260,7 @@ func (s *stage) serveXDS(ctx context.Context) (err error) {
 	_, err = s.Client.DiscoveryV1().EndpointSlices(system).Create(ctx, &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: "cardea", Labels: map[string]string{discoveryv1.LabelServiceName: "cardea"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{cluster.NodeAddress.String()}}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{kubetest.NodeAddress.String()}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: &port.Name, Port: &number}},
 	}, metav1.CreateOptions{})
 	return err
@@ -276,12 +272,12 @@ type place struct {
 	t         *testing.T
 	namespace string
 	ref       model.ObjectRef
-	proxy     plan.Proxy // as the plan has it
+	proxy     plan.ProxySpec // as the plan has it
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	cluster.Require(t)
+	kubetest.Require(t)
 	s, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -312,16 +308,16 @@ func newPlace(t *testing.T) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.proxy = plan.Proxy{
+	p.proxy = plan.ProxySpec{
 		UID: string(object.UID), Name: gateway.ProxyName(p.ref), Accepted: true,
-		Ports:      []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
+		Ports:      []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TransportTCP}},
 		Parameters: parameters(t),
 	}
 	return p
 }
 
 // plan makes the proxy what the plan says.
-func (p *place) plan(change func(*plan.Proxy)) {
+func (p *place) plan(change func(*plan.ProxySpec)) {
 	if change != nil {
 		change(&p.proxy)
 	}
@@ -336,7 +332,7 @@ func (p *place) finish() {
 	if err != nil && !apierrors.IsNotFound(err) {
 		p.t.Error(err)
 	}
-	p.plan(func(x *plan.Proxy) { x.Leaving = true })
+	p.plan(func(x *plan.ProxySpec) { x.Deleting = true })
 	p.awaitGone()
 	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
 }
@@ -357,7 +353,7 @@ func (p *place) awaitGone() {
 func (p *place) eventually(ask func() error) {
 	p.t.Helper()
 	var last error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if last = ask(); last == nil {
 			return
 		}

@@ -4,47 +4,36 @@ import (
 	"path"
 	"time"
 
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-
 	"cardea.dev/cardea/internal/core/dataplane"
 )
 
 // filesDir has the files of proxies that read files, in two folders: each is a volume, which changes as a whole.
 const filesDir = "/var/run/cardea.dev"
 
-// configuration is where proxies that read files find them.
-var configuration = dataplane.FileStart{Dir: path.Join(filesDir, "files"), Keys: path.Join(filesDir, "keys")}
+// fileFolders is where proxies that read files find them.
+var fileFolders = dataplane.FileFolders{Dir: path.Join(filesDir, "files"), Keys: path.Join(filesDir, "keys")}
 
 // volume is a volume of a pod, and where it is mounted.
 type volume struct {
-	source *corev1ac.VolumeApplyConfiguration
-	mount  *corev1ac.VolumeMountApplyConfiguration
+	source, mount fields
 }
 
-// volumes are those of a pod. A pod with a proxy that reads files needs no token. The pod starts when its files are
+// podVolumes are those of a pod. A pod with a proxy that reads files needs no token. The pod starts when its files are
 // there: until then the kubelet waits.
-func (r *renderer) volumes() []volume {
-	at := func(name, dir string, writable bool, source *corev1ac.VolumeApplyConfiguration) volume {
-		mount := corev1ac.VolumeMount().WithName(name).WithMountPath(dir)
-		if !writable {
-			mount.WithReadOnly(true)
-		}
-		return volume{source.WithName(name), mount}
+func (r *renderer) podVolumes() []volume {
+	readOnly := func(name, dir, kind string, source fields) volume {
+		return volume{fields{"name": name, kind: source}, fields{"name": name, "mountPath": dir, "readOnly": true}}
 	}
-	of := func(name string) *corev1ac.VolumeApplyConfiguration {
-		return corev1ac.Volume().WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(name))
-	}
-	list := []volume{at("config", configDir, false, of(configMap.of(r.proxy)))}
-	if r.proxy.DataPlane.ReadsFiles() {
-		keys := corev1ac.Volume().WithSecret(corev1ac.SecretVolumeSource().WithSecretName(fileSecret.of(r.proxy)))
-		list = append(list, at("files", configuration.Dir, false, of(fileMap.of(r.proxy))),
-			at("keys", configuration.Keys, false, keys))
+	list := []volume{readOnly("config", configDir, "configMap", fields{"name": configMap.objectName(r.proxy)})}
+	if r.proxy.DataPlane.ReadsFiles {
+		list = append(list,
+			readOnly("files", fileFolders.Dir, "configMap", fields{"name": fileMap.objectName(r.proxy)}),
+			readOnly("keys", fileFolders.Keys, "secret", fields{"secretName": fileSecret.objectName(r.proxy)}))
 	} else {
-		token := corev1ac.ServiceAccountTokenProjection().WithAudience(r.settings.Audience).
-			WithExpirationSeconds(int64(tokenLife / time.Second)).WithPath(tokenFile)
-		list = append(list, at("token", tokenDir, false, corev1ac.Volume().WithProjected(
-			corev1ac.ProjectedVolumeSource().WithSources(
-				corev1ac.VolumeProjection().WithServiceAccountToken(token)))))
+		token := fields{"audience": r.settings.Audience, "expirationSeconds": int64(tokenLifetime / time.Second),
+			"path": tokenFile}
+		list = append(list, readOnly("token", tokenDir, "projected",
+			fields{"sources": []fields{{"serviceAccountToken": token}}}))
 	}
-	return append(list, at("tmp", tmpDir, true, corev1ac.Volume().WithEmptyDir(corev1ac.EmptyDirVolumeSource())))
+	return append(list, volume{fields{"name": "tmp", "emptyDir": fields{}}, fields{"name": "tmp", "mountPath": tmpDir}})
 }

@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/core/kubeclient"
 )
 
 var (
@@ -24,8 +24,8 @@ var (
 	classes  = gatewayv1.SchemeGroupVersion.WithResource("gatewayclasses")
 )
 
-// resource is the resource of a kind, as in URLs.
-func (k kind) resource() schema.GroupVersionResource {
+// groupVersionResource is the resource of a kind, as in URLs.
+func (k kind) groupVersionResource() schema.GroupVersionResource {
 	return [...]schema.GroupVersionResource{
 		serviceAccount: corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
 		configMap:      corev1.SchemeGroupVersion.WithResource("configmaps"),
@@ -37,31 +37,32 @@ func (k kind) resource() schema.GroupVersionResource {
 	}[k]
 }
 
-// watch creates the informers of own objects. Services are needed for their addresses and Deployments for their
-// rollouts; for the others, the metadata is enough to see that another client changed them.
-func (d *Deployer) watch(client kubernetes.Interface) error {
-	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector + ",!" + filesLabel }
-	files := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector + "," + filesLabel }
-	metadataOf := func(k kind, chosen func(*metav1.ListOptions)) cache.SharedIndexInformer {
-		return metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0,
-			cache.Indexers{}, chosen).Informer()
+// createInformers creates the informers of own objects. Services are needed for their addresses and Deployments for
+// their rollouts; for the others, the metadata is enough to see that another client changed them.
+func (d *Deployer) createInformers(apps rest.Interface) error {
+	ownSelector := selectorOf(d.finders)
+	own, files := ownSelector+",!"+filesLabel, ownSelector+","+filesLabel
+	metadataOf := func(k kind, selector string) cache.SharedIndexInformer {
+		from := kubeclient.ListWatch(d.objects.Resource(k.groupVersionResource()), selector)
+		return cache.NewSharedIndexInformer(from, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
 	}
 	whole := func(k kind, client rest.Interface, example runtime.Object, by cache.Indexers) cache.SharedIndexInformer {
-		from := cache.NewFilteredListWatchFromClient(client, k.resource().Resource, metav1.NamespaceAll, own)
+		from := cache.NewFilteredListWatchFromClient(client, k.groupVersionResource().Resource, metav1.NamespaceAll,
+			func(o *metav1.ListOptions) { o.LabelSelector = own })
 		return cache.NewSharedIndexInformer(from, example, 0, by)
 	}
 	for k := range kindsEnd {
 		switch k {
 		case service:
-			d.informers[k] = whole(k, client.CoreV1().RESTClient(), &corev1.Service{}, cache.Indexers{byBackend: indexBackend})
+			d.informers[k] = whole(k, d.core, &corev1.Service{}, cache.Indexers{byBackend: d.finders.index})
 		case deployment:
-			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{}, cache.Indexers{})
+			d.informers[k] = whole(k, apps, &appsv1.Deployment{}, cache.Indexers{})
 		case fileSecret, fileMap:
 			d.informers[k] = metadataOf(k, files)
 		default:
 			d.informers[k] = metadataOf(k, own)
 		}
-		if err := d.informers[k].SetTransform(trim); err != nil {
+		if err := d.informers[k].SetTransform(trimObject); err != nil {
 			return err
 		}
 		if err := d.informers[k].SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -72,9 +73,9 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 			return err
 		}
 		if _, err := d.informers[k].AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { d.observe(k, o, false) },
-			UpdateFunc: func(_, o any) { d.observe(k, o, false) },
-			DeleteFunc: func(o any) { d.observe(k, o, true) },
+			AddFunc:    func(o any) { d.observeObject(k, o, false) },
+			UpdateFunc: func(_, o any) { d.observeObject(k, o, false) },
+			DeleteFunc: func(o any) { d.observeObject(k, o, true) },
 		}); err != nil {
 			return err
 		}
@@ -82,9 +83,9 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 	return nil
 }
 
-// trim drops what nobody reads. From the managed fields it keeps the managers, and whether Cardea owns the number of
-// replicas.
-func trim(o any) (any, error) {
+// trimObject drops what nobody reads. From the managed fields it keeps the managers, and whether Cardea owns the number
+// of replicas.
+func trimObject(o any) (any, error) {
 	if object, ok := o.(metav1.Object); ok {
 		fields := object.GetManagedFields()
 		for i, f := range fields {
@@ -101,9 +102,9 @@ func trim(o any) (any, error) {
 	return o, nil
 }
 
-// observe handles a change of an own object. It queues the Gateway or XBackend if another client made the change, or if
-// the change may concern the Gateway's addresses or a rollout.
-func (d *Deployer) observe(k kind, o any, deleted bool) {
+// observeObject handles a change of an own object. It queues the Gateway or XBackend if another client made the change,
+// or if the change may concern the Gateway's addresses or a rollout.
+func (d *Deployer) observeObject(k kind, o any, deleted bool) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}
@@ -111,7 +112,7 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 	if !ok {
 		return
 	}
-	ref, known := d.madeFor(object)
+	ref, known := d.ownerOf(object)
 	if !known {
 		return
 	}
@@ -123,12 +124,12 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 		d.mu.Unlock()
 		return // Cardea deleted it, or it was deleted with its Gateway
 	}
-	m := &d.record(ref).objects[k]
+	m := &d.ensureRecord(ref).objects[k]
 	if k.isFiles() {
 		p := d.proxies[ref]
 		again, others := m.observeFiles(object, deleted, time.Now())
 		d.mu.Unlock()
-		if others && p.DataPlane.ReadsFiles() && !p.Leaving {
+		if others && p.DataPlane.ReadsFiles && !p.Deleting {
 			d.metrics.repairs.WithLabelValues(k.String()).Inc()
 			time.AfterFunc(again, func() { d.cfg.FilesChanged(ref) })
 		}
@@ -138,7 +139,7 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 		m.seen = fingerprint(object)
 	}
 	m.events++
-	other := m.seen == "" || m.seen != m.print
+	other := m.seen == "" || m.seen != m.fingerprint
 	m.dirty = other
 	d.mu.Unlock()
 	if other || k == service || k == deployment {
@@ -146,8 +147,8 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 	}
 }
 
-// find returns an own object as the watch showed it last, or nil.
-func (d *Deployer) find(k kind, namespace, name string) metav1.Object {
+// findObject returns an own object as the watch showed it last, or nil.
+func (d *Deployer) findObject(k kind, namespace, name string) metav1.Object {
 	o, found, err := d.informers[k].GetStore().GetByKey(namespace + "/" + name)
 	if err != nil || !found {
 		return nil

@@ -29,7 +29,7 @@ type Config[K Key] struct {
 	// once more; 0: when the key is queued.
 	Do      func(ctx context.Context, key K) (again time.Duration, err error)
 	Workers int          // calls at a time; at least 1
-	What    string       // what a key stands for, with which lines of the log begin: "a picker"
+	Subject string       // what a key stands for, with which lines of the log begin: "a picker"
 	Log     *slog.Logger // nil: nothing is logged
 }
 
@@ -69,8 +69,8 @@ func (q *Queue[K]) Renew(key K) {
 // Retries is how often a key was retried since it succeeded, or was renewed.
 func (q *Queue[K]) Retries(key K) int { return q.keys.NumRequeues(key) }
 
-// Failing is the number of keys with a last call that failed.
-func (q *Queue[K]) Failing() int {
+// CountFailing is the number of keys with a last call that failed.
+func (q *Queue[K]) CountFailing() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.failing)
@@ -84,7 +84,7 @@ func (q *Queue[K]) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range q.cfg.Workers {
 		workers.Go(func() {
-			for q.next(ctx) {
+			for q.processNext(ctx) {
 			}
 		})
 	}
@@ -93,23 +93,23 @@ func (q *Queue[K]) Run(ctx context.Context) {
 	workers.Wait()
 }
 
-// next does what there is to do for one key; false: the queue has ended.
-func (q *Queue[K]) next(ctx context.Context) bool {
+// processNext does what there is to do for one key; false: the queue has ended.
+func (q *Queue[K]) processNext(ctx context.Context) bool {
 	key, end := q.keys.Get()
 	if end {
 		return false
 	}
 	defer q.keys.Done(key)
-	again, err := q.contained(ctx, key)
+	again, err := q.doWithRecover(ctx, key)
 	switch {
 	case ctx.Err() != nil:
 		return false
 	case err != nil:
-		q.note(key, err.Error())
+		q.logTransition(key, err.Error())
 		q.keys.AddRateLimited(key)
 		return true
 	}
-	q.note(key, "")
+	q.logTransition(key, "")
 	q.keys.Forget(key)
 	if again > 0 {
 		q.keys.AddAfter(key, again)
@@ -117,8 +117,8 @@ func (q *Queue[K]) next(ctx context.Context) bool {
 	return true
 }
 
-// contained makes the call. It contains a panic, which is a bug, so that only this key is affected.
-func (q *Queue[K]) contained(ctx context.Context, key K) (again time.Duration, err error) {
+// doWithRecover makes the call. It contains a panic, which is a bug, so that only this key is affected.
+func (q *Queue[K]) doWithRecover(ctx context.Context, key K) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer func() {
@@ -130,8 +130,8 @@ func (q *Queue[K]) contained(ctx context.Context, key K) (again time.Duration, e
 	return q.cfg.Do(ctx, key)
 }
 
-// note logs an error when it begins, when it changes, and when it is over ("").
-func (q *Queue[K]) note(key K, now string) {
+// logTransition logs an error when it begins, when it changes, and when it is over ("").
+func (q *Queue[K]) logTransition(key K, now string) {
 	q.mu.Lock()
 	before := q.failing[key]
 	if now == "" {
@@ -142,8 +142,8 @@ func (q *Queue[K]) note(key K, now string) {
 	q.mu.Unlock()
 	switch {
 	case now != "" && now != before:
-		q.cfg.Log.Warn(q.cfg.What+": failed; retrying", "object", key.String(), "error", now)
+		q.cfg.Log.Warn(q.cfg.Subject+": failed; retrying", "object", key.String(), "error", now)
 	case now == "" && before != "":
-		q.cfg.Log.Info(q.cfg.What+": succeeded after failures", "object", key.String())
+		q.cfg.Log.Info(q.cfg.Subject+": succeeded after failures", "object", key.String())
 	}
 }

@@ -23,7 +23,7 @@ func run(
 	t *testing.T, workers int, do func(context.Context, name) (time.Duration, error),
 ) (*Queue[name], *bytes.Buffer) {
 	log := &bytes.Buffer{}
-	q := New(Config[name]{Do: do, Workers: workers, What: "a thing", Log: slog.New(slog.NewTextHandler(log, nil))})
+	q := New(Config[name]{Do: do, Workers: workers, Subject: "a thing", Log: slog.New(slog.NewTextHandler(log, nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -62,8 +62,8 @@ func TestRetries(t *testing.T) {
 		q.Add("a")
 		time.Sleep(time.Second)
 		calls := called()
-		if len(calls) != 4 || calls[3] != 700*time.Millisecond || q.Failing() != 1 || q.Retries("a") != 4 {
-			t.Errorf("calls at %v, %d failing, %d retries", calls, q.Failing(), q.Retries("a"))
+		if len(calls) != 4 || calls[3] != 700*time.Millisecond || q.CountFailing() != 1 || q.Retries("a") != 4 {
+			t.Errorf("calls at %v, %d failing, %d retries", calls, q.CountFailing(), q.Retries("a"))
 		}
 		q.Renew("a")
 		time.Sleep(150 * time.Millisecond)
@@ -77,8 +77,8 @@ func TestRetries(t *testing.T) {
 		fail(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if q.Failing() != 0 || q.Retries("a") != 0 {
-			t.Errorf("after it succeeded: %d failing, %d retries", q.Failing(), q.Retries("a"))
+		if q.CountFailing() != 0 || q.Retries("a") != 0 {
+			t.Errorf("after it succeeded: %d failing, %d retries", q.CountFailing(), q.Retries("a"))
 		}
 		for _, line := range []string{"no rights", "no room", "succeeded after failures"} {
 			if strings.Count(log.String(), line) != 1 {
@@ -162,8 +162,8 @@ func TestContained(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if panics != 2 || hangs != 2 || healthy != 1 || q.Failing() != 0 {
-			t.Errorf("calls: %d, %d, %d; failing: %d", panics, hangs, healthy, q.Failing())
+		if panics != 2 || hangs != 2 || healthy != 1 || q.CountFailing() != 0 {
+			t.Errorf("calls: %d, %d, %d; failing: %d", panics, hangs, healthy, q.CountFailing())
 		}
 		if !strings.Contains(log.String(), "queue_test.go") {
 			t.Errorf("the log does not show where it panicked:\n%s", log)

@@ -61,7 +61,7 @@ func (s *stage) latency() time.Duration {
 // neighbour is how long another client's writes take, for a second and until all is done.
 func (s *stage) neighbour(done func() bool) (list []time.Duration) {
 	client := s.Client.CoreV1().ConfigMaps(s.namespace)
-	for start := time.Now(); time.Since(start) < time.Second || !done() && time.Since(start) < 2*patience; {
+	for start := time.Now(); time.Since(start) < time.Second || !done() && time.Since(start) < 2*waitTimeout; {
 		at := time.Now()
 		made, err := client.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x"}},
 			metav1.CreateOptions{})
@@ -99,14 +99,14 @@ func BenchmarkDesk(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		d := newQueue([]*statusKind{routeKind}, m)
-		all := map[model.ObjectRef]sight{}
+		all := map[model.ObjectRef]snapshot{}
 		for i := range n {
 			ref := model.Ref(model.KindHTTPRoute, "shop", fmt.Sprint("route-", i))
-			d.wanted(ref, acked(1))
-			all[ref] = sight{version: 1, generation: 1, seen: acked(1)}
+			d.setWanted(ref, acked(1))
+			all[ref] = snapshot{version: 1, generation: 1, seen: acked(1)}
 		}
-		d.start()
-		d.sawAll(model.KindHTTPRoute, all)
+		d.startPlacing()
+		d.recordAllSeen(model.KindHTTPRoute, all)
 		all = nil
 		b.ReportMetric(float64(heap()-before)/n, "B/object")
 		runtime.KeepAlive(d)

@@ -20,82 +20,82 @@ import (
 const (
 	// fieldManager is the name that the API server gives the writer of a status.
 	fieldManager = "cardea-status"
-	// requestPatience is how long the API server may take to answer.
-	requestPatience = 15 * time.Second
+	// requestTimeout is how long the API server may take to answer.
+	requestTimeout = 15 * time.Second
 )
 
-// clients has one for each version of each group. They try once: when to try again is the queue's and the pause's to
-// say.
-type clients map[schema.GroupVersion]*rest.RESTClient
+// statusClients has one for each version of each group. They try once: when to try again is the queue's and the pause's
+// to say.
+type statusClients map[schema.GroupVersion]*rest.RESTClient
 
-func newClients(config *rest.Config, kinds []*statusKind) (clients, error) {
+func newClients(config *rest.Config, kinds []*statusKind) (statusClients, error) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // of errors
 	for _, k := range kinds {
-		scheme.AddKnownTypeWithName(k.version().WithKind(k.String()), &object{})
-		scheme.AddKnownTypeWithName(k.version().WithKind(k.String()+"List"), &objectList{})
-		metav1.AddToGroupVersion(scheme, k.version())
+		scheme.AddKnownTypeWithName(k.groupVersion().WithKind(k.String()), &object{})
+		scheme.AddKnownTypeWithName(k.groupVersion().WithKind(k.String()+"List"), &objectList{})
+		metav1.AddToGroupVersion(scheme, k.groupVersion())
 	}
 	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()
-	all := clients{}
+	all := statusClients{}
 	for _, k := range kinds {
-		if all[k.version()] != nil {
+		if all[k.groupVersion()] != nil {
 			continue
 		}
-		c := own(config)
-		version := k.version()
+		c := unlimitedConfig(config)
+		version := k.groupVersion()
 		c.APIPath, c.GroupVersion, c.NegotiatedSerializer = "/apis", &version, codecs
 		c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 		client, err := rest.RESTClientFor(c)
 		if err != nil {
 			return nil, err
 		}
-		all[k.version()] = client
+		all[k.groupVersion()] = client
 	}
 	return all, nil
 }
 
-// own is a configuration with the limits of this package.
-func own(config *rest.Config) *rest.Config {
+// unlimitedConfig is a configuration with the limits of this package.
+func unlimitedConfig(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.QPS, c.RateLimiter, c.Timeout = -1, nil, 0
 	return c
 }
 
-func (c clients) list(ctx context.Context, k *statusKind, o metav1.ListOptions) (*objectList, error) {
+func (c statusClients) list(ctx context.Context, k *statusKind, o metav1.ListOptions) (*objectList, error) {
 	list := &objectList{}
-	err := c[k.version()].Get().Resource(k.Plural).VersionedParams(&o,
+	err := c[k.groupVersion()].Get().Resource(k.Plural).VersionedParams(&o,
 		metav1.ParameterCodec).MaxRetries(0).Do(ctx).Into(list)
 	return list, err
 }
 
-func (c clients) watch(ctx context.Context, k *statusKind, o metav1.ListOptions) (watch.Interface, error) {
+func (c statusClients) watch(ctx context.Context, k *statusKind, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
-	return c[k.version()].Get().Resource(k.Plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Watch(ctx)
+	return c[k.groupVersion()].Get().Resource(k.Plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Watch(ctx)
 }
 
-func (c clients) get(ctx context.Context, k *statusKind, ref model.ObjectRef) (*object, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestPatience)
+func (c statusClients) get(ctx context.Context, k *statusKind, ref model.ObjectRef) (*object, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	o := &object{}
-	err := c[k.version()].Get().NamespaceIfScoped(ref.Namespace(),
+	err := c[k.groupVersion()].Get().NamespaceIfScoped(ref.Namespace(),
 		ref.Namespace() != "").Resource(k.Plural).Name(ref.Name()).
 		MaxRetries(0).Do(ctx).Into(o)
 	return o, err
 }
 
 // patch changes fields of the status of the version that was read, and of no other.
-func (c clients) patch(
+func (c statusClients) patch(
 	ctx context.Context, k *statusKind, ref model.ObjectRef, version uint64, status map[string]json.RawMessage,
 ) (*object, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestPatience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	body := encoded(map[string]any{
+	body := mustEncode(map[string]any{
 		"metadata": map[string]string{"resourceVersion": strconv.FormatUint(version, 10)},
 		"status":   status,
 	})
 	o := &object{}
-	err := c[k.version()].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace(),
+	err := c[k.groupVersion()].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace(),
 		ref.Namespace() != "").Resource(k.Plural).Name(ref.Name()).
 		SubResource("status").Param("fieldManager", fieldManager).Body([]byte(body)).MaxRetries(0).Do(ctx).Into(o)
 	return o, err

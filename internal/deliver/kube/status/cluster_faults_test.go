@@ -50,7 +50,7 @@ func TestTheAPIServerIsAway(t *testing.T) {
 		})
 	}
 	t.Logf("%d statuses were true %v after the API server was back", n, time.Since(back))
-	if writes := len(s.writes("")); writes > n+parallel {
+	if writes := len(s.writes("")); writes > n+maxWriters {
 		t.Errorf("%d writes for %d statuses", writes, n)
 	}
 }

@@ -96,7 +96,7 @@ func TestAnEditThatWaits(t *testing.T) {
 	s.report("a", says(us, "web", generation, accepted(), resolved(), programmed(false)))
 	s.becomes("a", fmt.Sprintf("web %s: Accepted=True@2 ResolvedRefs=True@2 cardea.dev/Programmed=False@2\n", us))
 	list := s.writes("a")
-	if waited := list[len(list)-1].at.Sub(start); waited < ackPatience {
+	if waited := list[len(list)-1].at.Sub(start); waited < ackTimeout {
 		t.Errorf("written after %v, before the acknowledgement could come", waited)
 	}
 	generation = s.edit("a")
@@ -219,7 +219,7 @@ func TestAGatewayInOneWrite(t *testing.T) {
 		say(2, attached)
 	}
 	told(2, 199)
-	s.calm(2 * wordsPace)
+	s.calm(2 * textInterval)
 	if list := s.writes("web"); len(list) > 5 {
 		t.Errorf("a count was written %d times", len(list)-2)
 	}
@@ -273,7 +273,7 @@ func TestAHostileController(t *testing.T) {
 	}
 	took := time.Since(end.Add(-6 * time.Second))
 	most := 2
-	for pace := repairPace; pace < took; pace *= 2 {
+	for pace := repairInterval; pace < took; pace *= 2 {
 		most++
 	}
 	if n := len(s.writes("a")); n < 2 || n > most {

@@ -22,13 +22,13 @@
 //
 //   - at once, if a condition turned (its status or reason), came or went, or anything but words and counts differs;
 //   - but with the proxies' acknowledgement if Programmed begins to wait for them somewhere, or after 2 s without
-//     (ackPatience). If other conditions turned as well: after 1 s if all is well (newsPatience), and after 0.1 s if
-//     something is wrong (badPatience). So an edit makes one write, a new route does, and a reference that breaks. At
-//     a start the proxies have 30 s (startPatience) to come back before it is said that they are not there, or that
+//     (ackTimeout). If other conditions turned as well: after 1 s if all is well (goodNewsDelay), and after 0.1 s if
+//     something is wrong (badNewsDelay). So an edit makes one write, a new route does, and a reference that breaks. At
+//     a start the proxies have 30 s (startTimeout) to come back before it is said that they are not there, or that
 //     they are fewer; and what is deployed has as long to be looked at (plan.Report's Tentative);
 //   - after 2 s, too, if all that is left is to take our entries away: the object may be about to go, or its Gateway
 //     about to come back;
-//   - at most once a second for an object (wordsPace), if only messages or counts (attachedRoutes) differ;
+//   - at most once a second for an object (textInterval), if only messages or counts (attachedRoutes) differ;
 //   - more and more slowly, if somebody else undid what we wrote (repairs): two who do not agree must not keep an API
 //     server busy;
 //   - not at all while the object is newer than the report, or another one of the same name: the next report is on its

@@ -14,23 +14,23 @@ func TestNotesOfListeners(t *testing.T) {
 		return model.Finding{Section: section, Condition: condition, Reason: reason, Message: message}
 	}
 	findings := []model.Finding{
-		finding("http", "Conflicted", "ProtocolConflict", "port 82 is HTTP here and HTTPS in listener https"),
+		finding("http", "Conflicted", "ProtocolConflict", "port 82 has the protocol HTTP here, but HTTPS in listener https"),
 		finding("tls", "Accepted", "UnsupportedProtocol", "protocol TLS is not supported"),
 		finding("tcp", "Accepted", "UnsupportedProtocol", "protocol TCP is not supported"),
 	}
-	var turns []turn
+	var turns []transition
 	for _, f := range findings {
-		turns = append(turns, turn{place: `"` + f.Section + `"`,
+		turns = append(turns, transition{place: `"` + f.Section + `"`,
 			is: condition{Type: "Accepted", Status: "False", Reason: f.Reason, Message: f.Message}})
 	}
-	turns = append(turns, turn{is: condition{Type: "Accepted", Status: "False", Reason: "ListenersNotValid",
+	turns = append(turns, transition{is: condition{Type: "Accepted", Status: "False", Reason: "ListenersNotValid",
 		Message: "0 of 3 listeners can serve"}})
 	var got []string
-	for _, n := range notes(turns, findings) {
+	for _, n := range makeNotes(turns, findings) {
 		got = append(got, n.reason+": "+n.text)
 	}
 	want := []string{
-		"ProtocolConflict: listener http: port 82 is HTTP here and HTTPS in listener https",
+		"ProtocolConflict: listener http: port 82 has the protocol HTTP here, but HTTPS in listener https",
 		"UnsupportedProtocol: listener tls: protocol TLS is not supported; listener tcp: protocol TCP is not supported",
 		"ListenersNotValid: 0 of 3 listeners can serve: tls: protocol TLS is not supported; tcp: protocol TCP is not " +
 			"supported",
@@ -48,27 +48,27 @@ func TestTurnsThatAreUndone(t *testing.T) {
 		return condition{Type: "ResolvedRefs", Status: "False", Reason: "BackendNotFound", Message: message}
 	}
 	for name, c := range map[string]struct {
-		turns []turn
+		turns []transition
 		want  string
 	}{
-		"bad":                   {[]turn{{was: well, is: bad("a")}}, "[a]"},
-		"bad and back":          {[]turn{{was: well, is: bad("a")}, {was: bad("a"), is: well}}, "[]"},
-		"new, bad, and well":    {[]turn{{is: bad("a")}, {was: bad("a"), is: well}}, "[]"},
-		"other words":           {[]turn{{was: bad("a"), is: bad("b")}}, "[b]"},
-		"other words twice":     {[]turn{{was: bad("a"), is: bad("b")}, {was: bad("b"), is: bad("c")}}, "[c]"},
-		"other words, and back": {[]turn{{was: bad("a"), is: bad("b")}, {was: bad("b"), is: bad("a")}}, "[]"},
-		"well":                  {[]turn{{was: bad("a"), is: well}}, "[all]"},
+		"bad":                   {[]transition{{was: well, is: bad("a")}}, "[a]"},
+		"bad and back":          {[]transition{{was: well, is: bad("a")}, {was: bad("a"), is: well}}, "[]"},
+		"new, bad, and well":    {[]transition{{is: bad("a")}, {was: bad("a"), is: well}}, "[]"},
+		"other words":           {[]transition{{was: bad("a"), is: bad("b")}}, "[b]"},
+		"other words twice":     {[]transition{{was: bad("a"), is: bad("b")}, {was: bad("b"), is: bad("c")}}, "[c]"},
+		"other words, and back": {[]transition{{was: bad("a"), is: bad("b")}, {was: bad("b"), is: bad("a")}}, "[]"},
+		"well":                  {[]transition{{was: bad("a"), is: well}}, "[all]"},
 		"at two places": {
-			[]turn{{place: `"a"`, is: bad("a")}, {place: `"b"`, is: bad("b")}, {place: `"a"`, was: bad("a"), is: well}},
+			[]transition{{place: `"a"`, is: bad("a")}, {place: `"b"`, is: bad("b")}, {place: `"a"`, was: bad("a"), is: well}},
 			"[listener b: b]",
 		},
 	} {
-		var turns []turn
+		var turns []transition
 		for i := range c.turns {
-			turns = joined(turns, c.turns[i:i+1])
+			turns = joinTransitions(turns, c.turns[i:i+1])
 		}
 		var got []string
-		for _, n := range notes(turns, nil) {
+		for _, n := range makeNotes(turns, nil) {
 			got = append(got, n.text)
 		}
 		if fmt.Sprint(got) != c.want {

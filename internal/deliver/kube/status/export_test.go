@@ -8,8 +8,8 @@ func (s *Status) Idle() bool {
 	d := s.term.Load().queue
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, f := range d.files {
-		if f.busy || f.line != nil {
+	for _, f := range d.objects {
+		if f.inProgress || f.inHeap != nil {
 			return false
 		}
 	}

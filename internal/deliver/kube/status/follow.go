@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/core/plan"
 )
 
-// follow tells the queue what is wanted, until ctx ends.
-func (t *term) follow(ctx context.Context) {
+// followReports tells the queue what is wanted, until ctx ends.
+func (t *term) followReports(ctx context.Context) {
 	followers := make([]plan.ReportFollower, len(t.kinds))
 	for i, k := range t.kinds {
 		followers[i] = k.reports.Follow()
@@ -26,41 +26,41 @@ func (t *term) follow(ctx context.Context) {
 		t.cfg.Graph.View(func(v flow.View) {
 			for i, f := range followers {
 				for ref, r := range f.Changes(v) {
-					all = append(all, news{t.kinds[i], ref, said(r.Report, !r.Deleted)})
+					all = append(all, news{t.kinds[i], ref, deferReport(r.Report, !r.Deleted)})
 				}
 			}
 		})
 		for _, n := range all {
-			w, err := t.wants(n.kind, n.read)
+			w, err := t.computeDesired(n.kind, n.read)
 			if err != nil {
 				t.cfg.Log.Error("a status can't be written", "object", n.ref, "error", err)
 				continue
 			}
-			t.queue.wanted(n.ref, w.digest)
+			t.queue.setWanted(n.ref, w.digest)
 		}
 		if first {
-			t.queue.start()
+			t.queue.startPlacing()
 			first = false
 		}
 	}
 }
 
-// wanting is a report, ready to be written.
-type wanting struct {
+// desiredStatus is a report, ready to be written.
+type desiredStatus struct {
 	report
-	parts  parts
+	parts  statusParts
 	digest digest
 }
 
-func (t *term) wants(k *statusKind, read func() (report, error)) (w wanting, err error) {
+func (t *term) computeDesired(k *statusKind, read func() (report, error)) (w desiredStatus, err error) {
 	if w.report, err = read(); err != nil || w.status == nil {
 		return w, err
 	}
-	if w.parts, err = k.form.want(w.status, t.cfg.controller); err != nil {
+	if w.parts, err = k.statusLayout.parseReport(w.status, t.cfg.controller); err != nil {
 		return w, err
 	}
-	w.digest = k.form.digest(w.parts)
-	w.digest.uid, w.digest.tentative = identity(w.uid), w.tentative
-	w.digest.claimed = w.digest.claimed || !k.form.Controlled
+	w.digest = k.statusLayout.digestParts(w.parts)
+	w.digest.uid, w.digest.tentative = hashUID(w.uid), w.tentative
+	w.digest.hasOurs = w.digest.hasOurs || !k.statusLayout.Controlled
 	return w, nil
 }

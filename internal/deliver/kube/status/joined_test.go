@@ -21,9 +21,10 @@ import (
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 	"cardea.dev/cardea/internal/deliver/kube/status"
 	"cardea.dev/cardea/internal/source/kube"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 const joinedObjects = `
@@ -111,10 +112,10 @@ func acknowledge(ctx context.Context, w *world.World, gateway model.ObjectRef) {
 		}
 		time.Sleep(20 * time.Millisecond) // it is a long way to a proxy and back
 		w.Graph.Apply("proxies", func(b *flow.Batch) {
-			w.Feedback.Proxies.Set(b, gateway, resource.Proxies{Connected: 1, Acknowledged: 1})
+			w.Feedback.Proxies.Set(b, gateway, resource.ProxySummary{Connected: 1, Acknowledged: 1})
 			for _, change := range changes {
-				if change.Key.Type == resource.Routes {
-					w.Feedback.Acked.Set(b, resource.Arrived(change.Key), 0)
+				if change.Key.Type == xdstypes.Routes {
+					w.Feedback.Acked.Set(b, resource.TableAckKey(change.Key), 0)
 				}
 				for _, p := range change.Value.Parts {
 					for _, f := range p.Fragments {
@@ -129,7 +130,7 @@ func acknowledge(ctx context.Context, w *world.World, gateway model.ObjectRef) {
 // TestAnEditOfARouteIsOneWriteOfItsStatus joins the edges with everything between them: of each edit one status is
 // written, once, and no neighbour's.
 func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
-	cluster.Require(t)
+	kubetest.Require(t)
 	cluster, err := status.Shared()
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +290,7 @@ spec:
 `
 
 // followBackend sees an XBackend's status get an entry for the Gateway that uses it, turn, and lose it.
-func followBackend(t *testing.T, cluster *cluster.Cluster, client *gatewayclient.Clientset) {
+func followBackend(t *testing.T, cluster *kubetest.Cluster, client *gatewayclient.Clientset) {
 	t.Helper()
 	await := func(want string) {
 		t.Helper()

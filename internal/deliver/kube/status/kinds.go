@@ -16,18 +16,18 @@ import (
 // statusKind is a kind of object with a status that is ours to write.
 type statusKind struct {
 	*declared
-	form
+	statusLayout
 	reports plan.Reporter
 }
 
 // declared is a kind's declaration.
 type declared = kind.Kind
 
-// version is the version of the kind that is asked for.
-func (k *statusKind) version() schema.GroupVersion { return k.GroupVersion(0) }
+// groupVersion is the version of the kind that is asked for.
+func (k *statusKind) groupVersion() schema.GroupVersion { return k.GroupVersion(0) }
 
-// form says where in a kind's status conditions stand, and what of it is ours.
-type form struct{ *kind.Status }
+// statusLayout says where in a kind's status conditions stand, and what of it is ours.
+type statusLayout struct{ *kind.Status }
 
 // Limits and words that all kinds share.
 const (
@@ -42,8 +42,8 @@ const (
 // ownPrefix begins the types of conditions that are ours wherever they stand.
 var ownPrefix = model.ControllerName[:strings.Index(model.ControllerName, "/")+1]
 
-// ours tells whether a condition is a controller's to set, if types are the standard ones of its place.
-func ours(types []string, condition string) bool {
+// isOwnCondition tells whether a condition is a controller's to set, if types are the standard ones of its place.
+func isOwnCondition(types []string, condition string) bool {
 	return slices.Contains(types, condition) || strings.HasPrefix(condition, ownPrefix)
 }
 
@@ -59,8 +59,8 @@ const pendingReason = "Pending"
 func kindsOf(catalog *kind.Catalog, r plan.Reports) []*statusKind {
 	var list []*statusKind
 	for _, k := range catalog.All() {
-		if reports := r.Of(k.Kind); k.Status != nil && reports != nil {
-			list = append(list, &statusKind{k, form{k.Status}, reports})
+		if reports := r.ForKind(k.Kind); k.Status != nil && reports != nil {
+			list = append(list, &statusKind{k, statusLayout{k.Status}, reports})
 		}
 	}
 	return list
@@ -75,8 +75,8 @@ type report struct {
 	tentative bool
 }
 
-// said makes a report later, outside the View: its values do not change.
-func said(r plan.Report[any], found bool) func() (report, error) {
+// deferReport makes a report later, outside the View: its values do not change.
+func deferReport(r plan.Report[any], found bool) func() (report, error) {
 	return func() (report, error) {
 		if !found {
 			return report{}, nil

@@ -38,19 +38,19 @@ func names(prefix string, n int) (list []string) {
 }
 
 // mergeRoute is a route's status after the merge.
-func mergeRoute(t *testing.T, is, want gatewayv1.RouteStatus) (gatewayv1.RouteStatus, merged) {
+func mergeRoute(t *testing.T, is, want gatewayv1.RouteStatus) (gatewayv1.RouteStatus, statusPatch) {
 	t.Helper()
-	has, err := routeForm.parse(encoded(is), model.ControllerName)
+	has, err := routeForm.parseStatus(mustEncode(is), model.ControllerName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants, err := routeForm.want(encoded(want), model.ControllerName)
+	wants, err := routeForm.parseReport(mustEncode(want), model.ControllerName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := routeForm.merge(has, wants, now)
+	m := routeForm.mergeStatus(has, wants, now)
 	var out gatewayv1.RouteStatus
-	text := after(t, encoded(is), m.status)
+	text := after(t, mustEncode(is), m.fields)
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestLongWordsAreCut(t *testing.T) {
 func TestAConditionThatIsNotListedIsAMistake(t *testing.T) {
 	want := routeStatus(model.ControllerName, "web")
 	want.Parents[0].Conditions[0].Type = "Fine"
-	if _, err := routeForm.want(encoded(want), model.ControllerName); err == nil ||
+	if _, err := routeForm.parseReport(mustEncode(want), model.ControllerName); err == nil ||
 		!strings.Contains(err.Error(), "Fine") {
 		t.Errorf("it would stay for ever: %v", err)
 	}
@@ -114,23 +114,23 @@ func FuzzMerge(f *testing.F) {
 		`"conditions":[{"type":"x/Y"}]},null]}`)
 	f.Add(`{"parents":null,"other":{"a":[1e400]}}`)
 	f.Add(`[]`)
-	want, err := routeForm.want(encoded(routeStatus(model.ControllerName, "a", "b")), model.ControllerName)
+	want, err := routeForm.parseReport(mustEncode(routeStatus(model.ControllerName, "a", "b")), model.ControllerName)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		is, err := routeForm.parse([]byte(text), model.ControllerName)
+		is, err := routeForm.parseStatus([]byte(text), model.ControllerName)
 		if err != nil {
 			return
 		}
-		m := routeForm.merge(is, want, now)
+		m := routeForm.mergeStatus(is, want, now)
 		status := []byte(text)
 		if is.fields == nil { // "null"
 			status = nil
 		}
-		text2 := after(t, status, m.status)
+		text2 := after(t, status, m.fields)
 		again(t, formOf(model.KindHTTPRoute), text2, want)
-		then, err := routeForm.parse(text2, model.ControllerName)
+		then, err := routeForm.parseStatus(text2, model.ControllerName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,20 +141,20 @@ func FuzzMerge(f *testing.F) {
 }
 
 // foreign is what of a status is others', in its order: entries, and conditions in those of ours that stay.
-func foreign(p, want parts) string {
+func foreign(p, want statusParts) string {
 	var b strings.Builder
 	stays := map[string]bool{}
 	for _, e := range want.entries {
 		stays[e.id] = true
 	}
 	for _, e := range p.entries {
-		if !e.ours {
-			fmt.Fprintln(&b, canonical(e.text))
+		if !e.isOurs {
+			fmt.Fprintln(&b, canonicalJSON(e.text))
 			continue
 		}
 		for _, c := range e.conditions {
-			if stays[e.id] && !ours(routeForm.InEntry, c.Type) {
-				fmt.Fprintln(&b, e.id, canonical(c.text))
+			if stays[e.id] && !isOwnCondition(routeForm.InEntry, c.Type) {
+				fmt.Fprintln(&b, e.id, canonicalJSON(c.text))
 			}
 		}
 		stays[e.id] = false // the second one of a kind goes

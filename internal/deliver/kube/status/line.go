@@ -2,44 +2,44 @@ package status
 
 import "container/heap"
 
-// line is files in an order.
-type line struct {
-	files  []*file
-	before func(a, b *file) bool
+// stateHeap is files in an order.
+type stateHeap struct {
+	states []*objectState
+	before func(a, b *objectState) bool
 }
 
-func (l *line) add(f *file) {
-	f.line = l
+func (l *stateHeap) addState(f *objectState) {
+	f.inHeap = l
 	heap.Push(l, f)
 }
 
-// leave takes a file out of the line that it is in.
-func (f *file) leave() {
-	if f.line != nil {
-		heap.Remove(f.line, f.index)
-		f.line = nil
+// leaveHeap takes a file out of the line that it is in.
+func (f *objectState) leaveHeap() {
+	if f.inHeap != nil {
+		heap.Remove(f.inHeap, f.index)
+		f.inHeap = nil
 	}
 }
 
-func (l *line) Len() int           { return len(l.files) }
-func (l *line) Less(i, j int) bool { return l.before(l.files[i], l.files[j]) }
+func (l *stateHeap) Len() int           { return len(l.states) }
+func (l *stateHeap) Less(i, j int) bool { return l.before(l.states[i], l.states[j]) }
 
-func (l *line) Swap(i, j int) {
-	l.files[i], l.files[j] = l.files[j], l.files[i]
-	l.files[i].index, l.files[j].index = i, j
+func (l *stateHeap) Swap(i, j int) {
+	l.states[i], l.states[j] = l.states[j], l.states[i]
+	l.states[i].index, l.states[j].index = i, j
 }
 
 // Push is for package heap.
-func (l *line) Push(f any) {
-	f.(*file).index = len(l.files)
-	l.files = append(l.files, f.(*file))
+func (l *stateHeap) Push(f any) {
+	f.(*objectState).index = len(l.states)
+	l.states = append(l.states, f.(*objectState))
 }
 
 // Pop is for package heap.
-func (l *line) Pop() any {
-	last := len(l.files) - 1
-	f := l.files[last]
-	l.files[last] = nil
-	l.files = l.files[:last]
+func (l *stateHeap) Pop() any {
+	last := len(l.states) - 1
+	f := l.states[last]
+	l.states[last] = nil
+	l.states = l.states[:last]
 	return f
 }

@@ -18,26 +18,26 @@ func TestEveryConditionIsListed(t *testing.T) {
 		{Drops: true, Section: "a"},
 	}
 	for _, c := range []struct {
-		form *form
+		form *statusLayout
 		said any
 		most int // conditions
 	}{
-		{formOf(model.KindGatewayClass), conditions.GatewayClass(conditions.Class{Findings: findings}), 2},
-		{formOf(model.KindGateway), conditions.Gateway(conditions.GatewayFacts{Findings: findings,
-			Listeners: []conditions.Listener{
+		{formOf(model.KindGatewayClass), conditions.GatewayClassStatus(conditions.GatewayClassFacts{Findings: findings}), 2},
+		{formOf(model.KindGateway), conditions.GatewayStatus(conditions.GatewayFacts{Findings: findings,
+			Listeners: []conditions.ListenerFacts{
 				{Section: "http", Findings: findings, Overlaps: true},
-				{Section: "other", Serves: true, Standing: resource.Standing{Refused: "no"}},
+				{Section: "other", Serves: true, AckState: resource.AckState{Refused: "no"}},
 			}}), 5},
-		{formOf(model.KindHTTPRoute), gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(conditions.RouteFacts{
+		{formOf(model.KindHTTPRoute), gatewayv1.HTTPRouteStatus{RouteStatus: conditions.RouteStatus(conditions.RouteFacts{
 			Controller: model.ControllerName, Rules: 2, Findings: findings,
-			Parents: []conditions.Parent{{Attached: true, Standing: []resource.Standing{{Acknowledged: true}}}},
+			Parents: []conditions.RouteParent{{Attached: true, AckStates: []resource.AckState{{Acknowledged: true}}}},
 		})}, 4},
-		{formOf(model.KindXBackend), conditions.Backend(conditions.BackendFacts{
+		{formOf(model.KindXBackend), conditions.BackendStatus(conditions.BackendFacts{
 			Controller: model.ControllerName, Findings: findings,
 			Gateways: []model.ObjectRef{model.Ref(model.KindGateway, "a", "g")},
 		}), 2},
 	} {
-		p, err := c.form.want(encoded(c.said), model.ControllerName)
+		p, err := c.form.parseReport(mustEncode(c.said), model.ControllerName)
 		if err != nil {
 			t.Errorf("%T: %v", c.said, err)
 		}

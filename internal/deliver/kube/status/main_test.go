@@ -3,7 +3,7 @@ package status
 import (
 	"testing"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) { kubetest.Main(m) }

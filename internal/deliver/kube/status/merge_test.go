@@ -25,14 +25,15 @@ var update = flag.Bool("update", false, "rewrite what the stories expect")
 var now = metav1.NewTime(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 
 // formOf is the form of a kind's status.
-func formOf(k model.Kind) *form { return &form{kinds.Catalog().Of(k).Status} }
+func formOf(k model.Kind) *statusLayout { return &statusLayout{kinds.NewCatalog().FindKind(k).Status} }
 
 var (
 	routeForm = formOf(model.KindHTTPRoute)
-	routeKind = &statusKind{declared: kinds.Catalog().Of(model.KindHTTPRoute), form: *routeForm}
+	routeKind = &statusKind{declared: kinds.NewCatalog().FindKind(model.KindHTTPRoute), statusLayout: *routeForm}
 )
 
-var forms = map[string]*form{"GatewayClass": formOf(model.KindGatewayClass), "Gateway": formOf(model.KindGateway),
+var forms = map[string]*statusLayout{"GatewayClass": formOf(model.KindGatewayClass),
+	"Gateway":   formOf(model.KindGateway),
 	"HTTPRoute": formOf(model.KindHTTPRoute)}
 
 // TestMerge tells stories: what the API server has ("is") and a report ("want") become a verdict, a status and Events
@@ -74,16 +75,16 @@ func TestMerge(t *testing.T) {
 func tell(t *testing.T, sections map[string]string) string {
 	t.Helper()
 	f := forms[strings.TrimSpace(sections["kind"])]
-	is, err := f.parse(asJSON(t, sections["is"]), model.ControllerName)
+	is, err := f.parseStatus(asJSON(t, sections["is"]), model.ControllerName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := f.want(asJSON(t, sections["want"]), model.ControllerName)
+	want, err := f.parseReport(asJSON(t, sections["want"]), model.ControllerName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, wanted := f.digest(is), f.digest(want)
-	wanted.claimed = wanted.claimed || !f.Controlled
+	seen, wanted := f.digestParts(is), f.digestParts(want)
+	wanted.hasOurs = wanted.hasOurs || !f.Controlled
 	generation := wanted.generation
 	if text := strings.TrimSpace(sections["generation"]); text != "" {
 		if generation, err = strconv.ParseInt(text, 10, 64); err != nil {
@@ -91,35 +92,35 @@ func tell(t *testing.T, sections map[string]string) string {
 		}
 	}
 	var out strings.Builder
-	v := judge(true, generation, &seen, &wanted)
+	v := compareDigests(true, generation, &seen, &wanted)
 	fmt.Fprintf(&out, "%s\n", []string{"same", "behind", "prompt", "await", "leave", "words"}[v])
-	m := f.merge(is, want, now)
-	if (v == same) != (len(m.status) == 0) {
-		t.Errorf("judged %d, and yet the patch is %v", v, m.status)
+	m := f.mergeStatus(is, want, now)
+	if (v == upToDate) != (len(m.fields) == 0) {
+		t.Errorf("judged %d, and yet the patch is %v", v, m.fields)
 	}
-	out.Write(asYAML(t, after(t, asJSON(t, sections["is"]), m.status)))
+	out.Write(asYAML(t, after(t, asJSON(t, sections["is"]), m.fields)))
 	if m.dropped > 0 {
 		fmt.Fprintf(&out, "no room for %d\n", m.dropped)
 	}
-	for _, n := range notes(m.turns, nil) {
-		fmt.Fprintf(&out, "%s %s %s %q\n", n.kind, n.action, n.reason, n.text)
+	for _, n := range makeNotes(m.transitions, nil) {
+		fmt.Fprintf(&out, "%s %s %s %q\n", n.eventType, n.action, n.reason, n.text)
 	}
-	again(t, f, after(t, asJSON(t, sections["is"]), m.status), want)
+	again(t, f, after(t, asJSON(t, sections["is"]), m.fields), want)
 	return out.String()
 }
 
 // again writes once more: nothing may be left to write, and what was written must look as it is wanted if all had room.
-func again(t *testing.T, f *form, status []byte, want parts) {
+func again(t *testing.T, f *statusLayout, status []byte, want statusParts) {
 	t.Helper()
-	is, err := f.parse(status, model.ControllerName)
+	is, err := f.parseStatus(status, model.ControllerName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := f.merge(is, want, metav1.NewTime(now.Add(time.Hour)))
-	if len(m.status) > 0 || len(m.turns) > 0 {
-		t.Errorf("there is more to write: %s", m.status)
+	m := f.mergeStatus(is, want, metav1.NewTime(now.Add(time.Hour)))
+	if len(m.fields) > 0 || len(m.transitions) > 0 {
+		t.Errorf("there is more to write: %s", m.fields)
 	}
-	if seen, wanted := f.digest(is), f.digest(want); m.dropped == 0 && !seen.equal(&wanted) {
+	if seen, wanted := f.digestParts(is), f.digestParts(want); m.dropped == 0 && !seen.sameAs(&wanted) {
 		t.Errorf("what was written looks different: %+v, want %+v", seen, wanted)
 	}
 }
@@ -139,7 +140,7 @@ func after(t *testing.T, status []byte, patch map[string]json.RawMessage) []byte
 			delete(all, name)
 		}
 	}
-	return encoded(all)
+	return mustEncode(all)
 }
 
 func asJSON(t *testing.T, text string) []byte {

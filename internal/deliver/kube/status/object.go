@@ -71,10 +71,12 @@ func (l *objectList) DeepCopyObject() runtime.Object {
 	return c
 }
 
-func (o *object) ref(kind model.Kind) model.ObjectRef { return model.Ref(kind, o.Namespace, o.Name) }
+func (o *object) objectRef(kind model.Kind) model.ObjectRef {
+	return model.Ref(kind, o.Namespace, o.Name)
+}
 
-// number is the resource version, 0 if it is none: then it can't be told what is older.
-func (o *object) number() uint64 {
+// versionNumber is the resource version, 0 if it is none: then it can't be told what is older.
+func (o *object) versionNumber() uint64 {
 	n, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil {
 		return 0
@@ -82,12 +84,12 @@ func (o *object) number() uint64 {
 	return n
 }
 
-// sight sums up the object. A status that can't be read counts as one that differs.
-func (o *object) sight(f *form, controller string) sight {
-	s := sight{version: o.number(), generation: o.Generation}
-	if p, err := f.parse(o.Status, controller); err == nil {
-		s.seen = f.digest(p)
+// takeSnapshot sums up the object. A status that can't be read counts as one that differs.
+func (o *object) takeSnapshot(f *statusLayout, controller string) snapshot {
+	s := snapshot{version: o.versionNumber(), generation: o.Generation}
+	if p, err := f.parseStatus(o.Status, controller); err == nil {
+		s.seen = f.digestParts(p)
 	}
-	s.seen.uid = identity(string(o.UID))
+	s.seen.uid = hashUID(string(o.UID))
 	return s
 }

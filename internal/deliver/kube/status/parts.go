@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// parts is a status taken apart: as the API server has it, or as a report wants it.
-type parts struct {
+// statusParts is a status taken apart: as the API server has it, or as a report wants it.
+type statusParts struct {
 	conditions []condition
 	entries    []entry
 	fields     map[string]json.RawMessage // all others
@@ -17,7 +17,7 @@ type parts struct {
 // entry is one of a status's entries: a listener's, a parent's.
 type entry struct {
 	id         string // tells it from others
-	ours       bool
+	isOurs     bool
 	conditions []condition
 	fields     map[string]json.RawMessage // all others
 	text       json.RawMessage            // as it was
@@ -35,14 +35,16 @@ type condition struct {
 	text json.RawMessage
 }
 
-// negative are the conditions that are bad news if they are True.
-var negative = []string{"Conflicted", "PartiallyInvalid", "OverlappingTLSConfig", "InsecureFrontendValidationMode"}
+// negativeTypes are the conditions that are bad news if they are True.
+var negativeTypes = []string{"Conflicted", "PartiallyInvalid", "OverlappingTLSConfig", "InsecureFrontendValidationMode"}
 
-// bad tells whether a condition says that something is wrong.
-func (c condition) bad() bool { return (c.Status == "True") == slices.Contains(negative, c.Type) }
+// isBad tells whether a condition says that something is wrong.
+func (c condition) isBad() bool {
+	return (c.Status == "True") == slices.Contains(negativeTypes, c.Type)
+}
 
-// parse takes a status apart. Text may be nil: there is none.
-func (f *form) parse(text []byte, controller string) (p parts, err error) {
+// parseStatus takes a status apart. Text may be nil: there is none.
+func (f *statusLayout) parseStatus(text []byte, controller string) (p statusParts, err error) {
 	if len(text) == 0 {
 		return p, nil
 	}
@@ -58,7 +60,7 @@ func (f *form) parse(text []byte, controller string) (p parts, err error) {
 		return p, nil
 	}
 	var texts []json.RawMessage
-	if err := take(p.fields, f.List, &texts); err != nil {
+	if err := takeField(p.fields, f.List, &texts); err != nil {
 		return p, err
 	}
 	for _, text := range texts {
@@ -71,7 +73,7 @@ func (f *form) parse(text []byte, controller string) (p parts, err error) {
 	return p, nil
 }
 
-func (f *form) parseEntry(text json.RawMessage, controller string) (e entry, err error) {
+func (f *statusLayout) parseEntry(text json.RawMessage, controller string) (e entry, err error) {
 	e.text = text
 	if err := json.Unmarshal(text, &e.fields); err != nil {
 		return e, fmt.Errorf("read %s: %w", f.List, err)
@@ -79,22 +81,22 @@ func (f *form) parseEntry(text json.RawMessage, controller string) (e entry, err
 	if e.conditions, err = takeConditions(e.fields); err != nil {
 		return e, err
 	}
-	if e.id, err = identify(e.fields[f.Identity]); err != nil {
+	if e.id, err = entryID(e.fields[f.Identity]); err != nil {
 		return e, err
 	}
-	e.ours = true
+	e.isOurs = true
 	if f.Controlled {
 		var name string
 		if err := json.Unmarshal(e.fields[controllerField], &name); err != nil {
 			return e, fmt.Errorf("read %s: %w", controllerField, err)
 		}
-		e.ours = name == controller
+		e.isOurs = name == controller
 	}
 	return e, nil
 }
 
-// take moves a field out of fields.
-func take(fields map[string]json.RawMessage, field string, to any) error {
+// takeField moves a field out of fields.
+func takeField(fields map[string]json.RawMessage, field string, to any) error {
 	text, found := fields[field]
 	if !found {
 		return nil
@@ -108,7 +110,7 @@ func take(fields map[string]json.RawMessage, field string, to any) error {
 
 func takeConditions(fields map[string]json.RawMessage) ([]condition, error) {
 	var texts []json.RawMessage
-	if err := take(fields, conditionsField, &texts); err != nil {
+	if err := takeField(fields, conditionsField, &texts); err != nil {
 		return nil, err
 	}
 	list := make([]condition, len(texts))
@@ -121,29 +123,29 @@ func takeConditions(fields map[string]json.RawMessage) ([]condition, error) {
 	return list, nil
 }
 
-// identify is what tells an entry from others, with the defaults of a parentRef.
-func identify(text json.RawMessage) (string, error) {
+// entryID is what tells an entry from others, with the defaults of a parentRef.
+func entryID(text json.RawMessage) (string, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return canonical(text), nil
+		return canonicalJSON(text), nil
 	}
 	ref := map[string]any{"group": "gateway.networking.k8s.io", "kind": "Gateway"}
 	if err := json.Unmarshal(text, &ref); err != nil {
 		return "", fmt.Errorf("read a reference: %w", err)
 	}
-	return encode(ref), nil
+	return encodeJSON(ref), nil
 }
 
-// canonical is JSON with fields in order and without space; "" for nothing and for null.
-func canonical(text json.RawMessage) string {
+// canonicalJSON is JSON with fields in order and without space; "" for nothing and for null.
+func canonicalJSON(text json.RawMessage) string {
 	var value any
 	if len(text) == 0 || json.Unmarshal(text, &value) != nil || value == nil {
 		return ""
 	}
-	return encode(value)
+	return encodeJSON(value)
 }
 
-// encode is for values that were decoded.
-func encode(value any) string {
+// encodeJSON is for values that were decoded.
+func encodeJSON(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // it came from JSON

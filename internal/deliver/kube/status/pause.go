@@ -9,9 +9,9 @@ import (
 
 // pause keeps everyone from asking an API server that does not answer.
 type pause struct {
-	mu    sync.Mutex
-	fails uint8
-	until time.Time
+	mu       sync.Mutex
+	failures uint8
+	until    time.Time
 }
 
 const (
@@ -19,24 +19,25 @@ const (
 	pauseMax = 2 * time.Second
 )
 
-// note takes what the last write met, and how long the API server wants to be left alone.
-func (p *pause) note(r result, least time.Duration) {
+// recordResult takes what the last write met, and how long the API server wants to be left alone.
+func (p *pause) recordResult(r result, least time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r != away {
-		p.fails = 0
+	if r != unavailable {
+		p.failures = 0
 		return
 	}
 	if now := time.Now(); !now.Before(p.until) { // what was under way together counts once
-		p.until = now.Add(max(least, time.Duration((0.8+0.4*rand.Float64())*float64(doubled(pauseMin, p.fails, pauseMax)))))
-		p.fails = min(p.fails+1, 250)
+		p.until = now.Add(max(least, time.Duration((0.8+0.4*rand.Float64())*float64(backoffDelay(pauseMin, p.failures,
+			pauseMax)))))
+		p.failures = min(p.failures+1, 250)
 	}
 }
 
-func (p *pause) on() bool {
+func (p *pause) isPaused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fails > 0
+	return p.failures > 0
 }
 
 // wait returns when the pause is over, false if ctx is.

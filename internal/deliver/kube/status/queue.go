@@ -18,17 +18,17 @@ type queue struct {
 	mu       sync.Mutex
 	reported bool                // the first whole turn was followed
 	listed   map[model.Kind]bool // the watch has told of every object
-	files    map[model.ObjectRef]*file
-	waiting  line // by due
-	ready    line // by rank
+	objects  map[model.ObjectRef]*objectState
+	waiting  stateHeap // by due
+	ready    stateHeap // by rank
 }
 
 func newQueue(kinds []*statusKind, m *metrics) *queue {
 	d := &queue{
 		kinds: map[model.Kind]*statusKind{}, metrics: m, wake: make(chan struct{}, 1),
-		listed: map[model.Kind]bool{}, files: map[model.ObjectRef]*file{},
-		waiting: line{before: func(a, b *file) bool { return a.due.Before(b.due) }},
-		ready:   line{before: func(a, b *file) bool { return a.rank().Before(b.rank()) }},
+		listed: map[model.Kind]bool{}, objects: map[model.ObjectRef]*objectState{},
+		waiting: stateHeap{before: func(a, b *objectState) bool { return a.due.Before(b.due) }},
+		ready:   stateHeap{before: func(a, b *objectState) bool { return a.rankTime().Before(b.rankTime()) }},
 	}
 	for _, k := range kinds {
 		d.kinds[k.Kind] = k
@@ -36,76 +36,76 @@ func newQueue(kinds []*statusKind, m *metrics) *queue {
 	return d
 }
 
-func (d *queue) file(ref model.ObjectRef) *file {
-	f, found := d.files[ref]
+func (d *queue) findState(ref model.ObjectRef) *objectState {
+	f, found := d.objects[ref]
 	if !found {
-		f = &file{ref: ref}
-		d.files[ref] = f
+		f = &objectState{ref: ref}
+		d.objects[ref] = f
 	}
 	return f
 }
 
-// wanted takes a report's digest; the zero digest says that there is none.
-func (d *queue) wanted(ref model.ObjectRef, want digest) {
+// setWanted takes a report's digest; the zero digest says that there is none.
+func (d *queue) setWanted(ref model.ObjectRef, want digest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.file(ref)
-	if f.want.sum() != want.sum() || f.want.claimed != want.claimed {
-		f.fails, f.repairs, f.blocked, f.gone = 0, 0, time.Time{}, false
+	f := d.findState(ref)
+	if f.want.sum() != want.sum() || f.want.hasOurs != want.hasOurs {
+		f.failures, f.repairs, f.notBefore, f.gone = 0, 0, time.Time{}, false
 	}
-	f.want, f.late = want, !d.reported
-	d.place(f)
+	f.want, f.isLate = want, !d.reported
+	d.placeState(f)
 }
 
-// start says that wanted was told of every report that there is.
-func (d *queue) start() {
+// startPlacing says that wanted was told of every report that there is.
+func (d *queue) startPlacing() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reported = true
-	d.placeAll()
+	d.placeAllStates()
 }
 
-// sight is what was seen of an object.
-type sight struct {
+// snapshot is what was seen of an object.
+type snapshot struct {
 	version    uint64
 	generation int64
 	seen       digest
 }
 
-// saw takes what the API server has. An older version than the known one is dropped.
-func (d *queue) saw(ref model.ObjectRef, s sight) {
+// recordSeen takes what the API server has. An older version than the known one is dropped.
+func (d *queue) recordSeen(ref model.ObjectRef, s snapshot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.file(ref)
+	f := d.findState(ref)
 	if s.version != 0 && s.version < f.version {
 		return
 	}
-	f.look(s)
-	d.place(f)
+	f.setSeen(s)
+	d.placeState(f)
 }
 
-// lost says that an object was deleted, by the version of its deletion.
-func (d *queue) lost(ref model.ObjectRef, version uint64) {
+// recordDeletion says that an object was deleted, by the version of its deletion.
+func (d *queue) recordDeletion(ref model.ObjectRef, version uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if f := d.files[ref]; f != nil && (version == 0 || version >= f.version) {
-		f.vanish()
-		d.place(f)
+	if f := d.objects[ref]; f != nil && (version == 0 || version >= f.version) {
+		f.setGone()
+		d.placeState(f)
 	}
 }
 
-// sawAll takes all objects of a kind that there are. It is believed whatever the versions: they go back if the API
-// server's store was put back to an earlier state.
-func (d *queue) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
+// recordAllSeen takes all objects of a kind that there are. It is believed whatever the versions: they go back if the
+// API server's store was put back to an earlier state.
+func (d *queue) recordAllSeen(kind model.Kind, all map[model.ObjectRef]snapshot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.listed[kind] = true
 	for ref, s := range all {
-		f := d.file(ref)
-		f.look(s)
-		d.place(f)
+		f := d.findState(ref)
+		f.setSeen(s)
+		d.placeState(f)
 	}
-	for ref, f := range d.files {
+	for ref, f := range d.objects {
 		if ref.Kind() != kind {
 			continue
 		}
@@ -113,44 +113,44 @@ func (d *queue) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
 			continue
 		}
 		if f.known {
-			f.vanish()
+			f.setGone()
 		}
-		d.place(f)
+		d.placeState(f)
 	}
 }
 
-func (d *queue) placeAll() {
-	for _, f := range d.files {
-		d.place(f)
+func (d *queue) placeAllStates() {
+	for _, f := range d.objects {
+		d.placeState(f)
 	}
 }
 
-// place puts a file where it belongs: into a line, or nowhere.
-func (d *queue) place(f *file) {
-	if f.busy {
+// placeState puts a file where it belongs: into a line, or nowhere.
+func (d *queue) placeState(f *objectState) {
+	if f.inProgress {
 		return // done places it
 	}
-	f.leave()
-	defer d.count()
+	f.leaveHeap()
+	defer d.updateGauge()
 	if !d.reported || !d.listed[f.ref.Kind()] {
-		return // start or sawAll places it
+		return // start or recordAllSeen places it
 	}
-	now, v := time.Now(), f.judge()
-	if v == same {
-		f.since, f.late = time.Time{}, false
-		if !f.kept() {
-			delete(d.files, f.ref)
+	now, v := time.Now(), f.judgeState()
+	if v == upToDate {
+		f.differsSince, f.isLate = time.Time{}, false
+		if !f.isNeeded() {
+			delete(d.objects, f.ref)
 		}
 		return
 	}
-	if f.since.IsZero() {
-		f.since, f.started = now, f.late
+	if f.differsSince.IsZero() {
+		f.differsSince, f.foundAtStart = now, f.isLate
 	}
 	if v == behind || f.gone {
 		return
 	}
-	f.due = f.hold(v.due(f, now), now)
-	d.waiting.add(f)
+	f.due = f.delayDue(v.dueTime(f, now), now)
+	d.waiting.addState(f)
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -160,15 +160,15 @@ func (d *queue) place(f *file) {
 // job is one object to be written.
 type job struct {
 	*statusKind
-	ref   model.ObjectRef
-	blank *sight // the object as it is, if it needs no reading
-	since time.Time
+	ref       model.ObjectRef
+	unwritten *snapshot // the object as it is, if it needs no reading
+	since     time.Time
 }
 
-// next waits for an object that is due. ok is false when ctx ends.
-func (d *queue) next(ctx context.Context) (j job, ok bool) {
+// nextJob waits for an object that is due. ok is false when ctx ends.
+func (d *queue) nextJob(ctx context.Context) (j job, ok bool) {
 	for {
-		j, pause := d.take()
+		j, pause := d.takeJob()
 		if j.statusKind != nil {
 			return j, ctx.Err() == nil
 		}
@@ -184,76 +184,78 @@ func (d *queue) next(ctx context.Context) (j job, ok bool) {
 	}
 }
 
-// take hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause how
-// long to wait for one.
-func (d *queue) take() (j job, pause time.Duration) {
+// takeJob hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause
+// how long to wait for one.
+func (d *queue) takeJob() (j job, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	for len(d.waiting.files) > 0 && !d.waiting.files[0].due.After(now) {
-		f := d.waiting.files[0]
-		f.leave()
-		d.ready.add(f)
+	for len(d.waiting.states) > 0 && !d.waiting.states[0].due.After(now) {
+		f := d.waiting.states[0]
+		f.leaveHeap()
+		d.ready.addState(f)
 	}
-	if len(d.ready.files) > 0 {
-		f := d.ready.files[0]
-		f.leave()
-		f.busy = true
-		j = job{statusKind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.since}
-		if f.known && f.seen.blank && f.version != 0 {
-			j.blank = &sight{version: f.version, generation: f.generation, seen: digest{uid: f.seen.uid}}
+	if len(d.ready.states) > 0 {
+		f := d.ready.states[0]
+		f.leaveHeap()
+		f.inProgress = true
+		j = job{statusKind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.differsSince}
+		if f.known && f.seen.isUnwritten && f.version != 0 {
+			j.unwritten = &snapshot{version: f.version, generation: f.generation, seen: digest{uid: f.seen.uid}}
 		}
 		return j, 0
 	}
-	if len(d.waiting.files) > 0 {
-		return j, d.waiting.files[0].due.Sub(now)
+	if len(d.waiting.states) > 0 {
+		return j, d.waiting.states[0].due.Sub(now)
 	}
 	return j, time.Hour
 }
 
-// outcome is what became of a job.
-type outcome struct {
+// jobOutcome is what became of a job.
+type jobOutcome struct {
 	result result
-	sight  *sight        // the object after it, if that is known
+	after  *snapshot     // the object after it, if that is known
 	want   digest        // what was wanted when it was done
 	retry  time.Duration // not before
 }
 
-// done takes a job back.
-func (d *queue) done(ref model.ObjectRef, o outcome) {
+// finishJob takes a job back.
+func (d *queue) finishJob(ref model.ObjectRef, o jobOutcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.files[ref]
-	f.busy, f.late = false, f.late && o.result == away
-	if o.sight != nil && (o.sight.version == 0 || o.sight.version >= f.version) {
-		f.look(*o.sight)
+	f := d.objects[ref]
+	f.inProgress, f.isLate = false, f.isLate && o.result == unavailable
+	if o.after != nil && (o.after.version == 0 || o.after.version >= f.version) {
+		f.setSeen(*o.after)
 	}
 	switch o.result {
 	case written:
-		if f.said != o.want.sum() {
+		if f.writtenSum != o.want.sum() {
 			f.repairs = 0
 		} else if f.repairs < 250 {
 			f.repairs++
 		}
-		f.wrote, f.said, f.fails, f.blocked = time.Now(), o.want.sum(), 0, time.Time{}
-		f.settled = mix(o.sight.seen.sum(), o.want.sum())
-		f.since = time.Time{}
+		f.writtenAt, f.writtenSum, f.failures, f.notBefore = time.Now(), o.want.sum(), 0, time.Time{}
+		f.settled = mixHashes(o.after.seen.sum(), o.want.sum())
+		f.differsSince = time.Time{}
 	case unchanged, stale:
-		if o.result == unchanged && o.sight != nil {
-			f.settled = mix(o.sight.seen.sum(), o.want.sum())
+		if o.result == unchanged && o.after != nil {
+			f.settled = mixHashes(o.after.seen.sum(), o.want.sum())
 		}
-		if v := f.judge(); v != same && v != behind && f.want.sum() == o.want.sum() {
-			f.putOff(0) // what is known of it is wrong: asking at once would find the same
+		if v := f.judgeState(); v != upToDate && v != behind && f.want.sum() == o.want.sum() {
+			f.backOff(0) // what is known of it is wrong: asking at once would find the same
 		} else {
-			f.fails, f.blocked = 0, time.Time{}
+			f.failures, f.notBefore = 0, time.Time{}
 		}
 	case gone:
-		f.vanish()
+		f.setGone()
 	case failed, refused:
-		f.putOff(o.retry)
-	case away: // the writer waits
+		f.backOff(o.retry)
+	case unavailable: // the writer waits
 	}
-	d.place(f)
+	d.placeState(f)
 }
 
-func (d *queue) count() { d.metrics.queue.Set(float64(len(d.waiting.files) + len(d.ready.files))) }
+func (d *queue) updateGauge() {
+	d.metrics.queue.Set(float64(len(d.waiting.states) + len(d.ready.states)))
+}

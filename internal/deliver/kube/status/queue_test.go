@@ -25,8 +25,8 @@ func at(t *testing.T, story func(*counter)) {
 			t.Fatal(err)
 		}
 		d := newQueue([]*statusKind{routeKind}, m)
-		d.start()
-		d.sawAll(model.KindHTTPRoute, nil)
+		d.startPlacing()
+		d.recordAllSeen(model.KindHTTPRoute, nil)
 		story(&counter{d, t, time.Now(), model.Ref(model.KindHTTPRoute, "shop", "web")})
 	})
 }
@@ -34,7 +34,7 @@ func at(t *testing.T, story func(*counter)) {
 // Digests of a route at a generation: acknowledged, waiting for it, with a broken reference (acknowledged, waiting),
 // with another message.
 func acked(generation int64) digest {
-	return digest{facts: 1, programmed: 1, fields: uint64(generation), words: 1, generation: generation, claimed: true}
+	return digest{facts: 1, programmed: 1, fields: uint64(generation), texts: 1, generation: generation, hasOurs: true}
 }
 
 func pending(generation int64) digest {
@@ -45,7 +45,7 @@ func pending(generation int64) digest {
 
 func broken(generation int64) digest {
 	d := acked(generation)
-	d.facts, d.bad = 2, true
+	d.facts, d.hasErrors = 2, true
 	return d
 }
 
@@ -57,24 +57,24 @@ func breaking(generation int64) digest {
 
 func reworded(generation int64) digest {
 	d := acked(generation)
-	d.words = 2
+	d.texts = 2
 	return d
 }
 
 // has: the API server has a status.
 func (c *counter) has(version uint64, seen digest) {
-	c.saw(c.ref, sight{version: version, generation: seen.generation, seen: seen})
+	c.recordSeen(c.ref, snapshot{version: version, generation: seen.generation, seen: seen})
 }
 
 // wants: a report asks for a status.
-func (c *counter) wants(want digest) { c.wanted(c.ref, want) }
+func (c *counter) wants(want digest) { c.setWanted(c.ref, want) }
 
 // handsOut fails unless the route is handed out that long after the beginning.
 func (c *counter) handsOut(after time.Duration) job {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Hour)
 	defer cancel()
-	j, ok := c.next(ctx)
+	j, ok := c.nextJob(ctx)
 	if got := time.Since(c.start); !ok || got != after {
 		c.t.Fatalf("handed out after %v (%v), want %v", got, ok, after)
 	}
@@ -86,14 +86,15 @@ func (c *counter) rests() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Hour)
 	defer cancel()
-	if j, ok := c.next(ctx); ok {
+	if j, ok := c.nextJob(ctx); ok {
 		c.t.Fatalf("%v handed out after %v", j.ref, time.Since(c.start))
 	}
 }
 
 // writes says that a status was written.
 func (c *counter) writes(version uint64, d digest) {
-	c.done(c.ref, outcome{result: written, want: d, sight: &sight{version: version, generation: d.generation, seen: d}})
+	c.finishJob(c.ref, jobOutcome{result: written, want: d, after: &snapshot{version: version, generation: d.generation,
+		seen: d}})
 }
 
 func TestAnEditIsWrittenWithItsAcknowledgement(t *testing.T) {
@@ -110,13 +111,13 @@ func TestAnEditIsWrittenWithItsAcknowledgement(t *testing.T) {
 	})
 }
 
-func TestAnEditWithoutAcknowledgementIsWrittenWhenPatienceEnds(t *testing.T) {
+func TestAnEditWithoutAcknowledgementIsWrittenWhenTheWaitEnds(t *testing.T) {
 	at(t, func(c *counter) {
 		c.has(1, acked(1))
 		c.wants(pending(2))
 		time.Sleep(time.Second)
 		c.wants(pending(3)) // the next edit does not put it off
-		c.handsOut(ackPatience)
+		c.handsOut(ackTimeout)
 		c.writes(3, pending(3))
 		time.Sleep(time.Second)
 		c.wants(acked(3))
@@ -133,9 +134,10 @@ func TestAStartWaitsForTheProxies(t *testing.T) {
 		begin := func() {
 			c.start = time.Now()
 			c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
-			c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
+			c.recordAllSeen(model.KindHTTPRoute, map[model.ObjectRef]snapshot{c.ref: {version: 1, generation: 1,
+				seen: acked(1)}})
 			c.wants(pending(1))
-			c.queue.start()
+			c.queue.startPlacing()
 			time.Sleep(20 * time.Second)
 		}
 		begin()
@@ -143,9 +145,9 @@ func TestAStartWaitsForTheProxies(t *testing.T) {
 		c.rests()
 		begin()
 		again := pending(1)
-		again.words++
+		again.texts++
 		c.wants(again)
-		c.handsOut(startPatience)
+		c.handsOut(startTimeout)
 		c.writes(2, again)
 		begin()
 		c.wants(pending(2)) // an edit
@@ -166,19 +168,19 @@ func TestAStartWaitsForWhatIsDeployed(t *testing.T) {
 			begin := func() {
 				c.start = time.Now()
 				c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
-				c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: stands}})
+				c.recordAllSeen(model.KindHTTPRoute, map[model.ObjectRef]snapshot{c.ref: {version: 1, generation: 1, seen: stands}})
 				for _, early := range []digest{broken(1), acked(1)} {
 					early.fields, early.tentative = 77, true // no address
 					c.wants(early)
 				}
-				c.queue.start()
+				c.queue.startPlacing()
 				time.Sleep(20 * time.Second)
 			}
 			begin()
 			c.wants(stands)
 			c.rests()
 			begin()
-			c.handsOut(startPatience)
+			c.handsOut(startTimeout)
 			begin()
 			c.wants(pending(2)) // an edit
 			c.handsOut(20 * time.Second)
@@ -200,11 +202,11 @@ func TestANewRouteIsWrittenWithItsAcknowledgement(t *testing.T) {
 	for _, c := range []struct {
 		waits, acked digest
 		atMost       time.Duration
-	}{{pending(1), acked(1), newsPatience}, {breaking(1), broken(1), badPatience}} {
+	}{{pending(1), acked(1), goodNewsDelay}, {breaking(1), broken(1), badNewsDelay}} {
 		for _, known := range []bool{false, true} {
 			at(t, func(c2 *counter) {
 				if known {
-					c2.has(1, digest{generation: 1, blank: true})
+					c2.has(1, digest{generation: 1, isUnwritten: true})
 				}
 				c2.wants(c.waits)
 				time.Sleep(c.atMost / 2)
@@ -215,7 +217,7 @@ func TestANewRouteIsWrittenWithItsAcknowledgement(t *testing.T) {
 			})
 			at(t, func(c2 *counter) {
 				if known {
-					c2.has(1, digest{generation: 1, blank: true})
+					c2.has(1, digest{generation: 1, isUnwritten: true})
 				}
 				c2.wants(c.waits)
 				c2.handsOut(c.atMost)
@@ -235,11 +237,11 @@ func TestAReportOfThePredecessorIsNotWritten(t *testing.T) {
 			return d
 		}
 		c.wants(of(1, broken(1)))
-		c.has(2, of(2, digest{generation: 1, blank: true}))
+		c.has(2, of(2, digest{generation: 1, isUnwritten: true}))
 		c.rests()
 		c.wants(of(2, acked(1)))
-		if j := c.handsOut(5 * time.Hour); j.blank == nil || j.blank.seen.uid != 2 {
-			t.Errorf("as it is: %+v", j.blank)
+		if j := c.handsOut(5 * time.Hour); j.unwritten == nil || j.unwritten.seen.uid != 2 {
+			t.Errorf("as it is: %+v", j.unwritten)
 		}
 		c.writes(3, of(2, acked(1)))
 		c.rests()
@@ -253,11 +255,12 @@ func TestAListIsBelieved(t *testing.T) {
 		c.wants(acked(1))
 		c.has(1000, acked(1))
 		c.rests()
-		c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 500, generation: 1, seen: broken(1)}})
+		c.recordAllSeen(model.KindHTTPRoute, map[model.ObjectRef]snapshot{c.ref: {version: 500, generation: 1,
+			seen: broken(1)}})
 		c.handsOut(5 * time.Hour)
 		c.writes(501, acked(1))
 		c.has(502, broken(1))
-		c.handsOut(5*time.Hour + repairPace)
+		c.handsOut(5*time.Hour + repairInterval)
 	})
 }
 
@@ -271,12 +274,13 @@ func TestWhatTurnsOutToBeWrittenIsAskedForLessAndLess(t *testing.T) {
 			var total time.Duration
 			for n := range uint8(5) {
 				c.handsOut(total)
-				c.done(c.ref, outcome{result: r, sight: &sight{version: 500, generation: 1, seen: broken(1)}, want: broken(1)})
-				total += doubled(failPace, n, failMax)
+				c.finishJob(c.ref, jobOutcome{result: r, after: &snapshot{version: 500, generation: 1, seen: broken(1)},
+					want: broken(1)})
+				total += backoffDelay(failInterval, n, failMax)
 			}
 			c.wants(broken(2))
-			c.handsOut(total - doubled(failPace, 4, failMax))
-			c.done(c.ref, outcome{result: unchanged, sight: &sight{version: 1001, generation: 2, seen: broken(2)},
+			c.handsOut(total - backoffDelay(failInterval, 4, failMax))
+			c.finishJob(c.ref, jobOutcome{result: unchanged, after: &snapshot{version: 1001, generation: 2, seen: broken(2)},
 				want: broken(2)})
 			c.rests()
 		})
@@ -291,7 +295,7 @@ func TestWordsArePaced(t *testing.T) {
 		c.writes(2, acked(2))
 		c.wants(reworded(2))
 		time.Sleep(10 * time.Millisecond)
-		c.handsOut(wordsPace)
+		c.handsOut(textInterval)
 		c.writes(3, reworded(2))
 		c.rests()
 	})
@@ -325,11 +329,11 @@ func TestOurEntriesAreTakenAwayLater(t *testing.T) {
 		c.has(1, acked(1))
 		c.wants(acked(1))
 		c.wants(digest{})
-		c.handsOut(ackPatience)
+		c.handsOut(ackTimeout)
 		c.writes(2, digest{})
 		c.rests()
-		if len(c.files) != 0 {
-			t.Errorf("%d objects are kept, and none is ours", len(c.files))
+		if len(c.objects) != 0 {
+			t.Errorf("%d objects are kept, and none is ours", len(c.objects))
 		}
 	})
 }
@@ -338,7 +342,7 @@ func TestAnObjectThatGoesIsNotWritten(t *testing.T) {
 	at(t, func(c *counter) {
 		c.has(1, acked(1))
 		c.wants(digest{})
-		c.lost(c.ref, 2)
+		c.recordDeletion(c.ref, 2)
 		c.rests()
 	})
 }
@@ -347,10 +351,10 @@ func TestAnObjectMadeAgainIsWritten(t *testing.T) {
 	at(t, func(c *counter) {
 		c.has(1, acked(1))
 		c.wants(acked(1))
-		c.lost(c.ref, 2)
+		c.recordDeletion(c.ref, 2)
 		c.rests()
-		c.has(3, digest{generation: 1, blank: true})
-		if j := c.handsOut(5 * time.Hour); j.blank == nil {
+		c.has(3, digest{generation: 1, isUnwritten: true})
+		if j := c.handsOut(5 * time.Hour); j.unwritten == nil {
 			t.Error("it is read although nobody has written it")
 		}
 	})
@@ -361,10 +365,10 @@ func TestNothingIsWrittenBeforeAllIsKnown(t *testing.T) {
 		c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
 		c.has(1, acked(1)) // an entry of ours, and no report yet
 		c.rests()
-		c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
+		c.recordAllSeen(model.KindHTTPRoute, map[model.ObjectRef]snapshot{c.ref: {version: 1, generation: 1, seen: acked(1)}})
 		c.rests()
 		c.wants(acked(1))
-		c.queue.start()
+		c.queue.startPlacing()
 		c.rests()
 	})
 }
@@ -384,7 +388,7 @@ func TestAReportThatLagsIsNotWritten(t *testing.T) {
 		c.has(1, acked(1))
 		c.wants(broken(1))
 		newer := acked(1)
-		c.saw(c.ref, sight{version: 2, generation: 2, seen: newer})
+		c.recordSeen(c.ref, snapshot{version: 2, generation: 2, seen: newer})
 		c.rests()
 		c.wants(broken(2))
 		c.handsOut(5 * time.Hour)
@@ -402,7 +406,7 @@ func TestRepairsSlowDown(t *testing.T) {
 		for n := range uint8(12) {
 			version++
 			c.has(version, acked(1))
-			total += doubled(repairPace, n, repairMax)
+			total += backoffDelay(repairInterval, n, repairMax)
 			c.handsOut(total)
 			version++
 			c.writes(version, broken(2))
@@ -422,27 +426,27 @@ func TestFailuresSlowDownAndAChangeTriesAgain(t *testing.T) {
 		var total time.Duration
 		for n := range uint8(10) {
 			c.handsOut(total)
-			c.done(c.ref, outcome{result: failed})
-			total += doubled(failPace, n, failMax)
+			c.finishJob(c.ref, jobOutcome{result: failed})
+			total += backoffDelay(failInterval, n, failMax)
 		}
 		c.wants(acked(2))
 		c.handsOut(total - failMax)
-		c.done(c.ref, outcome{result: refused, retry: refusedPace})
-		c.handsOut(total - failMax + refusedPace)
+		c.finishJob(c.ref, jobOutcome{result: refused, retry: refusedInterval})
+		c.handsOut(total - failMax + refusedInterval)
 	})
 }
 
 func TestWhatChangesGoesBeforeWhatWasThere(t *testing.T) {
 	at(t, func(c *counter) {
 		c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
-		c.sawAll(model.KindHTTPRoute, nil)
+		c.recordAllSeen(model.KindHTTPRoute, nil)
 		for _, name := range []string{"a", "b"} {
-			c.wanted(model.Ref(model.KindHTTPRoute, "shop", name), acked(1))
+			c.setWanted(model.Ref(model.KindHTTPRoute, "shop", name), acked(1))
 		}
-		c.queue.start()
+		c.queue.startPlacing()
 		c.handsOut(0)
 		time.Sleep(time.Second)
-		c.wanted(model.Ref(model.KindHTTPRoute, "shop", "edited"), acked(1))
+		c.setWanted(model.Ref(model.KindHTTPRoute, "shop", "edited"), acked(1))
 		if j := c.handsOut(time.Second); j.ref.Name() != "edited" {
 			t.Errorf("%v goes before what was edited", j.ref)
 		}
@@ -456,7 +460,8 @@ func TestWhatTheAPIServerMakesOfItIsSettled(t *testing.T) {
 		c.handsOut(0)
 		pruned := acked(1)
 		pruned.fields = 77
-		c.done(c.ref, outcome{result: written, want: acked(1), sight: &sight{version: 1, generation: 1, seen: pruned}})
+		c.finishJob(c.ref, jobOutcome{result: written, want: acked(1), after: &snapshot{version: 1, generation: 1,
+			seen: pruned}})
 		c.rests()
 		c.has(2, digest{generation: 1})
 		c.handsOut(5 * time.Hour)
@@ -471,23 +476,23 @@ func TestThePauseWhileTheAPIServerIsAway(t *testing.T) {
 			if !p.wait(t.Context()) {
 				t.Fatal("it ended")
 			}
-			p.note(away, 0)
-			p.note(away, 0) // it was under way, too
+			p.recordResult(unavailable, 0)
+			p.recordResult(unavailable, 0) // it was under way, too
 		}
 		if took := time.Since(start); took < 20*time.Second || took > 45*time.Second {
 			t.Errorf("20 tries within %v", took)
 		}
-		if !p.on() {
+		if !p.isPaused() {
 			t.Error("it is over before anything worked")
 		}
 		p.wait(t.Context())
 		start = time.Now()
-		p.note(away, 30*time.Second)
+		p.recordResult(unavailable, 30*time.Second)
 		if p.wait(t.Context()); time.Since(start) != 30*time.Second {
 			t.Errorf("asked again after %v", time.Since(start))
 		}
-		p.note(written, 0)
-		if p.on() {
+		p.recordResult(written, 0)
+		if p.isPaused() {
 			t.Error("it goes on although the API server answers")
 		}
 	})

@@ -24,15 +24,15 @@ import (
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
-// patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
-const patience = 3 * time.Minute
+// waitTimeout is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
+const waitTimeout = 3 * time.Minute
 
 // shared is the cluster of all tests. It ends with the process.
-var shared = sync.OnceValues(func() (*cluster.Cluster, error) {
-	c, err := cluster.Up(context.Background(), cluster.Options{})
+var shared = sync.OnceValues(func() (*kubetest.Cluster, error) {
+	c, err := kubetest.Up(context.Background(), kubetest.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ var shared = sync.OnceValues(func() (*cluster.Cluster, error) {
 
 // stage is a namespace in the shared cluster, and reports that a test makes up.
 type stage struct {
-	*cluster.Cluster
+	*kubetest.Cluster
 	t         testing.TB
 	namespace string
 	api       gatewayclient.Interface
@@ -55,7 +55,7 @@ type stage struct {
 
 func newStage(t testing.TB) *stage {
 	t.Helper()
-	cluster.Require(t)
+	kubetest.Require(t)
 	c, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -96,9 +96,9 @@ func (s *stage) newGraph() {
 	s.gateways = flow.NewSource[model.ObjectRef, plan.Report[gatewayv1.GatewayStatus]](s.graph, "gateways")
 	s.routes = flow.NewSource[model.ObjectRef, plan.Report[gatewayv1.HTTPRouteStatus]](s.graph, "routes")
 	s.graph.Apply("start", func(b *flow.Batch) {
-		s.classes.Synced(b)
-		s.gateways.Synced(b)
-		s.routes.Synced(b)
+		s.classes.MarkSynced(b)
+		s.gateways.MarkSynced(b)
+		s.routes.MarkSynced(b)
 	})
 }
 
@@ -109,11 +109,11 @@ func (s *stage) run(changes ...func(*Config)) (stop func()) {
 	config.Wrap(s.wire.wrap)
 	cfg := Config{
 		REST: config, Graph: s.graph,
-		Catalog: kinds.Catalog(),
-		Reports: plan.Reports{Kinds: []plan.Reporter{
-			plan.Reported(model.KindGatewayClass, s.classes.Collection()),
-			plan.Reported(model.KindGateway, s.gateways.Collection()),
-			plan.Reported(model.KindHTTPRoute, s.routes.Collection()),
+		Catalog: kinds.NewCatalog(),
+		Reports: plan.Reports{Reporters: []plan.Reporter{
+			plan.NewReporter(model.KindGatewayClass, s.classes.Collection()),
+			plan.NewReporter(model.KindGateway, s.gateways.Collection()),
+			plan.NewReporter(model.KindHTTPRoute, s.routes.Collection()),
 		}},
 		Metrics: s.metrics,
 	}
@@ -147,7 +147,7 @@ func (s *stage) run(changes ...func(*Config)) (stop func()) {
 func (s *stage) eventually(ask func() error) {
 	s.t.Helper()
 	var last error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if last = ask(); last == nil {
 			return
 		}

@@ -66,21 +66,21 @@ func (s *Status) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer t.end()
-	group.Go(func() error { t.follow(ctx); return nil })
+	defer t.endTerm()
+	group.Go(func() error { t.followReports(ctx); return nil })
 	for _, k := range s.kinds {
-		group.Go(func() error { t.watch(ctx, k); return nil })
+		group.Go(func() error { t.watchKind(ctx, k); return nil })
 	}
-	group.Go(func() error { t.write(ctx); return nil })
+	group.Go(func() error { t.writeDue(ctx); return nil })
 	return group.Wait()
 }
 
 // term is one Run.
 type term struct {
 	*Status
-	queue   *queue
-	clients clients
-	events  *events
+	queue    *queue
+	clients  statusClients
+	recorder *eventRecorder
 }
 
 func (s *Status) newTerm(ctx context.Context) (*term, error) {
@@ -92,13 +92,13 @@ func (s *Status) newTerm(ctx context.Context) (*term, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status: make a client for events: %w", err)
 	}
-	t := &term{Status: s, queue: newQueue(s.kinds, s.metrics), clients: clients, events: events}
+	t := &term{Status: s, queue: newQueue(s.kinds, s.metrics), clients: clients, recorder: events}
 	s.term.Store(t)
 	return t, nil
 }
 
-func (t *term) end() {
+func (t *term) endTerm() {
 	t.term.Store(nil)
-	t.events.stop()
+	t.recorder.stop()
 	t.metrics.queue.Set(0)
 }

@@ -17,10 +17,10 @@ import (
 var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2,
 	Jitter: 0.5}
 
-// watch tells the queue what the API server has of a kind, until ctx ends. It does not log that a kind can't be read:
-// the source that reads the objects does.
-func (t *term) watch(ctx context.Context, k *statusKind) {
-	s := &sights{term: t, kind: k}
+// watchKind tells the queue what the API server has of a kind, until ctx ends. It does not log that a kind can't be
+// read: the source that reads the objects does.
+func (t *term) watchKind(ctx context.Context, k *statusKind) {
+	s := &snapshotStore{term: t, objectKind: k}
 	backoff := watchBackoff
 	cache.NewReflectorWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -32,39 +32,39 @@ func (t *term) watch(ctx context.Context, k *statusKind) {
 	}, &object{}, s, cache.ReflectorOptions{Name: "status/" + k.Plural, Backoff: &backoff}).RunWithContext(ctx)
 }
 
-// sights is the store of a Reflector: it sums up what it gets and keeps nothing.
-type sights struct {
+// snapshotStore is the store of a Reflector: it sums up what it gets and keeps nothing.
+type snapshotStore struct {
 	*term
-	kind *statusKind
+	objectKind *statusKind
 }
 
 // Add is for the Reflector.
-func (s *sights) Add(is any) error {
+func (s *snapshotStore) Add(is any) error {
 	o := is.(*object)
-	s.queue.saw(o.ref(s.kind.Kind), o.sight(&s.kind.form, s.cfg.controller))
+	s.queue.recordSeen(o.objectRef(s.objectKind.Kind), o.takeSnapshot(&s.objectKind.statusLayout, s.cfg.controller))
 	return nil
 }
 
 // Update is for the Reflector.
-func (s *sights) Update(is any) error { return s.Add(is) }
+func (s *snapshotStore) Update(is any) error { return s.Add(is) }
 
 // Delete is for the Reflector.
-func (s *sights) Delete(is any) error {
+func (s *snapshotStore) Delete(is any) error {
 	o := is.(*object)
-	s.queue.lost(o.ref(s.kind.Kind), o.number())
+	s.queue.recordDeletion(o.objectRef(s.objectKind.Kind), o.versionNumber())
 	return nil
 }
 
 // Replace is for the Reflector.
-func (s *sights) Replace(list []any, _ string) error {
-	all := make(map[model.ObjectRef]sight, len(list))
+func (s *snapshotStore) Replace(list []any, _ string) error {
+	all := make(map[model.ObjectRef]snapshot, len(list))
 	for _, is := range list {
 		o := is.(*object)
-		all[o.ref(s.kind.Kind)] = o.sight(&s.kind.form, s.cfg.controller)
+		all[o.objectRef(s.objectKind.Kind)] = o.takeSnapshot(&s.objectKind.statusLayout, s.cfg.controller)
 	}
-	s.queue.sawAll(s.kind.Kind, all)
+	s.queue.recordAllSeen(s.objectKind.Kind, all)
 	return nil
 }
 
 // Resync is for the Reflector.
-func (s *sights) Resync() error { return nil }
+func (s *snapshotStore) Resync() error { return nil }

@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -110,7 +110,7 @@ type place struct {
 }
 
 func newPlace(t *testing.T) place {
-	c := cluster.Start(t, cluster.Options{})
+	c := kubetest.Start(t, kubetest.Options{})
 	if err := c.InstallGatewayAPI(t.Context(), "standard"); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func newPlace(t *testing.T) place {
 	}
 	for _, name := range []string{"cert", "spare"} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeTLS,
-			Data: testcert.Self("shop.example").Data()}
+			Data: testcert.SelfSigned("shop.example").SecretData()}
 		if _, err := c.Client.CoreV1().Secrets("shop").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -156,8 +156,8 @@ func (p place) says(config, line string, code int, want ...string) {
 	var b strings.Builder
 	words := append(strings.Fields(line), "--kubeconfig", config)
 	got := cli.Main(p.Context(), words, cli.Program{
-		Catalog: kinds.Catalog(), Dialects: dataplanes.All(), Check: standalone.Check, Objects: standalone.Objects,
-		Explainer: standalone.Explainer,
+		Catalog: kinds.NewCatalog(), Dialects: dataplanes.All(), Check: standalone.Check, Objects: standalone.ListObjects,
+		Explainer: standalone.NewExplainer,
 		Cluster:   func(ctx context.Context, o snapshot.Options) (cli.Cluster, error) { return snapshot.Open(ctx, o) },
 	}, &b, &b)
 	out := strings.Join(strings.Fields(b.String()), " ")
@@ -186,7 +186,8 @@ func (p place) explains() {
 		"Service shop/app port 80, endpoints that can get it: 10.1.2.3:8080", "the proxies of the cluster were not asked",
 		"!Warning")
 	p.says(p.admin, "explain https://shop.example/", 0, "listener https", "10.1.2.3:8080")
-	p.says(p.admin, "explain httproute/web", 0, "HTTPRoute shop/web", "looks at Gateway shop/web", "!nothing that a proxy")
+	p.says(p.admin, "explain httproute/web", 0, "HTTPRoute shop/web", "looks at Gateway shop/web",
+		"!no resource of a proxy")
 	p.says(p.admin, "explain httproute/web -n default", 1, `the cluster has no HTTPRoute "web" in namespace "default"`)
 	p.says(p.admin, "explain httproute/web --server localhost:1", 1, "--server can't be used with --kube")
 	p.says(p.admin, "explain httproute/web --dir .", 1, "--dir can't be used with --kube")
@@ -212,7 +213,7 @@ func (p place) checks() {
 	chosen := strings.ReplaceAll(cart, "name: app", "name: pods") + selecting
 	p.says(p.admin, "check "+p.file(chosen), 0, "no findings")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(chosen, "selector: {app: pods}, ", "")), 0,
-		"warning: web.yaml:12: Service shop/pods: port 80 has no endpoint that is ready", "kubernetes.io/service-name: pods")
+		"warning: web.yaml:12: Service shop/pods: port 80 has no ready endpoint", "kubernetes.io/service-name: pods")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(cart, "name: app", "name: none")), 1,
 		"error: web.yaml:10: HTTPRoute shop/cart: spec.rules[0].backendRefs[0]: Service shop/none does not exist")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(gateway, "{name: cert}", "{name: spare}")), 0, "no findings")

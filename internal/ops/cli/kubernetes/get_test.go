@@ -19,10 +19,10 @@ import (
 
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/ops/cli"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) { kubetest.Main(m) }
 
 const objects = `
 apiVersion: v1
@@ -57,12 +57,12 @@ stringData: {tls.key: hidden}
 func run(t *testing.T, words ...string) (out string, code int) {
 	t.Helper()
 	var b strings.Builder
-	code = cli.Main(t.Context(), words, cli.Program{Catalog: kinds.Catalog()}, &b, &b)
+	code = cli.Main(t.Context(), words, cli.Program{Catalog: kinds.NewCatalog()}, &b, &b)
 	return b.String(), code
 }
 
 func TestGet(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{})
+	c := kubetest.Start(t, kubetest.Options{})
 	if err := c.InstallGatewayAPI(t.Context(), "standard"); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ web shop.example.com True True True False *`)
 }
 
 // writeStatus says of one route that it is well and of another that it is not.
-func writeStatus(t *testing.T, c *cluster.Cluster) {
+func writeStatus(t *testing.T, c *kubetest.Cluster) {
 	t.Helper()
 	client, err := gatewayclient.NewForConfig(c.Config)
 	if err != nil {
@@ -156,7 +156,7 @@ func writeStatus(t *testing.T, c *cluster.Cluster) {
 }
 
 // kubeconfig is one with a namespace in its context, and a token.
-func kubeconfig(t *testing.T, c *cluster.Cluster, namespace, token string) string {
+func kubeconfig(t *testing.T, c *kubetest.Cluster, namespace, token string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(c.Kubeconfig)
 	if err != nil {
@@ -176,7 +176,7 @@ func kubeconfig(t *testing.T, c *cluster.Cluster, namespace, token string) strin
 }
 
 // asKubectl is a route as `kubectl get -o yaml` prints it.
-func asKubectl(t *testing.T, c *cluster.Cluster) string {
+func asKubectl(t *testing.T, c *kubetest.Cluster) string {
 	t.Helper()
 	client, err := gatewayclient.NewForConfig(c.Config)
 	if err != nil {
@@ -195,7 +195,7 @@ func asKubectl(t *testing.T, c *cluster.Cluster) string {
 }
 
 // many gets more than a page.
-func many(t *testing.T, c *cluster.Cluster, get func(string) string) {
+func many(t *testing.T, c *kubetest.Cluster, get func(string) string) {
 	t.Helper()
 	const n = 1100
 	for i := range n {
@@ -222,7 +222,7 @@ func many(t *testing.T, c *cluster.Cluster, get func(string) string) {
 }
 
 // refusals: what can't be shown is said as kubectl says it.
-func refusals(t *testing.T, c *cluster.Cluster) {
+func refusals(t *testing.T, c *kubetest.Cluster) {
 	t.Helper()
 	token, err := c.Client.CoreV1().ServiceAccounts("shop").
 		CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})

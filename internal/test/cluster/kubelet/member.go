@@ -142,15 +142,15 @@ func (m *member) supervise(life, grace context.Context, process *container.Proce
 	case <-process.Done():
 	case why := <-unwell:
 		m.pod.kubelet.Log.Info("a probe failed", "container", m.spec.Name, "why", why)
-		patience, cancel := context.WithTimeout(grace, m.gracePeriod())
-		m.stop(patience, process)
+		stopping, cancel := context.WithTimeout(grace, m.gracePeriod())
+		m.stop(stopping, process)
 		cancel()
 	case <-life.Done():
-		patience, cancel := grace, func() {}
+		stopping, cancel := grace, func() {}
 		if m.pod.latest().DeletionTimestamp == nil { // a sidecar of a pod that has done its work
-			patience, cancel = context.WithTimeout(grace, m.gracePeriod())
+			stopping, cancel = context.WithTimeout(grace, m.gracePeriod())
 		}
-		m.stop(patience, process)
+		m.stop(stopping, process)
 		cancel()
 	}
 	endProbes()

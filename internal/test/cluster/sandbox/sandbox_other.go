@@ -18,6 +18,9 @@ func Supported() error { return errors.New("it needs Linux") }
 // Enter returns the error of Supported.
 func Enter(func() ([]string, error)) error { return Supported() }
 
+// Heir returns nothing that Enter knows.
+func Heir() string { return "" }
+
 // Listen returns the error of Supported.
 func Listen(context.Context, string, string) (net.Listener, error) { return nil, Supported() }
 

@@ -20,7 +20,7 @@ const (
 	outside  = ".outside.test."
 	lifetime = 1   // seconds that an answer may be kept
 	mostUDP  = 512 // bytes of an answer; a longer one is asked for again over TCP
-	patience = 10 * time.Second
+	timeout  = 10 * time.Second
 )
 
 // serveDNS answers names of Services until what it returns is called.
@@ -68,7 +68,7 @@ func (s *Services) answerPackets(conn *net.UDPConn) {
 func (s *Services) answerStream(conn net.Conn) {
 	defer conn.Close()
 	for {
-		if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 			return
 		}
 		var size uint16

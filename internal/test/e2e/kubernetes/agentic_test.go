@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/test/cluster"
 	"cardea.dev/cardea/internal/test/e2e"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // What is said to an agent of a tool, or of a whole session, that it may not have.
@@ -225,7 +225,7 @@ spec:
 // authorizer runs a server that denies calls of some tools, and returns the Service that stands for it.
 func (s *stage) authorizer(denied ...string) (service string) {
 	s.Helper()
-	listener, err := net.Listen("tcp", cluster.NodeAddress.String()+":0")
+	listener, err := net.Listen("tcp", kubetest.NodeAddress.String()+":0")
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -244,6 +244,6 @@ metadata: {name: authorizer, namespace: %[1]s, labels: {kubernetes.io/service-na
 addressType: IPv4
 endpoints: [{addresses: [%[2]s]}]
 ports: [{port: %[3]d}]
-`, s.namespace, cluster.NodeAddress, listener.Addr().(*net.TCPAddr).Port))
+`, s.namespace, kubetest.NodeAddress, listener.Addr().(*net.TCPAddr).Port))
 	return "authorizer"
 }

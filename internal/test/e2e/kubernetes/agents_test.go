@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"cardea.dev/cardea/internal/test/cluster"
 	"cardea.dev/cardea/internal/test/e2e"
+	"cardea.dev/cardea/internal/test/kubetest"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -32,8 +32,8 @@ func (s *stage) tools(gateways ...string) {
 		TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(3000)},
 	}, PeriodSeconds: 1}
 	s.create(server)
-	authority := testcert.Authority("tools")
-	s.secret("cert", corev1.SecretTypeTLS, authority.Server(toolsHost).Data())
+	authority := testcert.NewAuthority("tools")
+	s.secret("cert", corev1.SecretTypeTLS, authority.NewServer(toolsHost).SecretData())
 	s.secret("authority", corev1.SecretTypeOpaque, map[string][]byte{"ca.crt": authority.Certificate})
 	objects := dataPlane(s.namespace, "small", "{pod: {drainSeconds: 1}}") +
 		service(s.namespace, "everything", "everything")
@@ -71,7 +71,7 @@ spec:
 func pod(namespace, name string, program e2e.Agent, args ...string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	p.Spec.RestartPolicy, p.Spec.TerminationGracePeriodSeconds = corev1.RestartPolicyNever, new(int64)
-	c := corev1.Container{Name: "program", Image: cluster.EchoImage, Command: slices.Concat(program.Command, args)}
+	c := corev1.Container{Name: "program", Image: kubetest.EchoImage, Command: slices.Concat(program.Command, args)}
 	for _, v := range program.Env {
 		key, value, _ := strings.Cut(v, "=")
 		c.Env = append(c.Env, corev1.EnvVar{Name: key, Value: value})

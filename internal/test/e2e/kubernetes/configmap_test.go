@@ -37,13 +37,13 @@ func TestEditsOfConfigMaps(t *testing.T) {
 		}
 		s.step("round %d is over", round)
 	}
-	first, second := testcert.Self(host), testcert.Self(host)
-	s.secret("shop", corev1.SecretTypeTLS, first.Data())
+	first, second := testcert.SelfSigned(host), testcert.SelfSigned(host)
+	s.secret("shop", corev1.SecretTypeTLS, first.SecretData())
 	s.apply(gateway(s.namespace, "edge", infrastructure, "listeners: [{name: http, port: 80, protocol: HTTP}, "+
 		"{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}]"))
 	s.hears(address, host, first)
 	s.step("a listener with a certificate is served")
-	s.secret("shop", corev1.SecretTypeTLS, second.Data())
+	s.secret("shop", corev1.SecretTypeTLS, second.SecretData())
 	s.hears(address, host, second)
 	s.step("a new certificate is served")
 	s.apply(gateway(s.namespace, "edge", infrastructure))

@@ -20,7 +20,7 @@ func TestDiff(t *testing.T) {
 	s := newShell(newStage(t))
 	const host = "shop.example"
 	dir := t.TempDir()
-	pair := testcert.Self(host).Data()
+	pair := testcert.SelfSigned(host).SecretData()
 	s.write(dir, "app.yaml", echo(s.namespace, "blue", 1)+echo(s.namespace, "green", 1)+
 		secret(s.namespace, "cert", "kubernetes.io/tls", pair)+
 		secret(s.namespace, "password", "Opaque", map[string][]byte{"password": []byte("secret")})+

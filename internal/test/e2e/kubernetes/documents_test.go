@@ -63,7 +63,7 @@ func (s shell) run(line string) (out string, err error) {
 	} {
 		line = strings.ReplaceAll(line, is, here)
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), waitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.WaitDelay = time.Second

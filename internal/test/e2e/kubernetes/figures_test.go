@@ -12,7 +12,7 @@ import (
 )
 
 // figures asks Cardea for its metrics.
-func (s *stage) figures() promtext.Figures {
+func (s *stage) figures() promtext.Samples {
 	s.Helper()
 	f, err := readFigures(&http.Client{Timeout: 10 * time.Second}, "http://"+s.controller().Status.PodIP+":9901/metrics")
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *stage) figures() promtext.Figures {
 }
 
 // readFigures reads metrics in Prometheus' text format.
-func readFigures(client *http.Client, url string) (promtext.Figures, error) {
+func readFigures(client *http.Client, url string) (promtext.Samples, error) {
 	response, err := client.Get(url)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func readFigures(client *http.Client, url string) (promtext.Figures, error) {
 }
 
 // writes are the series of the statuses that were to be written.
-func writes(f promtext.Figures) (series []string) {
+func writes(f promtext.Samples) (series []string) {
 	for name, n := range f {
 		if strings.HasPrefix(name, "cardea_status_writes_total{") && n > 0 {
 			series = append(series, fmt.Sprint(strings.TrimPrefix(name, "cardea_status_writes_total"), " ", n))

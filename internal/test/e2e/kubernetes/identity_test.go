@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 	"cardea.dev/cardea/internal/test/testcert"
 )
 
@@ -28,11 +27,6 @@ const (
 	identityBundle = "cardea.dev:identity:bundle"
 	identitySecret = "cardea-identity"
 )
-
-// ahead is by how much the kubelet is ahead of its time when it looks whether a certificate is to be renewed.
-var ahead atomic.Int64
-
-func kubeletTime() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 
 // TestIdentity: pods get certificates of their ServiceAccounts and call a Gateway that trusts their ClusterTrustBundle.
 // An AccessPolicy lets one ServiceAccount in and not the other. Then the authority rotates: no request is lost, and a
@@ -52,7 +46,7 @@ func TestIdentity(t *testing.T) {
 	}
 	s.denied()
 
-	next := testcert.Authority("Cardea identity of the test")
+	next := testcert.NewAuthority("Cardea identity of the test")
 	former := s.authorities(1)
 	s.edit(func(data map[string][]byte) {
 		data["next.crt"], data["next.key"] = next.Certificate, next.PrivateKey
@@ -86,7 +80,7 @@ func TestIdentity(t *testing.T) {
 // identified is a shop whose HTTPS listener lets in the pods of ServiceAccount agent and nobody else.
 func (s *stage) identified() (address string) {
 	s.Helper()
-	s.secret("cert", corev1.SecretTypeTLS, testcert.Self("shop.example").Data())
+	s.secret("cert", corev1.SecretTypeTLS, testcert.SelfSigned("shop.example").SecretData())
 	address = s.shop("edge", "listeners: [{name: http, port: 80, protocol: HTTP}, "+
 		"{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: cert}]}}]",
 		"tls: {frontend: {default: {validation: {caCertificateRefs: "+
@@ -126,7 +120,7 @@ spec:
       sources:
       - podCertificate: {signerName: %[6]s, keyType: %[3]s, credentialBundlePath: credentials.pem}
       - clusterTrustBundle: {signerName: %[6]s, labelSelector: {}, path: ca.pem}
-`, namespace, name, keyType, command, cluster.EchoImage, identitySigner)
+`, namespace, name, keyType, command, kubetest.EchoImage, identitySigner)
 }
 
 // caller is a pod that asks the Gateway all the time, each time over a new connection, and tells with which
@@ -187,13 +181,20 @@ func (c caller) flawless(code string) {
 	}
 }
 
+func (s *stage) setClock(ahead time.Duration) {
+	s.Helper()
+	if err := s.SetClock(ahead); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // renewed brings the time of a pod's renewal, and waits until it calls with a certificate of an authority.
 func (s *stage) renewed(c caller, by testcert.Pair) {
 	s.Helper()
 	lines := c.lines()
 	_, before, _ := strings.Cut(lines[len(lines)-1], " ")
-	ahead.Store(int64(13 * time.Hour))
-	defer ahead.Store(0)
+	s.setClock(13 * time.Hour)
+	defer s.setClock(0)
 	poke := fmt.Appendf(nil, `{"metadata":{"annotations":{"test":"%d"}}}`, time.Now().UnixNano())
 	if _, err := s.Client.CoreV1().Pods(s.namespace).Patch(context.Background(), c.name, types.MergePatchType, poke,
 		metav1.PatchOptions{}); err != nil {
@@ -290,7 +291,7 @@ func (s *stage) as(account, address string, authority testcert.Pair) (l *line) {
 		URIs: []*url.URL{id}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, &authority)
 	config := strangerTo("shop.example")
-	config.Certificates = []tls.Certificate{pair.TLS()}
+	config.Certificates = []tls.Certificate{pair.TLSCertificate()}
 	s.until("a certificate of the next authority is taken", func() (string, bool) {
 		conn, err := tls.Dial("tcp", address+":443", config)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // The namespaces of the inference suite.
@@ -147,7 +147,7 @@ func modelServers(namespace, name string, replicas int, ports ...int) string {
         - {name: H2C_PORT, value: "%[3]d"}
         - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
-`, port, cluster.EchoImage, port+1))
+`, port, kubetest.EchoImage, port+1))
 	}
 	return fmt.Sprintf(`---
 apiVersion: apps/v1

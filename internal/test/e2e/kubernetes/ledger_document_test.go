@@ -76,7 +76,7 @@ func (s shell) background(line, ready string) {
 	})
 	select {
 	case <-is:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.Fatalf("%s does not say %q", line, ready)
 	}
 }

@@ -42,7 +42,7 @@ func newLedger(t *testing.T, push bool) *ledgerStage {
 	if s.db, err = store.Open(t.Context(), store.Config{URL: file}); err != nil {
 		t.Fatal(err)
 	}
-	token, hash := tokens.Mint()
+	token, hash := tokens.MintToken()
 	cluster := ledger.Cluster{Name: "test"}
 	if push {
 		cluster.Kubeconfig = s.Kubeconfig
@@ -63,7 +63,7 @@ func newLedger(t *testing.T, push bool) *ledgerStage {
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	running.Go(func() {
 		ended <- ledgerserver.Run(ctx, ledgerserver.Options{
-			Catalog: world.Catalog(), URL: file, Addr: "127.0.0.1:0", Worker: "worker",
+			Catalog: world.NewCatalog(), URL: file, Addr: "127.0.0.1:0", Worker: "worker",
 			OnListen: func(a string) { listening <- a },
 		})
 	})
@@ -214,7 +214,7 @@ func TestLedgerInCluster(t *testing.T) {
 // TestLedgerIsPulled: a worker in the cluster, which knows a URL and a token and no database, applies the same.
 func TestLedgerIsPulled(t *testing.T) {
 	s := newLedger(t, false)
-	token, hash := tokens.Mint()
+	token, hash := tokens.MintToken()
 	own := ledger.Token{Name: "worker", Subject: "worker", Cluster: "test", Hash: hash}
 	if err := s.db.SetToken(t.Context(), own, "test"); err != nil {
 		t.Fatal(err)
@@ -224,9 +224,9 @@ func TestLedgerIsPulled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(asked.Close)
-	work := asked.Worker("test")
-	worker, err := apply.New(apply.Config{Work: work, Targets: work.Targets, News: work.News,
-		REST: s.Config, Cluster: "test", Worker: "pod", Catalog: world.Catalog()})
+	work := asked.ForCluster("test")
+	worker, err := apply.New(apply.Config{Work: work, Targets: work.Targets, News: work.WaitForNews,
+		REST: s.Config, Cluster: "test", Worker: "pod", Catalog: world.NewCatalog()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,15 +252,16 @@ func TestLedgerIsPulled(t *testing.T) {
 
 	// The way into a ledger of what is in a cluster: as its author stated it, without what controllers made.
 	var found []string
-	err = apply.List(t.Context(), s.Config, schema.GroupKind{Kind: "Service"}, s.namespace, func(o map[string]any) error {
-		k, content, err := ledger.ContentOf(ledger.DefaultTarget, o)
-		if text := string(content); strings.Contains(text, "resourceVersion") ||
-			strings.Contains(text, ledger.AnnotationPrefix) {
-			t.Errorf("the content has what servers write: %s", content)
-		}
-		found = append(found, k.Name)
-		return err
-	})
+	err = apply.ListObjects(t.Context(), s.Config, schema.GroupKind{Kind: "Service"}, s.namespace,
+		func(o map[string]any) error {
+			k, content, err := ledger.ContentOf(ledger.DefaultTarget, o)
+			if text := string(content); strings.Contains(text, "resourceVersion") ||
+				strings.Contains(text, ledger.AnnotationPrefix) {
+				t.Errorf("the content has what servers write: %s", content)
+			}
+			found = append(found, k.Name)
+			return err
+		})
 	if err != nil || !slices.Equal(found, []string{"blue"}) {
 		t.Errorf("the cluster has %v (%v)", found, err)
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // shop sets up two echo servers, blue and green, a Gateway, and the route web from shop.example to blue. It returns the
@@ -88,7 +88,7 @@ spec:
         env:
         - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
-`, namespace, name, replicas, cluster.EchoImage) + service(namespace, name, name)
+`, namespace, name, replicas, kubetest.EchoImage) + service(namespace, name, name)
 }
 
 // service states a Service of the pods of an app.

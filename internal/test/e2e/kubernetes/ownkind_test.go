@@ -79,13 +79,13 @@ func ownDeclaration(t *testing.T) *kind.Kind {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := definition.Declare()
-	k.Content = kind.Custom[ownSpec]()
+	k := definition.NewKind()
+	k.Content = kind.CustomContent[ownSpec]()
 	k.Optional = true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		return []kind.Reference{{To: ownSecret(from, spec.(*ownSpec)), Keys: kind.AllKeys}}
 	}
-	k.Refers = []model.Kind{model.KindSecret}
+	k.RefersTo = []model.Kind{model.KindSecret}
 	k.Status = &kind.Status{
 		Conditions: []string{"Accepted"},
 		Stamp: kind.StampOf(func(s ownStatus, stamp kind.Stamper) ownStatus {
@@ -94,8 +94,11 @@ func ownDeclaration(t *testing.T) *kind.Kind {
 		}),
 	}
 	k.Columns = []kind.Column{
-		{Title: "SECRET", Of: func(o kind.Shown) string { return o.Text("spec", "secret") }},
-		{Title: "ACCEPTED", Of: func(o kind.Shown) string { return o.List("status", "conditions")[0].Text("status") }},
+		{Title: "SECRET", CellText: func(o kind.JSONObject) string { return o.TextAt("spec", "secret") }},
+		{Title: "ACCEPTED", CellText: func(o kind.JSONObject) string {
+			return o.ObjectsAt("status",
+				"conditions")[0].TextAt("status")
+		}},
 	}
 	k.Page = &kind.Page{Path: "docs/own.md", Limits: map[string]string{"secret": "in the object's own namespace"}}
 	return &k
@@ -107,8 +110,8 @@ func ownSecret(from model.ObjectRef, spec *ownSpec) model.ObjectRef {
 
 // ownMeaning: an object is Accepted if its Secret has a token.
 func ownMeaning(in *kinds.Sources) plan.Reporter {
-	source := input.Of[ownSpec](in.Sources, ownKind)
-	return plan.Reported(ownKind, flow.Map(source.Collection(), "report/own",
+	source := input.SourceOf[ownSpec](in.Sources, ownKind)
+	return plan.NewReporter(ownKind, flow.Map(source.Collection(), "report/own",
 		func(c *flow.Ctx, ref model.ObjectRef, o input.Object[ownSpec]) (plan.Report[ownStatus], bool) {
 			secret, _ := flow.Fetch(c, in.Secrets.Collection(), ownSecret(ref, o.Spec))
 			r := plan.Report[ownStatus]{UID: o.Meta.UID}
@@ -131,7 +134,7 @@ func ownMeaning(in *kinds.Sources) plan.Reporter {
 // TestOwnKindInAFolder: the kind is defaulted and validated by its CustomResourceDefinition, has a meaning, and is
 // shown by get beside the other kind of its name.
 func TestOwnKindInAFolder(t *testing.T) {
-	extension := world.Extension{Kind: ownDeclaration(t), Meaning: ownMeaning}
+	extension := world.Extension{Kind: ownDeclaration(t), NewReporter: ownMeaning}
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -170,7 +173,7 @@ func TestOwnKindInAFolder(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	program := cli.Program{Catalog: world.Catalog(extension)}
+	program := cli.Program{Catalog: world.NewCatalog(extension)}
 	var server string
 	select {
 	case server = <-address:
@@ -215,7 +218,7 @@ func TestOwnKindInACluster(t *testing.T) {
 	k := ownDeclaration(t)
 	s.apply(ownDefinition)
 	w := world.New(world.Config{
-		Dialects: dataplanes.All(), Extensions: []world.Extension{{Kind: k, Meaning: ownMeaning}}, Check: true,
+		Dialects: dataplanes.All(), Extensions: []world.Extension{{Kind: k, NewReporter: ownMeaning}}, Check: true,
 		Environment: model.Environment{Addresses: []string{"192.0.2.1"}},
 	})
 	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources.Sources})
@@ -225,7 +228,7 @@ func TestOwnKindInACluster(t *testing.T) {
 	// The cluster's own Cardea writes the other kinds' statuses.
 	statuses, err := status.New(status.Config{
 		REST: s.Config, Graph: w.Graph, Catalog: w.Sources.Catalog,
-		Reports: plan.Reports{Kinds: []plan.Reporter{w.Reports.Of(ownKind)}, Beside: w.Reports.Beside},
+		Reports: plan.Reports{Reporters: []plan.Reporter{w.Reports.ForKind(ownKind)}, OtherFindings: w.Reports.OtherFindings},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +279,7 @@ func TestOwnKindInACluster(t *testing.T) {
 	catalog := w.Sources.Catalog
 	for _, want := range []string{"xbackends", "xbackends/status"} {
 		found := false
-		for _, rule := range slices.Concat(kube.Rules(catalog), status.Rules(catalog)) {
+		for _, rule := range slices.Concat(kube.ClusterRules(catalog), status.Rules(catalog)) {
 			found = found || slices.Contains(rule.APIGroups, "own.example") && slices.Contains(rule.Resources, want)
 		}
 		if !found {

@@ -70,7 +70,7 @@ func TestOwnPicker(t *testing.T) {
 	quiet()
 	s.step("it has ended twice")
 
-	name := model.OwnPicker(model.Ref(model.KindInferencePool, s.namespace, "models")).Object.Name()
+	name := model.OwnPickerService(model.Ref(model.KindInferencePool, s.namespace, "models")).Object.Name()
 	deployments, roles := s.Client.AppsV1().Deployments(s.namespace), s.Client.RbacV1().RoleBindings(s.namespace)
 	made, err := deployments.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestOwnPickerIsInTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := model.OwnPicker(model.Ref(model.KindInferencePool, s.namespace, "models")).Object.Name()
+	name := model.OwnPickerService(model.Ref(model.KindInferencePool, s.namespace, "models")).Object.Name()
 	theirs := fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: %s, labels: {%s, %s}}\n"+
 		"spec: {clusterIP: None, selector: {app: theirs}}\n", name, s.namespace,
 		"app.kubernetes.io/name: cardea-picker", "app.kubernetes.io/managed-by: cardea")

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 // TestSelectors follows an XBackend that selects pods, from the first request to its end: pods come and go, selector
@@ -225,7 +225,7 @@ spec:
         - {name: HTTP_PORT, value: "%[4]d"}
         - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
-`, namespace, name, cluster.EchoImage, port, tier)
+`, namespace, name, kubetest.EchoImage, port, tier)
 }
 
 // selector states an XBackend that selects pods by labels.

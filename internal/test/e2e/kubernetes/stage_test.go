@@ -19,9 +19,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/deliver/process"
-	"cardea.dev/cardea/internal/test/cluster"
+	"cardea.dev/cardea/internal/test/kubetest"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runPicker(os.Args[2], os.Args[3:]...))
 		os.Exit(1)
 	}
-	cluster.Main(leftovers{m})
+	kubetest.Main(leftovers{m})
 }
 
 // leftovers ends what the tests share when they are done.
@@ -52,16 +52,16 @@ var shared struct {
 	once    sync.Once
 	err     error
 	dir     string
-	cluster *cluster.Cluster
+	cluster *kubetest.Cluster
 	api     *versioned.Clientset
 }
 
-// patience is how long anything may take before it counts as not happening.
-const patience = 90 * time.Second
+// waitTimeout is how long anything may take before it counts as not happening.
+const waitTimeout = 90 * time.Second
 
 // stage is the shared cluster and a namespace of the test's own.
 type stage struct {
-	*cluster.Cluster
+	*kubetest.Cluster
 	*testing.T
 	api       *versioned.Clientset
 	namespace string
@@ -78,7 +78,7 @@ func newStage(t *testing.T) *stage {
 // stageIn is a stage with a namespace of that name, which the test makes.
 func stageIn(t *testing.T, namespace string) *stage {
 	t.Helper()
-	cluster.Require(t)
+	kubetest.Require(t)
 	shared.once.Do(func() { shared.err = install(context.Background()) })
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -92,7 +92,14 @@ func stageIn(t *testing.T, namespace string) *stage {
 		testLabel))
 	t.Cleanup(func() { // a test may have left the API server on its way up
 		s.until("the test's namespace is deleted", func() (string, bool) {
-			err := s.Client.CoreV1().Namespaces().Delete(context.Background(), s.namespace, metav1.DeleteOptions{})
+			// The namespace controller deletes objects of the kinds that discovery lists. A CRD's kind may be missing there
+			// soon after its installation; then its objects outlive their namespace.
+			err := s.api.GatewayV1().Gateways(s.namespace).DeleteCollection(context.Background(), metav1.DeleteOptions{},
+				metav1.ListOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err.Error(), false
+			}
+			err = s.Client.CoreV1().Namespaces().Delete(context.Background(), s.namespace, metav1.DeleteOptions{})
 			return fmt.Sprint(err), err == nil || apierrors.IsNotFound(err)
 		})
 	})
@@ -121,15 +128,15 @@ func install(ctx context.Context) (err error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the image of examples/kubernetes/inference.yaml: %w\n%s", err, out)
 	}
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		return err
 	}
-	image := func(path string) cluster.Program {
+	image := func(path string) kubetest.Program {
 		inside := "/usr/local/bin/" + filepath.Base(path)
-		return cluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+		return kubetest.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
-	shared.cluster, err = cluster.Up(ctx, cluster.Options{Now: kubeletTime, Images: map[string]cluster.Program{
+	shared.cluster, err = kubetest.Up(ctx, kubetest.Options{Images: map[string]kubetest.Program{
 		"cardea": image(cardea), "envoyproxy/envoy": image(binary), "agents": image(agents),
 		"modelserver": image(modelserver),
 	}})
@@ -184,12 +191,12 @@ func (s *stage) until(what string, holds func() (saw string, ok bool)) {
 	s.Helper()
 	var saw string
 	var ok bool
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if saw, ok = holds(); ok {
 			return
 		}
 	}
-	s.Fatalf("%s: not within %v; last seen: %s", what, patience, saw)
+	s.Fatalf("%s: not within %v; last seen: %s", what, waitTimeout, saw)
 }
 
 // address waits until a Gateway is programmed, and returns its address.

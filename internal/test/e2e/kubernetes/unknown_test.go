@@ -59,7 +59,8 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"does not know (language): the requests", "does not know (language): nothing else"} {
+	for _, want := range []string{"does not know (language): requests that",
+		"does not know (language): the match states nothing else"} {
 		if !strings.Contains(statusText(route.Status), want) {
 			t.Errorf("%s\nwant %s", statusText(route.Status), want)
 		}

@@ -29,7 +29,7 @@ func TestWhatIsLeft(t *testing.T) {
 		return fmt.Sprint(n), n > 0
 	})
 	fresh := s.burden()
-	for name, f := range map[string]promtext.Figures{"used": used, "fresh": fresh} {
+	for name, f := range map[string]promtext.Samples{"used": used, "fresh": fresh} {
 		s.step("%s: %v goroutines, %v watches, %v keys of %v objects", name,
 			f[goroutines], f[watches], f.Sum("cardea_flow_keys"), f.Sum("cardea_kube_objects"))
 	}
@@ -52,12 +52,12 @@ const (
 
 // burden is what Cardea and the API server carry, when it has come to rest: what it is many times in a row. Of
 // goroutines, which come and go, it is the fewest.
-func (s *stage) burden() (now promtext.Figures) {
+func (s *stage) burden() (now promtext.Samples) {
 	s.Helper()
-	var last promtext.Figures
+	var last promtext.Samples
 	same, fewest := 0, 0.0
 	s.until("it comes to rest", func() (string, bool) {
-		now = promtext.Figures{watches: s.watches()}
+		now = promtext.Samples{watches: s.watches()}
 		all := s.figures()
 		for series, n := range all {
 			if strings.HasPrefix(series, "cardea_flow_keys{") || strings.HasPrefix(series, "cardea_kube_objects{") ||

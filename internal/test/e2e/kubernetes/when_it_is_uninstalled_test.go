@@ -151,7 +151,7 @@ func (s shell) withoutSecrets() {
 	s.example("first-gateway.yaml")
 	address := s.address("first")
 	s.gets(address, "any.example", "/hello", func(a answer) bool { return a.Status == 200 })
-	s.apply(secret(s.namespace, "cert", "kubernetes.io/tls", testcert.Self("secure.example").Data()))
+	s.apply(secret(s.namespace, "cert", "kubernetes.io/tls", testcert.SelfSigned("secure.example").SecretData()))
 	s.quick(`kubectl patch gateway first --type=json -p '[{"op": "add", "path": "/spec/listeners/-", "value": ` +
 		`{"name": "https", "port": 443, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "cert"}]}}}]'`)
 	const message = `kubectl get gateway first -o jsonpath='{.status.listeners[?(@.name=="https")]` +

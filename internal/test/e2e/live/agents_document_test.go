@@ -40,10 +40,10 @@ func documented(t *testing.T, example int, more string, change func(string) stri
 	if len(blocks) <= example {
 		t.Fatal("the document has too few examples")
 	}
-	a = &agents{stage: prepare(t, t.TempDir(), archive()), ca: testcert.Authority("agents"), dir: t.TempDir()}
+	a = &agents{stage: prepare(t, t.TempDir(), archive()), ca: testcert.NewAuthority("agents"), dir: t.TempDir()}
 	_, port, _ := net.SplitHostPort(e2e.Started(t, goServer(t).command))
 	a.ports["tools"], _ = strconv.Atoi(port)
-	certificate := a.ca.Server("tools.example")
+	certificate := a.ca.NewServer("tools.example")
 	a.file("ca", a.ca.Certificate)
 	a.write("secret.yaml", secretFile(certificate.Certificate, certificate.PrivateKey))
 	a.write("authority.yaml", configMapFile("agents", "ca.crt", a.ca.Certificate))

@@ -88,9 +88,9 @@ func TestATenantOfManyExpressions(t *testing.T) {
 	s.write("fair.yaml", tenant("tenant", "a-fair", "fair.tenant", "{"+to("blue")+"}"))
 	s.soon("GET http://fair.tenant/ -> 500") // there is no such backend in its namespace
 	s.write("attack.yaml", tenant("tenant", "attack", hostsOf("tenant", 0, 16), expressions(64)+", "+expressions(64)))
-	s.says("httproute/tenant/attack", "web: Accepted=False OverBudget: Dropped Rule (what it takes is answered with "+
-		"500): spec.rules[0]: at Gateway shop/web it has 33792 expressions, 33592 over the budget of 200 for a rule "+
-		"(--rule-expressions); what it takes is answered with 500; write fewer matches, hostnames or parentRefs")
+	s.says("httproute/tenant/attack", "web: Accepted=False OverBudget: Dropped Rule (its requests get 500): "+
+		"spec.rules[0]: at Gateway shop/web it has 33792 expressions, 33592 over the budget of 200 for a rule "+
+		"(--rule-expressions); its requests get 500; write fewer matches, hostnames or parentRefs")
 	s.says("httproute/tenant/attack", "web: cardea.dev/Programmed=True")
 	s.soon("GET http://h3.tenant/attack-7/x -> 404\nGET http://h3.tenant/ -> 404")
 	var all strings.Builder
@@ -109,8 +109,9 @@ func TestATenantOfManyExpressions(t *testing.T) {
 		many.WriteString(tenant("crowd", fmt.Sprintf("r-%02d", i), hostsOf("crowd", i, 1), expressions(5)))
 	}
 	s.write("crowd.yaml", many.String())
-	s.says("httproute/crowd/r-39", "web: Accepted=False OverBudget: Dropped Rule (what it takes is answered with 500): "+
-		"spec.rules[0]: at Gateway shop/web it has 165 expressions beside 1980 that are older, 145 over the budget of 2000 "+
+	s.says("httproute/crowd/r-39", "web: Accepted=False OverBudget: Dropped Rule (its requests get 500): "+
+		"spec.rules[0]: at Gateway shop/web it has 165 expressions and older rules have 1980, together 145 over the "+
+		"budget of 2000 "+
 		"for namespace crowd (--namespace-expressions)")
 	s.says("httproute/crowd/r-11", "web: Accepted=True", "web: cardea.dev/Programmed=True")
 	if after := s.proxyMemory(); after > before+mostMemory {
@@ -143,10 +144,11 @@ func TestATenantOfManyHosts(t *testing.T) {
 	s.write("crowd.yaml", many.String())
 	s.soon("GET http://h0.crowd/wide/7 -> 500\nGET http://h1023.crowd/wide/7 -> 500\nGET http://h1023.crowd/other -> 404")
 	s.expect("GET http://any.example/wide/7 -> 200 green")
-	s.says("httproute/shop/wide", "web: Accepted=True Accepted: the route is attached; the copies of the rule in "+
-		"narrower hosts of namespace crowd are over a budget: it has 65536 routes beside 1024 that are older, 16560 over "+
-		"the budget of 50000 for namespace crowd (--namespace-routes); there what is below /wide, and no other rule takes "+
-		"first, is answered with 500")
+	s.says("httproute/shop/wide", "web: Accepted=True Accepted: the route is attached; the copies of the rule for "+
+		"more specific hosts of namespace crowd are over a budget: it has 65536 routes and older rules have 1024, together "+
+		"16560 over the budget of 50000 for namespace crowd (--namespace-routes); for these hosts requests below /wide "+
+		"get 500, "+
+		"unless an earlier rule matches them")
 	if after := s.proxyMemory(); after > before+mostMemory {
 		t.Errorf("the proxy has %d MB, %d before", after, before)
 	} else {

@@ -32,8 +32,8 @@ import (
 // without its certificate (envoyproxy/envoy#47309).
 func TestCertificatesStay(t *testing.T) {
 	t.Parallel()
-	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
-	more, ca := testcert.Self("more.example"), signer("ca")
+	first, second := testcert.SelfSigned("shop.example"), testcert.SelfSigned("shop.example")
+	more, ca := testcert.SelfSigned("more.example"), signer("ca")
 	https := gatewayFile(80) + "  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n"
 	both := https + "  - {name: more, port: 443, hostname: more.example, protocol: HTTPS, " +
 		"tls: {certificateRefs: [{name: more}]}}\n"
@@ -131,7 +131,7 @@ func (s *stage) secretSources(work string) map[string]string {
 	}
 	e2e.Eventually(s.t, func() error {
 		dump.Configs = nil
-		text, err := process.Page(s.t.Context(), client, "http://envoy/config_dump?resource=dynamic_listeners")
+		text, err := process.FetchPage(s.t.Context(), client, "http://envoy/config_dump?resource=dynamic_listeners")
 		if err == nil {
 			err = json.Unmarshal(text, &dump)
 		}

@@ -16,7 +16,8 @@ import (
 
 func TestARotatedCertificate(t *testing.T) {
 	t.Parallel()
-	first, second, third := testcert.Self("shop.example"), testcert.Self("shop.example"), testcert.Self("shop.example")
+	first, second, third := testcert.SelfSigned("shop.example"), testcert.SelfSigned("shop.example"),
+		testcert.SelfSigned("shop.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("gateway.yaml", gatewayFile(80)+
 		"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
@@ -57,7 +58,7 @@ func TestARotatedCertificate(t *testing.T) {
 	check("the file is broken")
 
 	// A whole Secret that does not fit together is said, and the last good one serves on.
-	older := "the last good version serves on until " + second.Leaf.NotAfter.UTC().Format(time.RFC3339)
+	older := "the last good version stays in use until " + second.Leaf.NotAfter.UTC().Format(time.RFC3339)
 	s.write("secret.yaml", secretFile(third.Certificate, second.PrivateKey))
 	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef", "https: Programmed=True",
 		"http-80: Programmed=True", "Accepted=True Accepted")
@@ -71,7 +72,7 @@ func TestARotatedCertificate(t *testing.T) {
 	// So it does when the file is moved away.
 	s.remove("secret.yaml")
 	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef: spec.listeners[1].tls.certificateRefs[0]"+
-		": Secret shop/shop does not exist; the last good version serves on", "https: Programmed=True")
+		": Secret shop/shop does not exist; the last good version stays in use", "https: Programmed=True")
 	e2e.Eventually(t, func() error { return s.finds(true, "Secret shop/shop does not exist; "+older) })
 	if err := s.handshake(second); err != nil {
 		t.Errorf("without the Secret: %v", err)

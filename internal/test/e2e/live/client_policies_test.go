@@ -45,7 +45,7 @@ func (s *stage) open(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(e2e.Patience))
+	_ = conn.SetDeadline(time.Now().Add(e2e.WaitTimeout))
 	return conn
 }
 
@@ -133,7 +133,7 @@ func TestConnectionsOverTheLimitAreClosed(t *testing.T) {
 
 // served makes a request on a connection, which stays open.
 func served(_ context.Context, conn net.Conn) error {
-	_ = conn.SetDeadline(time.Now().Add(e2e.Patience))
+	_ = conn.SetDeadline(time.Now().Add(e2e.WaitTimeout))
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ import (
 func tlsStage(t *testing.T, specs []string, objects string) *stage {
 	t.Helper()
 	s := prepare(t, t.TempDir(), archive())
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	gateway := gatewayFile(80)
 	for i := range specs {
 		gateway += fmt.Sprintf("  - {name: l%d, port: %d, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n",
@@ -85,7 +85,7 @@ func (s *stage) secured(i int, config *tls.Config) (tls.ConnectionState, error) 
 
 // shows is a client that shows a certificate.
 func shows(pair testcert.Pair) *tls.Config {
-	certificate := pair.TLS()
+	certificate := pair.TLSCertificate()
 	return &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return &certificate, nil
 	}}
@@ -219,7 +219,7 @@ func (s *stage) stalls(i int) net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(e2e.Patience))
+	_ = conn.SetDeadline(time.Now().Add(e2e.WaitTimeout))
 	if err := tls.Client(&stalled{Conn: conn}, trusting("http/1.1")).Handshake(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestClientCertificates(t *testing.T) {
 	good, other, revoked := e2e.ClientBy(ca, "good"), e2e.ClientBy(ca, "other"), e2e.ClientBy(ca, "revoked")
 	expired := testcert.New(x509.Certificate{Subject: good.Leaf.Subject, NotBefore: time.Now().AddDate(-1, 0, 0),
 		NotAfter: time.Now().AddDate(0, 0, -1), ExtKeyUsage: good.Leaf.ExtKeyUsage}, &ca)
-	own := testcert.Self("own")
+	own := testcert.SelfSigned("own")
 	certificate, key := sha256.Sum256(good.Leaf.Raw), sha256.Sum256(good.Leaf.RawSubjectPublicKeyInfo)
 	self := sha256.Sum256(own.Leaf.Raw)
 	hash, spki := hex.EncodeToString(certificate[:]), base64.StdEncoding.EncodeToString(key[:])

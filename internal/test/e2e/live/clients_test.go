@@ -164,7 +164,7 @@ func TestWebSocketClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, stop := context.WithTimeout(t.Context(), e2e.Patience)
+			ctx, stop := context.WithTimeout(t.Context(), e2e.WaitTimeout)
 			defer stop()
 			conn, err := s.dialWebSocket(ctx, c.way+".ws.example", c.header)
 			if c.status != "" {
@@ -268,7 +268,7 @@ func TestGRPCClients(t *testing.T) {
 			}
 			defer conn.Close()
 			client := grpc_testing.NewTestServiceClient(conn)
-			ctx, stop := context.WithTimeout(t.Context(), e2e.Patience)
+			ctx, stop := context.WithTimeout(t.Context(), e2e.WaitTimeout)
 			defer stop()
 			const size = 300_000
 			if way == "pool" {
@@ -297,7 +297,7 @@ func TestGRPCClients(t *testing.T) {
 				t.Errorf("%v with %v", failed, failed.Details())
 			}
 
-			brief, end := context.WithTimeout(ctx, e2e.Patience/100)
+			brief, end := context.WithTimeout(ctx, e2e.WaitTimeout/100)
 			defer end()
 			if _, err := client.UnaryCall(brief, &grpc_testing.SimpleRequest{}); status.Code(err) != codes.DeadlineExceeded {
 				t.Errorf("after the deadline: %v", err)

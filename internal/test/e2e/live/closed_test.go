@@ -57,7 +57,7 @@ func TestClosedFromTheFirstAnswer(t *testing.T) {
 	}
 	s.Ready(t)
 	s.expect("GET http://shop.example/ -> 500\nGET http://second.example/ -> 200 blue")
-	const closed = "SecurityPolicy shop/keys: it protects HTTPRoute web, which answers 500 until this is mended"
+	const closed = "SecurityPolicy shop/keys: it protects HTTPRoute web, which answers 500 until this is fixed"
 	if body, err := s.Get("/readyz"); err != nil || !strings.Contains(string(body), closed) {
 		t.Errorf("/readyz says %q, %v", body, err)
 	}
@@ -83,7 +83,7 @@ func (s *stage) opens(text string) {
 	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
 		s.t.Fatal(err)
 	}
-	differ, err := standalone.Differ(s.t.Context(), e2e.Options(s.Dir))
+	differ, err := standalone.NewDiffer(s.t.Context(), e2e.Options(s.Dir))
 	if err != nil {
 		s.t.Fatal(err)
 	}

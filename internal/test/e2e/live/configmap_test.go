@@ -37,7 +37,7 @@ func shopOnFiles() string {
 // TestEditsOfFilesLoseNoRequest edits all that an edit takes several steps for, under 500 requests a second.
 func TestEditsOfFilesLoseNoRequest(t *testing.T) {
 	s := prepare(t, t.TempDir(), shopOnFiles())
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	s.write("secret.yaml", secretFile(pair.Certificate, pair.PrivateKey))
 	s.write("gateway.yaml", onFiles(secureGateway("https shop.example shop")))
 	s.start()
@@ -50,7 +50,7 @@ func TestEditsOfFilesLoseNoRequest(t *testing.T) {
 		s.write("route.yaml", routeFile("web", "shop.example", to(name)))
 		s.soon("GET http://shop.example/ *5 -> 200 green")
 
-		pair = testcert.Self("shop.example")
+		pair = testcert.SelfSigned("shop.example")
 		s.write("secret.yaml", secretFile(pair.Certificate, pair.PrivateKey))
 		e2e.Eventually(t, func() error { return s.handshake(pair) })
 
@@ -147,16 +147,17 @@ func TestTwoDataPlanes(t *testing.T) {
 	s.differs(gatewayFile(80)+"---\n"+strings.Replace(gatewayFile(81), "{name: web,", "{name: files,", 1),
 		"...data planes (1)\n  shop/files: EnvoyConfigMap, would be Envoy: its proxies are replaced...")
 
-	s.write("second.yaml", manyListeners("files", 81, testcert.Self("shop.example")))
+	s.write("second.yaml", manyListeners("files", 81, testcert.SelfSigned("shop.example")))
 	s.says("gateway/shop/files", "Programmed=False TooLarge")
-	s.noted("gateways/shop/files", kind.StaleAnnotation, "its proxies keep what was written before: 135 files are needed")
+	s.noted("gateways/shop/files", kind.StaleAnnotation, "its proxies keep the configuration that was written before: "+
+		"135 files are needed")
 	s.noted("gateways/shop/web", kind.StaleAnnotation, "")
 	s.write("route.yaml", both("green"))
 	s.soon("GET http://shop.example/ -> 200 green")
 	s.says("httproute/shop/web", "web: cardea.dev/Programmed=True", "files: cardea.dev/Programmed=False TooLarge")
 	s.expect("GET http://shop.example:81/ -> 200 blue")
-	s.told("http://shop.example:81/", "live no: it can't be written: 135 files are needed, "+
-		"and a proxy can follow 100")
+	s.told("http://shop.example:81/", "live no: it can't be written: 135 files are needed, but a proxy can follow 100 "+
+		"at most")
 
 	s.write("second.yaml", second)
 	s.soon("GET http://shop.example:81/ -> 200 green")

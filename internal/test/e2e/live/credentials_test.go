@@ -64,7 +64,7 @@ func TestCredentialsOfBackends(t *testing.T) {
 		}
 	}
 	s.told("http://shop.example/", "request header x-key: (a value of a Secret)", "credentials",
-		"header x-key of requests to the backend is that of a Secret")
+		"header x-key of requests to the backend is set from a Secret")
 	s.remove("key.yaml")
 	s.soon("GET http://shop.example/ -> 503")
 	s.write("key.yaml", keyFile("third-s3cret"))

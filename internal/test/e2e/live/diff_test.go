@@ -20,7 +20,7 @@ func (s *stage) differs(edit, want string) {
 	if err := os.WriteFile(filepath.Join(dir, "edit.yaml"), []byte(s.fill(edit)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	cardea := e2e.Build(s.t) // it may take longer than Patience
+	cardea := e2e.Build(s.t) // it may take longer than WaitTimeout
 	e2e.Eventually(s.t, func() error {
 		cmd := exec.Command(cardea, "diff", dir)
 		cmd.Env = append(os.Environ(), "CARDEA_SERVER="+s.Admin)
@@ -73,7 +73,7 @@ func TestDiffOfARefusedFilterChain(t *testing.T) {
 	s.soon("GET https://b.example/ -> 200 blue certificate=b.example\nGET https://b2.example/ -> closed")
 
 	const blue, green, none = "Service shop/blue port 80", "Service shop/green port 80",
-		"closed: no filter chain takes its SNI"
+		"closed: no filter chain matches its SNI"
 	becomes := func(request, before, after string) string {
 		return fmt.Sprintf("  shop/web: GET %s\n    before: %s\n    after:  %s\n", request, before, after)
 	}

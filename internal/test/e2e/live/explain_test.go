@@ -40,7 +40,8 @@ func (s *stage) told(question string, lines ...string) {
 // serve. The pair is that of b, and good for c, too.
 func withARefusedCertificate(t *testing.T) (*stage, testcert.Pair) {
 	t.Helper()
-	a, b := testcert.Self("a.example", "a2.example"), testcert.Self("b.example", "b2.example", "b3.example", "c.example")
+	a, b := testcert.SelfSigned("a.example", "a2.example"), testcert.SelfSigned("b.example", "b2.example", "b3.example",
+		"c.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
 	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b", "c c.example c"))
@@ -99,7 +100,7 @@ func TestExplainOfARefusedBackend(t *testing.T) {
 	s.write("out.yaml", routeFile("out", "out.example", rule("old"), rule("new"))+"---\n"+out("old", "${blue}", "")+
 		"---\n"+out("new", "10", validated))
 	s.soon("GET http://out.example/old -> 200 blue\nGET http://out.example/new -> 503")
-	const refused = "live no: the proxy refused it: XBackend shop/%s: Error adding/updating cluster(s) ..."
+	const refused = "live no: the proxy rejected it: XBackend shop/%s: Error adding/updating cluster(s) ..."
 	s.told("http://out.example/old", "answer XBackend shop/old, endpoints that can get it: localhost:"+s.fill("${blue}"),
 		"live since ")
 	s.told("http://out.example/new", "answer 503, by the proxy: XBackend shop/new, no endpoint",
@@ -115,7 +116,7 @@ func TestExplainOfARefusedBackend(t *testing.T) {
 	if err := s.Program.Read("/explain/xbackend/shop/old", &o); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(o.Made, func(m explain.Made) bool {
+	if !slices.ContainsFunc(o.Made, func(m explain.RenderedPart) bool {
 		return m.Type == "Cluster" && m.Live.Refused != "" &&
 			m.Live.Kept
 	}) {

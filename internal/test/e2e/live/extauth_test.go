@@ -97,7 +97,7 @@ func TestAuthorizationServersThatFail(t *testing.T) {
 	s.expect(calls.String())
 }
 
-// TestALoginReachesTheClient (complaint 20): a redirect of the server's comes whole, with the cookie of the login, and
+// TestALoginReachesTheClient: a redirect of the server's comes whole, with the cookie of the login, and
 // without what was not asked for.
 func TestALoginReachesTheClient(t *testing.T) {
 	t.Parallel()

@@ -68,7 +68,7 @@ spec:
 		t.Error("no rule was rendered, or runs for rules are not counted")
 	}
 	s.told(url, "answer     XBackend shop/cloud",
-		"in place of InferencePool shop/own, of which no pod is ready (BackendPolicy shop/own, spec.failover)")
+		"instead of InferencePool shop/own, which has no ready pod (BackendPolicy shop/own, spec.failover)")
 	s.says("inferencepool/shop/own", "web: cardea.dev/FailedOver=True")
 	slice(one)
 	s.soon(asks + "green")

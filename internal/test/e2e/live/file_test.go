@@ -34,7 +34,7 @@ func TestOneFile(t *testing.T) {
 		t.Errorf("a neighbour was read: %v", problems)
 	}
 	s.remove("shop.yaml")
-	s.reads("problem in the folder", "the file does not exist", "keeps serving")
+	s.reads("problem in the folder", "the file does not exist", "stay in use")
 	s.expect("GET http://shop.example/ -> 200 green")
 	s.write("shop.yaml", all("blue"))
 	s.soon("GET http://shop.example/ -> 200 blue")

@@ -29,7 +29,7 @@ func TestABrokenObjectKeepsItsLastGoodVersion(t *testing.T) {
 	s.soon("GET http://second.example/ -> 200 green")
 	s.expect("GET http://shop.example/ -> 200 blue")
 	s.reads("problem in the folder", "route.yaml:6", "HTTPRoute shop/web", "spec.hostname",
-		"last good version keeps serving")
+		"last good version stays in use")
 
 	// A value that the schema refuses.
 	s.write("route.yaml", pair("{matches: [{path: {value: no-slash}}], "+to("green")+"}", to("blue")))
@@ -67,7 +67,7 @@ func TestAFolderThatComesLate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "late")
 	s := &stage{Program: &e2e.Program{Dir: dir}, t: t, book: &logbook{t: t}, ports: map[string]int{}}
 	s.start()
-	s.reads("problem in the folder", dir, "does not exist; make it, or start with the right name")
+	s.reads("problem in the folder", dir, "does not exist; create it, or start Cardea with the right path")
 	// What could not be read is not an empty folder, though the rest of the world is complete.
 	s.says("gatewayclass/cardea", "Accepted=True")
 	if body, err := s.Get("/readyz"); err == nil || !strings.Contains(err.Error(), dir+": the folder does not exist") {
@@ -76,7 +76,7 @@ func TestAFolderThatComesLate(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.reads("problem in the folder", "late", "holds no .yaml")
+	s.reads("problem in the folder", "late", "has no .yaml")
 	s.Ready(t)
 	s.write("gateway.yaml", gatewayFile(80))
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
@@ -94,7 +94,7 @@ func TestAFolderThatVanishes(t *testing.T) {
 	if err := os.Rename(dir, away); err != nil {
 		t.Fatal(err)
 	}
-	s.reads("problem in the folder", "does not exist", "keeps serving")
+	s.reads("problem in the folder", "does not exist", "stay in use")
 	s.expect("GET http://shop.example/ -> 200 blue")
 	if err := s.saysNow("httproute/shop/web", "web: Accepted=True", "web: cardea.dev/Programmed=True"); err != nil {
 		t.Error(err)
@@ -130,7 +130,7 @@ func TestAFolderThatIsMadeAnew(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.reads("problem in the folder", "shop", "made anew and holds no .yaml, .yml or .json file yet", "keeps serving")
+	s.reads("problem in the folder", "shop", "created again and has no .yaml, .yml or .json file yet", "stay in use")
 	s.expect("GET http://shop.example/ -> 200 blue")
 	s.write("all.yaml", gatewayFile(80)+"---\n"+serviceFile("green", "green")+"---\n"+
 		routeFile("web", "shop.example", to("green")))
@@ -159,13 +159,13 @@ func TestAFileThatIsEmptiedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	const held = "all.yaml: the file holds no object; what was last read from it keeps serving until it is written"
+	const held = "all.yaml: the file holds no object; the objects last read from it stay in use until it is written"
 	s.reads("problem in the folder", `"level":"WARN"`, held)
 	s.expect("GET http://old.example/ -> 500")
 	s.remove("old.yaml") // when that is gone, what was emptied before would be
 	s.soon("GET http://old.example/ -> 404")
 	s.expect("GET http://shop.example/ -> 200 blue")
-	e2e.Eventually(t, func() error { return s.finds(true, "keeps serving until it is written") })
+	e2e.Eventually(t, func() error { return s.finds(true, "stay in use until it is written") })
 	if _, err := file.WriteString(s.fill(all("green"))); err != nil {
 		t.Fatal(err)
 	}
@@ -205,10 +205,10 @@ func TestAMistypedClass(t *testing.T) {
 		s.write("gateway.yaml", strings.Replace(gatewayFile(ports...), "cardea", class, 1))
 	}
 	s.differs(strings.Replace(gatewayFile(81), "cardea", "cadrea", 1), "refused (1)\n  Gateway shop/web: "+
-		"spec.gatewayClassName: GatewayClass cadrea does not exist; did you mean cardea?; the version before keeps serving\n")
+		"spec.gatewayClassName: GatewayClass cadrea does not exist; did you mean cardea?; the version before stays in use\n")
 	of("cadrea", 81)
 	s.reads("problem in the folder", "gateway.yaml:1: Gateway shop/web: spec.gatewayClassName: "+
-		"GatewayClass cadrea does not exist; did you mean cardea?; its last good version keeps serving")
+		"GatewayClass cadrea does not exist; did you mean cardea?; its last good version stays in use")
 	s.write("green.yaml", serviceFile("green", "green")+"---\n"+routeFile("web", "green.example", to("green")))
 	s.remove("route.yaml") // a later edit takes effect all the same
 	s.soon("GET http://green.example/ -> 200 green")
@@ -236,13 +236,13 @@ func TestAMistypedClass(t *testing.T) {
 		Dialects: e2e.DataPlanes(t), Dir: s.Dir, Bind: []string{"127.0.0.1"},
 	}, &out)
 	const want = "error: gateway.yaml:5: Gateway shop/web: spec.gatewayClassName: GatewayClass cadrea does not exist, " +
-		"so nobody serves this Gateway; did you mean cardea?\n"
+		"so no controller serves this Gateway; did you mean cardea?\n"
 	if err != nil || found != 1 || !strings.Contains(out.String(), want) {
 		t.Errorf("%v, %d errors:\n%swant\n%s", err, found, out.String(), want)
 	}
 	s.start()
 	s.Ready(t)
-	if err := s.finds(true, "so nobody serves this Gateway; did you mean cardea?"); err != nil {
+	if err := s.finds(true, "so no controller serves this Gateway; did you mean cardea?"); err != nil {
 		t.Error(err)
 	}
 }

@@ -85,7 +85,7 @@ func (s *stage) calm() {
 // costs no request and no handshake that need one.
 func TestGrantsOfAFolderThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	dir := filepath.Join(t.TempDir(), "shop")
 	s := prepare(t, dir, granted(pair))
 	files := map[string]string{}
@@ -122,7 +122,7 @@ func TestGrantsOfAFolderThatIsMadeAnew(t *testing.T) {
 		}
 		s.Dir = dir
 		if round%3 > 0 {
-			e2e.Eventually(t, func() error { return s.finds(true, "which was made anew, are back") })
+			e2e.Eventually(t, func() error { return s.finds(true, "which was created again, has its files again") })
 			s.expect("GET http://shop.example/ -> 200 blue")
 			s.write("a-grants.yaml", files["a-grants.yaml"])
 			s.write("z-grants.yaml", files["z-grants.yaml"])
@@ -144,14 +144,14 @@ func TestGrantsOfAFolderThatIsMadeAnew(t *testing.T) {
 // mistake that may hide the grant, it permits on, and a finding says until when.
 func TestAWithdrawnGrant(t *testing.T) {
 	t.Parallel()
-	s := prepare(t, t.TempDir(), granted(testcert.Self("shop.example")))
+	s := prepare(t, t.TempDir(), granted(testcert.SelfSigned("shop.example")))
 	s.start()
 	s.Ready(t)
 	s.calm()
 	s.remove("z-grants.yaml")
 	s.reads("reference grant withdrawn", "ReferenceGrant store/backends", "z-grants.yaml")
 	s.soon("GET http://shop.example/ -> 500")
-	const is = "ReferenceGrant store/backends, which did, is not in z-grants.yaml any more"
+	const is = "ReferenceGrant store/backends, which permitted it, is no longer in z-grants.yaml"
 	e2e.Eventually(t, func() error { return s.finds(true, is) })
 	s.write("z-grants.yaml", grantFile("backends", "HTTPRoute", "Service"))
 	s.soon("GET http://shop.example/ -> 200 blue")
@@ -160,10 +160,10 @@ func TestAWithdrawnGrant(t *testing.T) {
 	s.write("broken.yaml", "]")
 	s.reads("problem in the folder", "broken.yaml")
 	s.remove("z-grants.yaml")
-	s.reads("problem in the folder", "ReferenceGrant store/backends", "it permits what it did until broken.yaml is mended")
+	s.reads("problem in the folder", "ReferenceGrant store/backends", "it stays in use until broken.yaml is fixed")
 	s.expect("GET http://shop.example/ -> 200 blue")
 	s.remove("broken.yaml")
 	s.soon("GET http://shop.example/ -> 500")
 	e2e.Eventually(t, func() error { return s.finds(true, is) })
-	e2e.Eventually(t, func() error { return s.finds(false, "permits what it did") })
+	e2e.Eventually(t, func() error { return s.finds(false, "it stays in use until") })
 }

@@ -41,7 +41,7 @@ func prepareHTTPBin(t *testing.T) *httpbin {
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return b.dial(ctx, nil) },
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	b.calls = &http.Client{Transport: transport, Timeout: e2e.Patience}
+	b.calls = &http.Client{Transport: transport, Timeout: e2e.WaitTimeout}
 	return b
 }
 
@@ -134,7 +134,7 @@ type socket struct {
 func (b *httpbin) socket(t *testing.T, host string) *socket {
 	t.Helper()
 	conn := b.open(t)
-	_ = conn.SetDeadline(time.Now().Add(e2e.Patience))
+	_ = conn.SetDeadline(time.Now().Add(e2e.WaitTimeout))
 	_, err := fmt.Fprintf(conn, "GET /websocket/echo HTTP/1.1\r\nHost: %s\r\n"+
 		"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", host)

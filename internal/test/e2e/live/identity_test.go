@@ -44,7 +44,7 @@ func below(by testcert.Pair, name string) testcert.Pair {
 
 // showsChain is a client that shows a certificate, and those above it.
 func showsChain(leaf testcert.Pair, above ...testcert.Pair) *tls.Config {
-	chain := leaf.TLS()
+	chain := leaf.TLSCertificate()
 	for _, pair := range above {
 		chain.Certificate = append(chain.Certificate, pair.Leaf.Raw)
 	}
@@ -64,7 +64,7 @@ func bundleFile(name string, text []byte) string {
 func identityStage(t *testing.T, configMap, trustBundle []byte, change ...func(*standalone.Options)) *stage {
 	t.Helper()
 	s := prepare(t, t.TempDir(), archive())
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	s.write("gateway.yaml", gatewayFile(80)+
 		"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n"+
 		"  tls: {frontend: {default: {validation: {caCertificateRefs: [{group: \"\", kind: ConfigMap, name: spire}, "+
@@ -123,7 +123,7 @@ func (s *stage) as(config *tls.Config, header string) (status int, err error) {
 // many authorities are between, and not by what they say of themselves.
 func TestIdentities(t *testing.T) {
 	t.Parallel()
-	spire, own, foreign := testcert.Authority("spire"), testcert.Authority("own"), testcert.Authority("foreign")
+	spire, own, foreign := testcert.NewAuthority("spire"), testcert.NewAuthority("own"), testcert.NewAuthority("foreign")
 	upper := below(spire, "upper")
 	lower := below(upper, "lower")
 	ordinary := svid(spire, agentID) // signs nothing, but has a key
@@ -163,7 +163,7 @@ func TestIdentities(t *testing.T) {
 // a caller whose authority is in the bundle is served all the time.
 func TestAuthoritiesRotate(t *testing.T) {
 	t.Parallel()
-	spire, old, next := testcert.Authority("spire"), testcert.Authority("old"), testcert.Authority("next")
+	spire, old, next := testcert.NewAuthority("spire"), testcert.NewAuthority("old"), testcert.NewAuthority("next")
 	s := identityStage(t, spire.Certificate, old.Certificate)
 	before := s.counters("cardea_xds_responses_total")
 	open := s.line(t, showsChain(svid(old, agentID)))
@@ -203,7 +203,7 @@ func TestIdentitiesOfAFolder(t *testing.T) {
 		{Namespace: "shop", Account: "agent", Socket: filepath.Join(dir, "agent")},
 		{Namespace: "shop", Account: "visitor", Socket: filepath.Join(dir, "visitor")},
 	}
-	s := identityStage(t, testcert.Authority("spire").Certificate, nil, func(o *standalone.Options) {
+	s := identityStage(t, testcert.NewAuthority("spire").Certificate, nil, func(o *standalone.Options) {
 		o.Identities, o.IdentityBundle = identities, "bundle.yaml"
 	})
 	for i, want := range []int{200, 403} {

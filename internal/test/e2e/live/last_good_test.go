@@ -137,14 +137,14 @@ func sentTo(v flow.View, w *world.World) string {
 // statedAt is what a SecurityPolicy or ClientPolicy comes to; "": requests or connections are refused.
 func statedAt(v flow.View, w *world.World) string {
 	for _, l := range flow.All(v, w.Policies.Levels) {
-		if l.Piece.Shown != "" && l.Piece.Status == 0 {
-			return l.Piece.Shown
+		if l.Piece.PublicJSON != "" && l.Piece.Status == 0 {
+			return l.Piece.PublicJSON
 		}
 	}
 	for _, p := range flow.All(v, w.Policies.Ports) {
 		for _, piece := range p.Chains[0].Pieces {
 			if !piece.Piece.Rendered.OfListener().Closed {
-				return strings.ReplaceAll(piece.Piece.Shown, `\n`, "\n")
+				return strings.ReplaceAll(piece.Piece.PublicJSON, `\n`, "\n")
 			}
 		}
 	}
@@ -222,7 +222,7 @@ func pairFile(name string, certificate, key []byte) string {
 
 // jwks is a key set with a key, and what of it is in what is shown.
 func jwks() (text, key string) {
-	pub := testcert.Self("key").Leaf.PublicKey
+	pub := testcert.SelfSigned("key").Leaf.PublicKey
 	raw, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {
 		panic(err)
@@ -237,7 +237,7 @@ func jwks() (text, key string) {
 // the object has a mistake, or is gone; then the next good one does.
 func TestLastGoodVersions(t *testing.T) {
 	t.Parallel()
-	one, two := testcert.Self("shop.example"), testcert.Self("shop.example")
+	one, two := testcert.SelfSigned("shop.example"), testcert.SelfSigned("shop.example")
 	first, second := string(one.Certificate), string(two.Certificate)
 	shop := pairFile("shop", one.Certificate, one.PrivateKey) + "---\n"
 	firstKeys, firstKey := jwks()
@@ -343,7 +343,7 @@ func TestLastGoodVersions(t *testing.T) {
 				if says != "" && !k.says(c.also) || says == "" && c.also != "" && k.says(c.also) {
 					t.Errorf("%s: findings on %q: %v", step, c.also, k.world.Findings())
 				}
-				if older := k.says("the last good version serves on until"); older != (says != "" && want != "") {
+				if older := k.says("the last good version stays in use until"); older != (says != "" && want != "") {
 					t.Errorf("%s: an older version is told of: %v", step, older)
 				}
 			}
@@ -368,15 +368,15 @@ func TestTheLastGoodKeySetOfAServer(t *testing.T) {
 	const url, unusable = "https://corp.example/keys", `{"keys":[{"kty":"AKP"}]}`
 	firstKeys, firstKey := jwks()
 	secondKeys, secondKey := jwks()
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	policy := func(url string) string {
 		return strings.Replace(keepingJWT, "JWKS", fmt.Sprintf("remote: {url: %q}", url), 1)
 	}
 	k := keep(t, keepingGatewayFile("", "shop")+pairFile("shop", pair.Certificate, pair.PrivateKey)+"---\n"+policy(url))
-	answers := func(url string, known model.Fetched) {
+	answers := func(url string, known model.FetchState) {
 		t.Helper()
 		k.world.Graph.Apply("fetch", func(b *flow.Batch) {
-			k.world.Sources.Fetched.Set(b, model.FetchKey{URL: url, Member: "keys"}, known)
+			k.world.Sources.Fetched.Set(b, model.FetchKey{URL: url, RequiredMember: "keys"}, known)
 		})
 		k.settle()
 	}
@@ -388,27 +388,27 @@ func TestTheLastGoodKeySetOfAServer(t *testing.T) {
 		if says != "" && !k.says(says) {
 			t.Errorf("%s: no finding has %q: %v", step, says, k.world.Findings())
 		}
-		if older := k.says("the last good version serves on"); older != (says != "" && want != "") {
+		if older := k.says("the last good version stays in use"); older != (says != "" && want != "") {
 			t.Errorf("%s: an older version is told of: %v", step, older)
 		}
 	}
 
-	answers(url, model.Fetched{Known: true, Content: unusable})
+	answers(url, model.FetchState{Known: true, Content: unusable})
 	is("none was good", "", "kty is none of RSA, EC and OKP")
-	answers(url, model.Fetched{Known: true, Content: firstKeys})
+	answers(url, model.FetchState{Known: true, Content: firstKeys})
 	is("good", firstKey, "")
-	answers(url, model.Fetched{Known: true, Content: unusable})
+	answers(url, model.FetchState{Known: true, Content: unusable})
 	is("keys of other types only", firstKey, "kty is none of RSA, EC and OKP")
-	answers(url, model.Fetched{Known: true, Content: unusable, Failing: "the connection failed"})
+	answers(url, model.FetchState{Known: true, Content: unusable, Failure: "the connection failed"})
 	is("and then no answer", firstKey, "the connection failed")
-	answers(url, model.Fetched{Known: true, Content: `{"keys":"soon"}`})
+	answers(url, model.FetchState{Known: true, Content: `{"keys":"soon"}`})
 	is("no list", firstKey, "it is not a key set")
-	answers(url, model.Fetched{Known: true, Content: secondKeys})
+	answers(url, model.FetchState{Known: true, Content: secondKeys})
 	is("another good one", secondKey, "")
-	answers(url+"2", model.Fetched{Known: true, Content: unusable})
+	answers(url+"2", model.FetchState{Known: true, Content: unusable})
 	k.edit(policy(url+"2"), "")
 	is("another URL is named", "", "kty is none of RSA, EC and OKP")
-	answers(url, model.Fetched{Known: true, Content: unusable})
+	answers(url, model.FetchState{Known: true, Content: unusable})
 	k.edit(policy(url), "")
 	is("the first one is named again", "", "kty is none of RSA, EC and OKP")
 }
@@ -417,7 +417,7 @@ func TestTheLastGoodKeySetOfAServer(t *testing.T) {
 // that something is good no more, ends it at once.
 func TestWhatEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	secret := pairFile("shop", pair.Certificate, pair.PrivateKey)
 	gateway := keepingGatewayFile("", "shop")
 	serves := func(k *keeping, step string, want bool) {
@@ -481,7 +481,7 @@ const passwords = "ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="
 // TestCredentialsHaveNoLastVersion: who takes keys or passwords of clients out of a Secret takes their rights.
 func TestCredentialsHaveNoLastVersion(t *testing.T) {
 	t.Parallel()
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	k := keep(t, keepingGatewayFile("", "shop")+pairFile("shop", pair.Certificate, pair.PrivateKey)+"---\n"+`
 apiVersion: cardea.dev/v1alpha1
 kind: SecurityPolicy

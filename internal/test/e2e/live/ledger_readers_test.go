@@ -65,14 +65,14 @@ func twoCardeas(t *testing.T, url string) {
 	}
 	defer db.Close()
 	silent := ledger.Reading{Target: ledger.DefaultTarget, Name: "silent", Instance: "1"}
-	if _, err := db.Reads(t.Context(), silent); err != nil {
+	if _, err := db.RecordReader(t.Context(), silent); err != nil {
 		t.Fatal(err)
 	}
 	here.write("route.yaml", routeFile("web", "shop.example", to("green")))
 	here.has(here.run(1, "apply", ".", "--wait", "--timeout", "1s"),
 		"HTTPRoute shop/web is committed", "silent has not answered")
 	here.expect("GET http://shop.example/ -> 200 green")
-	if err := db.Leaves(t.Context(), silent); err != nil {
+	if err := db.RemoveReader(t.Context(), silent); err != nil {
 		t.Fatal(err)
 	}
 	here.run(0, "wait", "4")

@@ -67,7 +67,7 @@ func accounts(t *testing.T, file string) (env []string) {
 	for _, token := range []ledger.Token{{Name: "alice", Subject: "alice"}, {Name: "bob", Subject: "bob"},
 		{Name: "east", Cluster: "east"}} {
 		var secret string
-		secret, token.Hash = auth.Mint()
+		secret, token.Hash = auth.MintToken()
 		if err := db.SetToken(t.Context(), token, "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func serveLedger(t *testing.T, file string) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- ledgerserver.Run(ctx, ledgerserver.Options{Catalog: world.Catalog(), URL: file, Addr: "127.0.0.1:0",
+		ended <- ledgerserver.Run(ctx, ledgerserver.Options{Catalog: world.NewCatalog(), URL: file, Addr: "127.0.0.1:0",
 			OnListen: func(a string) { listening <- a }})
 	}()
 	t.Cleanup(func() {

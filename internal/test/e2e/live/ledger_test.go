@@ -99,7 +99,7 @@ func changeAndGoBack(t *testing.T, url string) {
 		"change 2 is live")
 	s.expect("GET http://shop.example/ -> 200 green")
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
-	s.has(s.run(1, "apply", ".", "--if-preview", digest), "something else by now")
+	s.has(s.run(1, "apply", ".", "--if-preview", digest), "would no longer do what its preview showed")
 
 	// Who, why and what became of it.
 	s.has(s.run(0, "history"), "alice", "green is ready", "live")

@@ -54,7 +54,7 @@ func TestLimitSurvivesEdits(t *testing.T) {
 	s.expect("GET http://shop.example/ -> 200 green")
 }
 
-// TestLimitOfManyClients (complaint 16): far more clients than Envoy counts by default have counters of their own, over
+// TestLimitOfManyClients: far more clients than Envoy counts by default have counters of their own, over
 // all routes of the policy; and who is refused is told when to come again.
 func TestLimitOfManyClients(t *testing.T) {
 	t.Parallel()

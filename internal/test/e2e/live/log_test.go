@@ -17,7 +17,7 @@ func (s *stage) at(port int) string { return net.JoinHostPort(s.Address, fmt.Spr
 // TestTheLogTellsOfMistakesOfMeaning: a line when a finding comes, and one when it goes.
 func TestTheLogTellsOfMistakesOfMeaning(t *testing.T) {
 	t.Parallel()
-	right := granted(testcert.Self("shop.example"))
+	right := granted(testcert.SelfSigned("shop.example"))
 	s := open(t, right)
 	s.calm()
 	if said := s.book.find("finding"); len(said) > 0 {
@@ -45,7 +45,8 @@ func TestTheLogTellsOfMistakesOfMeaning(t *testing.T) {
 		if c.mistake == "a class" { // of a Gateway that was not there before
 			text = strings.Replace(strings.Replace(gatewayFile(82), "cardea", "cadrea", 1), "name: web", "name: more", 1)
 			mended = "apiVersion: v1\nkind: Namespace\nmetadata: {name: more}\n"
-			c.line = "more.yaml:5: Gateway shop/more: spec.gatewayClassName: GatewayClass cadrea does not exist, so nobody"
+			c.line = "more.yaml:5: Gateway shop/more: spec.gatewayClassName: GatewayClass cadrea does not exist, so " +
+				"no controller"
 		}
 		s.write(c.file, text)
 		s.reads("finding", `"level":"ERROR"`, strings.ReplaceAll(c.line, `"`, `\"`))
@@ -58,7 +59,7 @@ func TestTheLogTellsOfMistakesOfMeaning(t *testing.T) {
 		s.calm()
 	}
 	s.write("backend.yaml", strings.Replace(file("backend.yaml"), "{addresses: [127.0.0.1]}", "", 1))
-	empty := "Service store/blue: port 80 has no endpoint that is ready: what Gateway shop/web sends there fails"
+	empty := "Service store/blue: port 80 has no ready endpoint: requests that Gateway shop/web sends there fail"
 	s.reads("finding", `"level":"WARN"`, "backend.yaml:1: "+empty)
 	s.write("backend.yaml", file("backend.yaml"))
 	s.reads("finding gone", empty)
@@ -73,7 +74,7 @@ func TestTheLogTellsOfMistakesOfMeaning(t *testing.T) {
 // that stays where it is changes nothing of that.
 func TestTheLogTellsWhereGatewaysServe(t *testing.T) {
 	t.Parallel()
-	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
+	first, second := testcert.SelfSigned("shop.example"), testcert.SelfSigned("shop.example")
 	s := prepare(t, t.TempDir(), granted(first))
 	s.start()
 	s.reads(fmt.Sprintf("serving shop/web at %s, %s", s.at(80), s.at(443)))
@@ -96,13 +97,13 @@ func TestTheLogTellsWhereGatewaysServe(t *testing.T) {
 	s.write("gateway.yaml", gatewayFile(81, 82)+https)
 	s.reads("port bound", "shop/web", s.at(81))
 	s.reads("port freed", "shop/web", s.at(80))
-	s.reads("finding", "Gateway shop/web: spec.listeners[1]", "refused")
+	s.reads("finding", "Gateway shop/web: spec.listeners[1]", "rejected")
 	if said := s.book.find("port bound", s.at(82)); len(said) > 0 {
 		t.Errorf("a port that another process has: %v", said)
 	}
 	busy.Close()
 	s.reads("port bound", s.at(82))
-	s.reads("finding gone", "Gateway shop/web: spec.listeners[1]", "refused")
+	s.reads("finding gone", "Gateway shop/web: spec.listeners[1]", "rejected")
 
 	s.remove("gateway.yaml")
 	s.reads("gateway stopped", "shop/web", s.at(81)+", "+s.at(82)+", "+s.at(443))

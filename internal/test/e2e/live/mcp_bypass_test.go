@@ -212,7 +212,7 @@ func newRaw(t *testing.T, url string, config *tls.Config) *raw {
 	t.Helper()
 	transport := &http.Transport{DisableCompression: true, TLSClientConfig: config}
 	t.Cleanup(transport.CloseIdleConnections)
-	r := &raw{t: t, url: url, host: "tools.example", client: &http.Client{Transport: transport, Timeout: e2e.Patience}}
+	r := &raw{t: t, url: url, host: "tools.example", client: &http.Client{Transport: transport, Timeout: e2e.WaitTimeout}}
 	r.begin()
 	return r
 }

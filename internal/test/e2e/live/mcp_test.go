@@ -51,10 +51,10 @@ func typeScriptServer(t testing.TB) toolServer {
 // prepareAgents starts a server of tools. The caller writes policies, and starts the stage.
 func prepareAgents(t *testing.T, server toolServer) *agents {
 	t.Helper()
-	a := &agents{stage: prepare(t, t.TempDir(), archive()), ca: testcert.Authority("agents"), dir: t.TempDir()}
+	a := &agents{stage: prepare(t, t.TempDir(), archive()), ca: testcert.NewAuthority("agents"), dir: t.TempDir()}
 	_, port, _ := net.SplitHostPort(e2e.Started(t, server.command))
 	a.ports["tools"], _ = strconv.Atoi(port)
-	certificate := a.ca.Server("tools.example")
+	certificate := a.ca.NewServer("tools.example")
 	a.file("ca", a.ca.Certificate)
 	a.write("gateway.yaml", strings.Replace(gatewayFile(80), "spec:\n", "spec:\n  tls: {frontend: {default: {validation: "+
 		"{caCertificateRefs: "+ofConfigMap("agents")+"}}}}\n", 1)+

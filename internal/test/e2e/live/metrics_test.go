@@ -41,7 +41,7 @@ func TestDashboardsAndAlerts(t *testing.T) {
 	s.hold(s.Address, 82) // so the proxy refuses a listener
 	s.write("gateway.yaml", gatewayFile(80, 82))
 	s.write("broken.yaml", routeFile("broken", "broken.example", to("nobody")))
-	s.reads("finding", "Gateway shop/web: spec.listeners[1]", "refused")
+	s.reads("finding", "Gateway shop/web: spec.listeners[1]", "rejected")
 	calls := "GET http://shop.example/ -> 200 blue\nGET http://broken.example/ -> 500\nGET http://none.example/ -> 404\n"
 	s.soon(calls)
 

@@ -24,7 +24,7 @@ import (
 // UTF-8, but a cut could make one.
 func TestModelCallers(t *testing.T) {
 	t.Parallel()
-	spire, log := testcert.Authority("spire"), filepath.Join(t.TempDir(), "log")
+	spire, log := testcert.NewAuthority("spire"), filepath.Join(t.TempDir(), "log")
 	s := &modelStage{identityStage(t, spire.Certificate, nil, func(o *standalone.Options) { o.AccessLog = log }), log}
 	corp := newIssuer(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

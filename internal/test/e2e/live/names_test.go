@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/test/e2e"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
 )
 
@@ -32,7 +32,7 @@ spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: 
 	s.expect("GET http://shop.example/ -> 200 blue\nGET http://far.example/ -> 503")
 	select {
 	case <-asked: // it is this resolver that the proxy uses
-	case <-time.After(e2e.Patience):
+	case <-time.After(e2e.WaitTimeout):
 		t.Error("the proxy did not ask the resolver")
 	}
 	s.says("httproute/shop/far", "web: Accepted=True", "web: ResolvedRefs=True")
@@ -91,7 +91,7 @@ func withoutAuthorities(t testing.TB) string {
 // withFile is an Envoy that sees a file in another one's place: it has a view of the file system of its own.
 func withFile(t testing.TB, file, at string) string {
 	t.Helper()
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ spec:
 const rulePrefix = "{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web, sectionName: "
 
 // TestARealProvider: keys that are not known yet are 503, never open and never invalid. Once they are, a policy that
-// says Programmed is enforced (complaint 2); what is unchanged is not sent again; a rotation is one ECDS resource and
+// says Programmed is enforced; what is unchanged is not sent again; a rotation is one ECDS resource and
 // no route table, however many rules ask for the provider's tokens; and keys are kept while the provider is down.
 func TestARealProvider(t *testing.T) {
 	t.Parallel()

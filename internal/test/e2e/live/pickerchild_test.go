@@ -59,7 +59,7 @@ func openOwnPicker(t *testing.T, n int, program string) *ownPickerStage {
 	s.pool(n)
 	s.start(func(o *standalone.Options) { o.Pickers, o.PickerProgram, o.WorkDir = true, program, work })
 	s.Ready(t)
-	s.client = &http.Client{Timeout: e2e.Patience, Transport: &http.Transport{}}
+	s.client = &http.Client{Timeout: e2e.WaitTimeout, Transport: &http.Transport{}}
 	t.Cleanup(s.client.CloseIdleConnections)
 	return s
 }
@@ -341,7 +341,7 @@ func TestPickerOfAFolder(t *testing.T) {
 		list, err := s.allFindings()
 		if err == nil && !slices.ContainsFunc(list, func(f admin.Finding) bool {
 			return f.Object == "InferencePool shop/llama" && strings.HasPrefix(f.Message, "1 of 3 endpoints doesn't answer "+
-				"Cardea's picker, which sends it nothing: 127.0.0.1:"+s.ports[2])
+				"Cardea's picker, so it gets no requests: 127.0.0.1:"+s.ports[2])
 		}) {
 			err = fmt.Errorf("%+v", list)
 		}
@@ -390,7 +390,7 @@ func TestPickerThatDoesNotRun(t *testing.T) {
 	want := admin.Finding{Severity: "warning", Object: "InferencePool shop/llama", Where: "pool.yaml:4",
 		Field: "spec.endpointPickerRef", Condition: "ResolvedRefs", Reason: "ResolvedRefs",
 		Message: "Cardea's picker does not run: exit status 3; its last line of output: no such luck; " +
-			"each request goes to the endpoint that has the fewest (failureMode FailOpen)"}
+			"each request goes to the endpoint with the fewest requests (failureMode FailOpen)"}
 	e2e.Eventually(t, func() error {
 		list, err := s.allFindings()
 		if err == nil && !slices.Contains(list, want) {

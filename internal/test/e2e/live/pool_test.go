@@ -393,7 +393,7 @@ func TestPoolExplained(t *testing.T) {
 			"the proxy chooses",
 		"open-none": "chosen by the picker Service shop/none port 9002 among 2 endpoints; while it does not answer, " +
 			"the proxy chooses",
-		"unpicked": "nobody picks: among 2 endpoints, the one with the fewest requests gets it",
+		"unpicked": "there is no picker: among 2 endpoints, the one with the fewest requests gets it",
 	} {
 		s.told("http://models.example/"+pool, "answer     InferencePool shop/"+pool, want)
 	}

@@ -38,7 +38,7 @@ func TestATakenPort(t *testing.T) {
 	s.soon("GET http://shop.example/ -> 200 green")
 	s.says("gateway/shop/web", "http-81: Accepted=False PortUnavailable")
 	const served = "web: cardea.dev/Programmed=True Programmed: acknowledged by the proxies"
-	s.says("httproute/shop/web", served+"; not served at listeners that the proxy refused, see the Gateway: http-81")
+	s.says("httproute/shop/web", served+"; not served at listeners that the proxy rejected, see the Gateway: http-81")
 
 	// The port becomes free: served without an edit.
 	port.Close()
@@ -53,7 +53,7 @@ func TestATakenPort(t *testing.T) {
 		return err
 	})
 	s.expect("GET http://shop.example/ -> 200 green")
-	if once, again := s.book.find("refused by proxy", "cannot bind"),
+	if once, again := s.book.find("rejected by proxy", "cannot bind"),
 		s.book.find("process output", "cannot bind"); len(once) != 1 || len(again) > 0 {
 		t.Errorf("the log tells of the port %d times, and %d times in the proxy's words", len(once), len(again))
 	}
@@ -148,7 +148,7 @@ func TestProgrammedMeansOpen(t *testing.T) {
 	opens := func(port int) {
 		t.Helper()
 		want := fmt.Sprintf("http-%d: Programmed=True", port)
-		for end := time.Now().Add(e2e.Patience); s.saysNow("gateway/shop/web", want) != nil; {
+		for end := time.Now().Add(e2e.WaitTimeout); s.saysNow("gateway/shop/web", want) != nil; {
 			if time.Now().After(end) {
 				t.Fatalf("it did not happen: %v", s.saysNow("gateway/shop/web", want))
 			}

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/test/e2e"
 
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/ops/admin"
 )
@@ -156,7 +156,7 @@ func (s *stage) startBinary() *command {
 	c := &command{temp: temp, book: s.book, Cmd: exec.Command(path, "standalone", s.Dir, "--admin", "127.0.0.1:0",
 		"--bind", s.Address, "--port-offset", strconv.Itoa(e2e.Offset), "--log-format", "json")}
 	c.Stdout, c.Stderr = s.book, s.book
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -44,9 +44,10 @@ func TestProposals(t *testing.T) {
 	s.has(made, "proposal 1 by alice", "Open, 0 of 1 approvals", "green is ready", "apply HTTPRoute shop/web",
 		"~ HTTPRoute shop/web", "shop.example")
 	s.expect("GET http://shop.example/ -> 200 blue")
-	s.has(s.run(1, "approve", "1", "--author", "alice"), "nobody approves what they proposed")
+	s.has(s.run(1, "approve", "1", "--author", "alice"), "can't approve it")
 	s.has(s.run(1, "commit", "1", "--author", "alice"), "0 of 1 approvals")
-	s.has(s.run(1, "approve", "1", "--author", "bob", "--if-preview", strings.Repeat("0", 64)), "something else by now")
+	s.has(s.run(1, "approve", "1", "--author", "bob", "--if-preview", strings.Repeat("0", 64)), "has changed since "+
+		"the preview")
 	s.has(s.run(0, "approve", "1", "--author", "bob", "-m", "as agreed", "--if-preview", digestIn(t, made)),
 		"proposal 1: Approved, 1 of 1 approvals")
 	s.expect("GET http://shop.example/ -> 200 blue")
@@ -64,9 +65,9 @@ func TestProposals(t *testing.T) {
 	s.has(s.run(0, "approve", "2", "--author", "bob"), "store.example", "preview ", "proposal 2: Approved")
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
 	s.run(0, "apply", ".", "--without-approval", "-m", "green burns", "--wait")
-	s.has(s.run(1, "commit", "2", "--author", "alice"), "proposal 2", "something else by now than what was approved")
+	s.has(s.run(1, "commit", "2", "--author", "alice"), "proposal 2", "would no longer do what was approved")
 	s.expect("GET http://shop.example/ -> 200 blue\nGET http://store.example/ -> 404")
-	s.has(s.run(0, "proposals", "2"), "Outdated, 0 of 1 approvals", "approved by bob", "does not count any more",
+	s.has(s.run(0, "proposals", "2"), "Outdated, 0 of 1 approvals", "approved by bob", "no longer counts",
 		"store.example")
 	s.has(s.run(1, "commit", "2", "--author", "alice"), "0 of 1 approvals")
 	s.run(0, "approve", "2", "--author", "carol")
@@ -115,7 +116,7 @@ func TestProposalsEnd(t *testing.T) {
 	s.run(0, "approve", "4", "--author", "bob")
 	s.has(s.run(1, "commit", "4"), "could not be previewed")
 	s.serve()
-	s.has(s.run(1, "commit", "4"), "something else by now") // by now it is known what it does, and nobody approved that
+	s.has(s.run(1, "commit", "4"), "would no longer do what") // by now it is known what it does, and nobody approved that
 	s.run(0, "commit", "3", "--wait")
 	s.expect("GET http://shop.example/ -> 200 green")
 }
@@ -189,7 +190,7 @@ func TestProposalsOverHTTP(t *testing.T) {
 	s.has(s.as("alice", 1, "apply", ".", "--without-approval"), "need approvals (1)")
 	s.has(s.as("alice", 0, "propose", ".", "-m", "green is ready"), "proposal 1 by alice", "~ HTTPRoute shop/web")
 	s.has(s.as("alice", 1, "approve", "1", "--author", "bob"), "takes the author from the token")
-	s.has(s.as("alice", 1, "approve", "1"), "nobody approves what they proposed")
+	s.has(s.as("alice", 1, "approve", "1"), "can't approve it")
 	s.has(s.as("mallory", 1, "approve", "1"), "mallory has no permission for this with any object (approve)")
 	seen := s.as("bob", 0, "proposals", "1")
 	s.has(seen, "~ HTTPRoute shop/web", "green is ready")

@@ -91,7 +91,7 @@ ports: [{port: %[3]d}]
 `
 
 func startProtocols(t *testing.T) *e2e.Program {
-	pair := testcert.Self("a.example", "b.example")
+	pair := testcert.SelfSigned("a.example", "b.example")
 	text := fmt.Sprintf(protocolObjects, e2e.Backend(t, "tls-ws"), e2e.Authority().Certificate, pair.Certificate,
 		pair.PrivateKey) +
 		fmt.Sprintf(protocolService, "plain", "http", e2e.Backend(t, "plain")) +
@@ -219,7 +219,7 @@ func TestWebSockets(t *testing.T) {
 			if listener == 443 {
 				conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: "a.example"})
 			}
-			_ = conn.SetDeadline(time.Now().Add(e2e.Patience))
+			_ = conn.SetDeadline(time.Now().Add(e2e.WaitTimeout))
 			_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
 				path)
 			reader := bufio.NewReader(conn)

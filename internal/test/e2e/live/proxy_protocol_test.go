@@ -28,7 +28,7 @@ const (
 // takes no other version.
 func proxied(t *testing.T) *stage {
 	t.Helper()
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80, 81, 82, 83)+
 		"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n"))
 	s.write("secret.yaml", secretFile(pair.Certificate, pair.PrivateKey))
@@ -73,7 +73,7 @@ func (s *stage) after(t *testing.T, header, host string, port int, config *tls.C
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(e2e.Patience))
+	_ = conn.SetDeadline(time.Now().Add(e2e.WaitTimeout))
 	if _, err := io.WriteString(conn, header); err != nil {
 		return ""
 	}

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
+	"cardea.dev/cardea/internal/dataplane/envoy/bootstrap"
 	"cardea.dev/cardea/internal/test/e2e"
 
 	"cardea.dev/cardea/internal/app/standalone"
-	"cardea.dev/cardea/internal/dataplane/envoy"
 	"cardea.dev/cardea/internal/deliver/process"
 	"cardea.dev/cardea/internal/ops/explain"
 	"cardea.dev/cardea/internal/test/testcert"
@@ -32,7 +32,7 @@ const (
 // lowLimit runs the Envoy with a lower limit on regular expressions than Cardea gives it.
 func lowLimit(t *testing.T) func(*standalone.Options) {
 	t.Helper()
-	binary, err := process.FindPath(envoy.Program())
+	binary, err := process.FindPath(bootstrap.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 		s.soon(fmt.Sprintf("GET http://many-%d.one.example/ -H x:aaa -> 500", i))
 	}
 	s.says("httproute/shop/many-8", "web: cardea.dev/Programmed=True")
-	s.reads("refused content found", `"rejected":2,"of":60,"rounds":2`)
+	s.reads("rejected content found", `"rejected":2,"of":60,"rounds":2`)
 	s.unharmed(l)
 }
 
@@ -204,7 +204,7 @@ func TestABadRuleAtTheStart(t *testing.T) {
 	s.serves("one.example", "green", one)
 	s.says("httproute/shop/many-30", rejected)
 	s.expect("GET http://many-30.one.example/ -H x:aaa -> 500")
-	s.reads("refused content found", `"rejected":1,"of":61,"rounds":2`)
+	s.reads("rejected content found", `"rejected":1,"of":61,"rounds":2`)
 }
 
 // TestAChangedHost is the mistake on which other gateways froze.
@@ -219,7 +219,7 @@ func TestAChangedHost(t *testing.T) {
 	s.serves("one.example", "green", one)
 	s.says("httproute/shop/many-3", rejected+": :-prefixed or host headers may not be modified")
 	s.soon("GET http://many-3.one.example/ -> 500")
-	s.reads("refused content found", `"rejected":1,"of":60,"rounds":2`)
+	s.reads("rejected content found", `"rejected":1,"of":60,"rounds":2`)
 	s.write("many.yaml", manyFile("one.example", "blue", nil))
 	s.serves("one.example", "blue", nil)
 	s.says("httproute/shop/many-3", "web: cardea.dev/Programmed=True")
@@ -229,7 +229,7 @@ func TestAChangedHost(t *testing.T) {
 // TestAKeyOfAnotherCertificate: the listener serves with the former one.
 func TestAKeyOfAnotherCertificate(t *testing.T) {
 	t.Parallel()
-	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
+	first, second := testcert.SelfSigned("shop.example"), testcert.SelfSigned("shop.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("gateway.yaml",
 		gatewayFile(80)+"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
@@ -239,7 +239,7 @@ func TestAKeyOfAnotherCertificate(t *testing.T) {
 	l := s.load(200, "shop.example", "blue")
 	s.write("secret.yaml", secretFile(second.Certificate, first.PrivateKey))
 	s.says("gateway/shop/web", "http-80: Programmed=True",
-		"https: Programmed=False Invalid: the proxy refused it: Failed to load private key from <inline>")
+		"https: Programmed=False Invalid: the proxy rejected it: Failed to load private key from <inline>")
 	if err := s.handshake(first); err != nil {
 		t.Errorf("the former certificate: %v", err)
 	}
@@ -277,8 +277,9 @@ func secretNamed(name string, cert, key []byte) string {
 // their edits are live.
 func TestARefusedFilterChain(t *testing.T) {
 	t.Parallel()
-	a, b := testcert.Self("a.example", "a2.example", "a3.example"), testcert.Self("b.example", "b2.example", "c.example")
-	next := testcert.Self("b.example", "b2.example", "b3.example", "c.example")
+	a, b := testcert.SelfSigned("a.example", "a2.example", "a3.example"), testcert.SelfSigned("b.example", "b2.example",
+		"c.example")
+	next := testcert.SelfSigned("b.example", "b2.example", "b3.example", "c.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
 	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b", "c c.example c", "d d.example b"))
@@ -301,11 +302,11 @@ func TestARefusedFilterChain(t *testing.T) {
 	// Two are edited at once, one of which has no good certificate then.
 	s.write("gateway.yaml", secureGateway("a a2.example a", "b b3.example c", "c c.example c", "d d.example b"))
 	s.soon("GET https://a2.example/ -> 200 blue certificate=a2.example\nGET https://a.example/ -> closed")
-	s.says("gateway/shop/web", "b: Programmed=False Invalid: the proxy refused it: Error adding/updating listener(s) ",
+	s.says("gateway/shop/web", "b: Programmed=False Invalid: the proxy rejected it: Error adding/updating listener(s) ",
 		"b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ", "a: Programmed=True",
 		"http-80: Programmed=True")
 	s.expect("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b3.example/ -> closed")
-	s.reads("refused content found", `"rejected":1,"of":2,"rounds":1`)
+	s.reads("rejected content found", `"rejected":1,"of":2,"rounds":1`)
 	refused := s.nacks("Listener")
 
 	// Later edits of others do not try it again, and a proxy that comes gets what was accepted.
@@ -331,7 +332,7 @@ func TestARefusedFilterChain(t *testing.T) {
 // TestARouteDeletedUnderARefusedFilterChain: a refused listener serves as it was, but not what is deleted under it.
 func TestARouteDeletedUnderARefusedFilterChain(t *testing.T) {
 	t.Parallel()
-	good, other := testcert.Self("web.b.example", "admin.b.example"), testcert.Self("web.b.example")
+	good, other := testcert.SelfSigned("web.b.example", "admin.b.example"), testcert.SelfSigned("web.b.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("gateway.yaml", secureGateway(`b '*.b.example' b`, "c c.example c"))
 	s.write("b.yaml", secretNamed("b", good.Certificate, good.PrivateKey))
@@ -352,7 +353,7 @@ func TestARouteDeletedUnderARefusedFilterChain(t *testing.T) {
 // TestAFilterChainThatNeverServed: its hosts are refused, and do not fall to a wider listener.
 func TestAFilterChainThatNeverServed(t *testing.T) {
 	t.Parallel()
-	a, b := testcert.Self("a.example", "wide.example"), testcert.Self("b.example", "c.example")
+	a, b := testcert.SelfSigned("a.example", "wide.example"), testcert.SelfSigned("b.example", "c.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
 	s.write("gateway.yaml", secureGateway(`wide '*.example' a`, "b b.example b"))

@@ -25,6 +25,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
+	extendenvoy "cardea.dev/cardea/extend/envoy"
 	"cardea.dev/cardea/internal/app/builtin"
 	"cardea.dev/cardea/internal/app/standalone"
 	"cardea.dev/cardea/internal/app/world"
@@ -39,11 +40,11 @@ import (
 // field that may name a Secret and is not in secretFields fails the test.
 func TestNoPageShowsASecret(t *testing.T) {
 	t.Parallel()
-	broken, err := world.Plugged(append(builtin.Plugins(), brokenScript.Plug()))
+	broken, err := world.ExtensionsOf(append(builtin.Plugins(), brokenScript.Plug()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field := range referencesIn(world.Catalog(broken...)) {
+	for field := range referencesIn(world.NewCatalog(broken...)) {
 		if _, known := secretFields[field]; !known {
 			t.Errorf("%s may name a Secret: state one in secretFields, with what must not be shown of it", field)
 		}
@@ -289,21 +290,22 @@ spec:
 // brokenScript is a feature of somebody else with a mistake: its script ends in the middle of a text, which is a
 // Secret's.
 var brokenScript = extend.Feature[brokenSpec, brokenValue]{
-	Kind: extend.TrafficPolicy, Name: "e2e.example/broken", Levels: extend.AtRule, OnInvalid: extend.Deny,
+	Kind: extend.TrafficPolicy, Name: "e2e.example/broken",
 	Schema: []byte(`{"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"secretRef": {"type": "object",
 		"x-kubernetes-map-type": "atomic", "required": ["name"], "properties": {"group": {"type": "string"},
 		"kind": {"type": "string"}, "name": {"type": "string"}, "namespace": {"type": "string"}}}}}`),
+	Levels: extend.AtRule, OnInvalid: extend.Deny,
 	Read: func(r extend.Reader, s brokenSpec) (v brokenValue) {
 		data, _ := r.Field("secretRef").Secret(s.SecretRef)
 		return brokenValue{data["value"]}
 	},
-	Envoy: extend.EnvoyFuncs[brokenValue]{Rule: func(e extend.EnvoyRule, v brokenValue) {
-		e.Filter(extend.SlotCustom3, extend.SecretFilter("e2e.example/broken"), &luav3.Lua{
+	Renders: extendenvoy.Render(extendenvoy.Funcs[brokenValue]{Rule: func(e extendenvoy.Rule, v brokenValue) {
+		e.Filter(extend.SlotCustom3, extendenvoy.SecretFilter("e2e.example/broken"), &luav3.Lua{
 			DefaultSourceCode: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{
 				InlineString: "local key = '" + string(v.Key),
 			}},
 		})
-	}},
+	}}),
 }
 
 type brokenSpec struct {
@@ -340,7 +342,7 @@ func makeSecrets(t *testing.T) *sentinels {
 		switch name {
 		case "":
 		case "listener", "client", "xclient":
-			pair := testcert.Self("shop.example")
+			pair := testcert.SelfSigned("shop.example")
 			block, _ := pem.Decode(pair.PrivateKey)
 			s.sentinels[name+", the key"] = block.Bytes[len(block.Bytes)/2:]
 			s.sentinels[name+", a line of the key"] = bytes.Split(pair.PrivateKey, []byte("\n"))[1]
@@ -368,28 +370,37 @@ func makeSecrets(t *testing.T) *sentinels {
 	return s
 }
 
-var runOfBase64 = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}`)
+var (
+	runOfBase64 = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}`)
+	ofURLs      = strings.NewReplacer("-", "+", "_", "/")
+)
 
 // leaks names the secrets that a text has, as they are, in base64, in hexadecimal or as lists of numbers.
 func (s *sentinels) leaks(text string) (names []string) {
-	texts := []string{text}
+	var decoded bytes.Buffer
+	decoded.WriteString(text)
+	tried := map[string]bool{}
 	for _, run := range runOfBase64.FindAllString(text, -1) { // wherever in a run something begins
-		run = strings.NewReplacer("-", "+", "_", "/").Replace(run)
+		if tried[run] {
+			continue
+		}
+		tried[run] = true
+		run = ofURLs.Replace(run)
 		for skip := range 4 {
 			end := len(run)
 			if (end-skip)%4 == 1 { // no encoding ends so
 				end--
 			}
 			if b, err := base64.RawStdEncoding.DecodeString(run[skip:end]); err == nil {
-				texts = append(texts, string(b))
+				decoded.WriteByte(0)
+				decoded.Write(b)
 			}
 		}
 	}
-	all := strings.Join(texts, "\x00")
 	lower := strings.ToLower(text)
 	for name, secret := range s.sentinels {
 		numbers := strings.Trim(fmt.Sprint(secret), "[]")
-		if strings.Contains(all, string(secret)) || strings.Contains(lower, hex.EncodeToString(secret)) ||
+		if bytes.Contains(decoded.Bytes(), secret) || strings.Contains(lower, hex.EncodeToString(secret)) ||
 			strings.Contains(text, numbers) || strings.Contains(text, strings.ReplaceAll(numbers, " ", ",")) ||
 			strings.Contains(text, url.QueryEscape(string(secret))) {
 			names = append(names, name)
@@ -454,7 +465,7 @@ func (s *stage) allPages() (paths []string) {
 		fill["{collection...}"] = append(fill["{collection...}"], url.PathEscape(c.Name))
 	}
 	hole := regexp.MustCompile(`\{[a-z].*\}`)
-	for _, path := range admin.Paths() {
+	for _, path := range admin.ListPaths() {
 		switch {
 		case path == "/diff": // it takes a body: a command asks it
 		case path == "/debug/pprof/profile" || path == "/debug/pprof/trace": // names of functions, for half a minute
@@ -484,9 +495,9 @@ func (s *stage) allPages() (paths []string) {
 func (s *stage) commands(extensions []world.Extension) map[string]string {
 	s.t.Helper()
 	program := cli.Program{
-		Catalog: world.Catalog(extensions...), Extensions: extensions, Dialects: e2e.DataPlanes(s.t),
-		Check: standalone.Check, Translate: standalone.Translate, Gateways: standalone.Gateways,
-		Explainer: standalone.Explainer, Objects: standalone.Objects, Differ: standalone.Differ,
+		Catalog: world.NewCatalog(extensions...), Extensions: extensions, Dialects: e2e.DataPlanes(s.t),
+		Check: standalone.Check, Translate: standalone.Translate, Gateways: standalone.ListGateways,
+		Explainer: standalone.NewExplainer, Objects: standalone.ListObjects, Differ: standalone.NewDiffer,
 	}
 	other := s.t.TempDir() // other values: a diff tells what they change
 	text, err := os.ReadFile(filepath.Join(s.Dir, "secrets.yaml"))

@@ -18,11 +18,11 @@ import (
 func (s *stage) noted(path, annotation, want string) {
 	s.t.Helper()
 	e2e.Eventually(s.t, func() error {
-		var o kind.Shown
+		var o kind.JSONObject
 		if err := s.Program.Read("/objects/"+path, &o); err != nil {
 			return err
 		}
-		got := o.Text("metadata", "annotations", annotation)
+		got := o.TextAt("metadata", "annotations", annotation)
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
 			return fmt.Errorf("%s: %q, want %q", path, got, want)
 		}
@@ -67,12 +67,12 @@ func TestOlderVersionsAreShown(t *testing.T) {
 	s.noted(listener, kind.StaleAnnotation, "") // nothing was accepted before
 
 	s.write("route.yaml", strings.Replace(routeFile("web", "*.example", to("blue")), "port:", "prot:", 1))
-	s.noted(route, kind.StaleAnnotation, "the newest version has a mistake, or its file has: route.yaml:1")
+	s.noted(route, kind.StaleAnnotation, "the newest version or its file has a mistake: route.yaml:1")
 	s.noted(service, kind.StaleAnnotation, "")
 	s.write("route.yaml", "{")
-	s.noted(route, kind.StaleAnnotation, "the newest version has a mistake, or its file has: route.yaml")
+	s.noted(route, kind.StaleAnnotation, "the newest version or its file has a mistake: route.yaml")
 	s.write("route.yaml", "\xff")
-	s.noted(route, kind.StaleAnnotation, "the newest version has a mistake, or its file has: route.yaml:1")
+	s.noted(route, kind.StaleAnnotation, "the newest version or its file has a mistake: route.yaml:1")
 	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
 	s.noted(route, kind.StaleAnnotation, "")
 

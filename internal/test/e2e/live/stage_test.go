@@ -228,7 +228,7 @@ func (s *stage) gauges(metric, label string) map[string]float64 {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return promtext.Read(body).By(metric, label)
+	return promtext.Read(body).ByLabel(metric, label)
 }
 
 // sent tells how many responses of each type were sent since.
@@ -362,7 +362,7 @@ func shop() string {
 
 // envoyAt runs another Envoy.
 func envoyAt(path string) func(*standalone.Options) {
-	return func(o *standalone.Options) { o.Envoy = path }
+	return func(o *standalone.Options) { o.ProxyProgram = path }
 }
 
 // bindAt binds Gateways to an address that the test chose.

@@ -88,7 +88,7 @@ func TestAnEditOfAPolicy(t *testing.T) {
 // then on, also for who was let in before.
 func TestCertificatesOfClients(t *testing.T) {
 	t.Parallel()
-	pair := testcert.Self("shop.example")
+	pair := testcert.SelfSigned("shop.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("gateway.yaml", gatewayFile(80)+
 		"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n"+
@@ -103,7 +103,7 @@ func TestCertificatesOfClients(t *testing.T) {
 		config.MinVersion, config.MaxVersion = version, version
 		config.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			certificate := certificate.TLS()
+			certificate := certificate.TLSCertificate()
 			return &certificate, nil
 		}
 		return config

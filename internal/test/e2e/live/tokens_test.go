@@ -5,7 +5,7 @@ import "testing"
 const theGateway = "{group: gateway.networking.k8s.io, kind: Gateway, name: web}"
 
 // TestLoginIsRemoved: where a policy's claims are of a provider that the Gateway's policy has, the rules are closed
-// when that policy goes, and the status says why (complaint 3).
+// when that policy goes, and the status says why.
 func TestLoginIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())

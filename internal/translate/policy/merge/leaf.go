@@ -22,30 +22,30 @@ type Leaf struct {
 func (t *Type) Leaves(value any) []Leaf {
 	var list []Leaf
 	if value != nil {
-		t.leaves(t.root, value, "", nil, &list)
+		t.collectLeaves(t.root, value, "", nil, &list)
 	}
 	slices.SortFunc(list, func(a, b Leaf) int { return strings.Compare(a.Path, b.Path) })
 	return list
 }
 
-// leaves adds those of a value; keys are the fields of it that are in its path.
-func (t *Type) leaves(ref schema.TypeRef, v any, path string, keys []string, list *[]Leaf) {
+// collectLeaves adds those of a value; keys are the fields of it that are in its path.
+func (t *Type) collectLeaves(ref schema.TypeRef, v any, path string, keys []string, list *[]Leaf) {
 	atom, _ := t.schema.Resolve(ref)
 	before := len(*list)
 	switch v := v.(type) {
 	case map[string]any:
-		if !merges(atom.Map) {
+		if !mapMerges(atom.Map) {
 			break
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if slices.Contains(keys, name) {
 				continue
 			}
-			at := below(path, name)
+			at := joinPath(path, name)
 			if _, known := atom.Map.FindField(name); !known {
 				at = path + "[" + name + "]"
 			}
-			t.leaves(fieldType(atom.Map, name), v[name], at, nil, list)
+			t.collectLeaves(fieldType(atom.Map, name), v[name], at, nil, list)
 		}
 	case []any:
 		if !listMerges(atom.List) {
@@ -53,7 +53,7 @@ func (t *Type) leaves(ref schema.TypeRef, v any, path string, keys []string, lis
 		}
 		for _, element := range v {
 			at := path + "[" + keyOf(atom.List.Keys, element) + "]"
-			t.leaves(atom.List.ElementType, element, at, atom.List.Keys, list)
+			t.collectLeaves(atom.List.ElementType, element, at, atom.List.Keys, list)
 		}
 	}
 	if len(*list) == before {
@@ -65,7 +65,7 @@ func (t *Type) leaves(ref schema.TypeRef, v any, path string, keys []string, lis
 	}
 }
 
-func below(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
@@ -75,17 +75,17 @@ func below(path, name string) string {
 // keyOf is an element as its path names it: the values of its keys, or the value itself if the list is a set.
 func keyOf(keys []string, element any) string {
 	if len(keys) == 0 {
-		return word(element)
+		return formatScalar(element)
 	}
 	fields, _ := element.(map[string]any)
 	words := make([]string, 0, len(keys))
 	for _, key := range keys {
-		words = append(words, word(fields[key]))
+		words = append(words, formatScalar(fields[key]))
 	}
 	return strings.Join(words, ",")
 }
 
-func word(v any) string {
+func formatScalar(v any) string {
 	if text, ok := v.(string); ok {
 		return text
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -18,13 +19,28 @@ type Type struct {
 	root   schema.TypeRef
 }
 
+// types has what New made, by the schema's text. A program has some dozens of schemas, and reads each for every world
+// that it translates; a Type does not change.
+var types sync.Map
+
 // New reads a schema: OpenAPI v3, as JSON. It is an error if a field may be null: null is neither a value nor nothing.
 func New(text []byte) (*Type, error) {
+	if t, known := types.Load(string(text)); known {
+		return t.(*Type), nil
+	}
+	t, err := readType(text)
+	if err == nil {
+		types.Store(string(text), t)
+	}
+	return t, err
+}
+
+func readType(text []byte) (*Type, error) {
 	var s spec.Schema
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	if path, found := nullable(&s, ""); found {
+	if path, found := findNullable(&s, ""); found {
 		return nil, fmt.Errorf("the schema lets the field %q be null: take `nullable` out of it", path)
 	}
 	const name = "spec"
@@ -36,20 +52,20 @@ func New(text []byte) (*Type, error) {
 	return &Type{converted, schema.TypeRef{NamedType: &named}}, nil
 }
 
-func nullable(s *spec.Schema, path string) (at string, found bool) {
+func findNullable(s *spec.Schema, path string) (at string, found bool) {
 	if s.Nullable {
 		return path, true
 	}
 	for name, field := range s.Properties {
-		if at, found = nullable(&field, below(path, name)); found {
+		if at, found = findNullable(&field, joinPath(path, name)); found {
 			return at, true
 		}
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		return nullable(s.Items.Schema, path+"[]")
+		return findNullable(s.Items.Schema, path+"[]")
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		return nullable(s.AdditionalProperties.Schema, path+"[]")
+		return findNullable(s.AdditionalProperties.Schema, path+"[]")
 	}
 	return "", false
 }
@@ -65,7 +81,7 @@ func (t *Type) Merge(broad, narrow any) (any, error) {
 	case narrow == nil:
 		narrow = broad
 	}
-	merged, err := t.typed(broad).Merge(t.typed(narrow))
+	merged, err := t.asTyped(broad).Merge(t.asTyped(narrow))
 	if err != nil {
 		return nil, fmt.Errorf("merge: %w", err)
 	}
@@ -73,38 +89,38 @@ func (t *Type) Merge(broad, narrow any) (any, error) {
 		return nil, nil // neither states a value of the schema's form
 	}
 	result := merged.AsValue().Unstructured()
-	t.sort(t.root, result)
+	t.sortLists(t.root, result)
 	return result, nil
 }
 
-func (t *Type) typed(v any) *typed.TypedValue {
+func (t *Type) asTyped(v any) *typed.TypedValue {
 	return typed.AsTypedUnvalidated(value.NewValueInterface(v), t.schema, t.root)
 }
 
-// sort sorts the elements of lists that merge. The merge has made these lists. Lists that do not merge keep their
+// sortLists sorts the elements of lists that merge. The merge has made these lists. Lists that do not merge keep their
 // order.
-func (t *Type) sort(ref schema.TypeRef, v any) {
+func (t *Type) sortLists(ref schema.TypeRef, v any) {
 	atom, _ := t.schema.Resolve(ref)
 	switch v := v.(type) {
 	case map[string]any:
-		if !merges(atom.Map) {
+		if !mapMerges(atom.Map) {
 			return
 		}
 		for name, child := range v {
-			t.sort(fieldType(atom.Map, name), child)
+			t.sortLists(fieldType(atom.Map, name), child)
 		}
 	case []any:
 		if !listMerges(atom.List) {
 			return
 		}
 		for _, child := range v {
-			t.sort(atom.List.ElementType, child)
+			t.sortLists(atom.List.ElementType, child)
 		}
 		slices.SortFunc(v, func(a, b any) int { return compareKeys(atom.List.Keys, a, b) })
 	}
 }
 
-func merges(m *schema.Map) bool { return m != nil && m.ElementRelationship != schema.Atomic }
+func mapMerges(m *schema.Map) bool { return m != nil && m.ElementRelationship != schema.Atomic }
 
 func listMerges(l *schema.List) bool { return l != nil && l.ElementRelationship == schema.Associative }
 

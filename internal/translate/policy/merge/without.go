@@ -6,21 +6,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// Without is value without the elements that keyed has, too, in lists that merge by keys. So keyed alone says what such
-// an element is. Neither value is changed.
-func (t *Type) Without(value, keyed any) any { return t.without(t.root, value, keyed) }
+// WithoutElements is value without the elements that keyed has, too, in lists that merge by keys. So keyed alone says
+// what such an element is. Neither value is changed.
+func (t *Type) WithoutElements(value, keyed any) any { return t.removeElements(t.root, value, keyed) }
 
-func (t *Type) without(ref schema.TypeRef, value, keyed any) any {
+func (t *Type) removeElements(ref schema.TypeRef, value, keyed any) any {
 	atom, _ := t.schema.Resolve(ref)
 	switch v := value.(type) {
 	case map[string]any:
 		k, is := keyed.(map[string]any)
-		if !is || !merges(atom.Map) {
+		if !is || !mapMerges(atom.Map) {
 			return value
 		}
 		left := make(map[string]any, len(v))
 		for name, child := range v {
-			left[name] = t.without(fieldType(atom.Map, name), child, k[name])
+			left[name] = t.removeElements(fieldType(atom.Map, name), child, k[name])
 		}
 		return left
 	case []any:

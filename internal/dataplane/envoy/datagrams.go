@@ -1,0 +1,172 @@
+package envoy
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
+	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	udpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/udp/udp_proxy/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
+	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/message"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
+)
+
+// A UDP listener sends its sessions to one cluster for ever, since any edit of the listener ends all of them. A route's
+// backends are groups of endpoints of this cluster, each with the backend's weight. The cluster is there while a route
+// serves: without it, datagrams are dropped.
+
+// The fields of ClusterLoadAssignment.
+const (
+	assignmentName      = 1
+	assignmentEndpoints = 2
+)
+
+// droppingEndpoint takes the share of backends that can't be used: the discard port (RFC 863) of the proxy's own
+// machine. Hardly ever does a program listen there, and one that does drops what arrives.
+var droppingEndpoint = model.Endpoint{Address: "127.0.0.1", Port: 9}
+
+// newDatagrams adds the stages for UDP listeners: their clusters and the endpoints of these.
+func (s *stages) newDatagrams(p plan.Plan) (clusters *flow.Collection[resource.Key, resource.Resource]) {
+	type served struct {
+		Gateway model.ObjectRef
+		Rule    model.RuleKey
+	}
+	listeners := s.connectionListeners
+	rules := flow.Map(p.Domains, "envoy/datagram-rules",
+		func(c *flow.Ctx, k model.DomainKey, entries plan.RouteEntries) (served, bool) {
+			l, found := flow.Fetch(c, listeners, k.Listener)
+			first, _ := entries.At(0)
+			return served{l.Gateway, first.Rule}, found && l.Carries == model.Datagrams
+		})
+	named := func(t resource.Type, name string) *flow.Collection[resource.Key, flow.Members[model.DomainKey, served]] {
+		return flow.Group(rules, name, func(k model.DomainKey, r served) []resource.Key {
+			return []resource.Key{{Gateway: r.Gateway, Type: t, Name: naming.DatagramCluster(r.Gateway, k.Listener)}}
+		}, flow.ByKey)
+	}
+	clusters = flow.Map(named(xdstypes.Cluster, "envoy/datagram-clusters-by-name"), "envoy/datagram-clusters",
+		func(_ *flow.Ctx, key resource.Key, of flow.Members[model.DomainKey, served]) (resource.Resource, bool) {
+			k, _ := of.At(0)
+			part := message.NewPart("", message.MustMarshal(datagramCluster(key.Name)))
+			part.Fragments = []resource.Fragment{{Origin: naming.ListenerOrigin(k.Listener), Hash: part.Hash}}
+			part.Needs = []resource.Name{{Type: xdstypes.Endpoints, Name: key.Name}}
+			return resource.JoinParts(part), true
+		})
+	routes := named(xdstypes.Endpoints, "envoy/datagram-endpoints-by-name")
+	s.datagramEndpoints = flow.Map(routes, "envoy/datagram-endpoints",
+		func(c *flow.Ctx, key resource.Key, of flow.Members[model.DomainKey, served]) (resource.Resource, bool) {
+			_, at := of.At(0)
+			rule, found := s.findRule(c, at.Rule)
+			return resource.JoinParts(datagramParts(c, p, key, rule)...), found
+		})
+	return clusters
+}
+
+// datagramCluster has the endpoints of all backends of a route.
+func datagramCluster(name string) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 name,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		EdsClusterConfig:     &clusterv3.Cluster_EdsClusterConfig{EdsConfig: message.ADSConfigSource()},
+		CircuitBreakers:      unlimitedCircuitBreakers(),
+		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
+			LocalityConfigSpecifier: &clusterv3.Cluster_CommonLbConfig_LocalityWeightedLbConfig_{
+				LocalityWeightedLbConfig: &clusterv3.Cluster_CommonLbConfig_LocalityWeightedLbConfig{},
+			},
+		},
+	}
+}
+
+// datagramParts are an assignment with a part for each backend that gets some of the sessions. The first one tells of
+// the rule.
+func datagramParts(c *flow.Ctx, p plan.Plan, key resource.Key, rule model.Rule) []*resource.Part {
+	head := message.NewPart("", message.EncodeField(assignmentName, []byte(key.Name)))
+	parts := []*resource.Part{head}
+	dropped := uint32(0)
+	for _, b := range rule.Backends {
+		if b.Weight == 0 || rule.Error != 0 {
+			continue
+		}
+		b.Backend.Carries = model.Datagrams
+		backend, _ := flow.Fetch(c, p.Backends, plan.BackendKey{Gateway: key.Gateway, Backend: b.Backend})
+		if b.Invalid || len(backend.Endpoints) == 0 {
+			dropped += b.Weight
+			continue
+		}
+		part := datagramPart(naming.Cluster(b.Backend), b.Weight, backend.Endpoints)
+		part.Fragments = []resource.Fragment{naming.BackendFragment(b.Backend, part.Hash)}
+		parts = append(parts, part)
+	}
+	if dropped > 0 || len(parts) == 1 {
+		parts = append(parts, datagramPart(naming.InvalidCluster, max(dropped, 1), []model.Endpoint{droppingEndpoint}))
+	}
+	sortParts(parts)
+	head.Fragments = []resource.Fragment{{Origin: naming.RuleOrigin(rule.Key), Hash: hashParts(parts)}}
+	return parts
+}
+
+// datagramPart is the endpoints of a backend, and their share of the sessions.
+func datagramPart(name string, weight uint32, list []model.Endpoint) *resource.Part {
+	group := &endpointv3.LocalityLbEndpoints{
+		Locality: &corev3.Locality{SubZone: name}, LoadBalancingWeight: wrapperspb.UInt32(weight),
+	}
+	for _, e := range list {
+		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+				Address: message.SocketAddress(e.Address, e.Port),
+			}},
+		})
+	}
+	return message.NewPart(name, message.EncodeField(assignmentEndpoints, message.MustMarshal(group)))
+}
+
+// addDatagrams makes a Listener one of UDP.
+func addDatagrams(l *listenerv3.Listener, port model.Port) (needs []resource.Name) {
+	cluster := ""
+	for _, own := range port.Listeners {
+		if own.Serves {
+			cluster = naming.DatagramCluster(port.Key.Gateway, own.Key)
+		}
+	}
+	socket := l.GetAddress().GetSocketAddress()
+	socket.Protocol = corev3.SocketAddress_UDP
+	// Each of the proxy's threads has a socket of its own.
+	l.EnableReusePort = wrapperspb.Bool(true)
+	l.PerConnectionBufferLimitBytes, l.TcpKeepalive = nil, nil
+	l.UdpListenerConfig = &listenerv3.UdpListenerConfig{DownstreamSocketConfig: &corev3.UdpSocketConfig{}}
+	route := &udpproxyv3.Route{Cluster: cluster}
+	l.ListenerFilters = []*listenerv3.ListenerFilter{{
+		Name: "udp", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: message.MustAny(
+			&udpproxyv3.UdpProxyConfig{
+				StatPrefix:  strconv.Itoa(int(port.Key.Number)),
+				IdleTimeout: durationpb.New(message.SessionIdleTimeout),
+				RouteSpecifier: &udpproxyv3.UdpProxyConfig_Matcher{Matcher: &xdsmatcherv3.Matcher{
+					OnNoMatch: &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
+						Action: &xdscorev3.TypedExtensionConfig{Name: "route", TypedConfig: message.MustAny(route)},
+					}},
+				}},
+			})},
+	}}
+	return []resource.Name{{Type: xdstypes.Cluster, Name: cluster}}
+}
+
+// hashParts is a hash of the content of parts.
+func hashParts(parts []*resource.Part) uint64 {
+	h := xxhash.New()
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(h, "%x ", p.Hash)
+	}
+	return h.Sum64()
+}
