@@ -69,41 +69,45 @@ spec:
 }
 
 // TestUnknownFieldOfAPolicy: the cluster's CRDs are newer, and a policy that protects states what Cardea does not know.
-// What it is for is closed, and open again when the policy is one that Cardea knows; a policy that protects nothing
-// closes nothing.
+// What it is for is closed, and open again when the policy is one that Cardea knows. A field that is near to one that
+// protects nothing closes nothing; one that is near to none may be a limit.
 func TestUnknownFieldOfAPolicy(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
 	s.extend("securitypolicies.cardea.dev", nil, "newer")
 	s.extend("trafficpolicies.cardea.dev", nil, "newer")
+	s.extend("trafficpolicies.cardea.dev", nil, "retries")
 	policy := func(kind, route, spec string) string {
 		return fmt.Sprintf("---\napiVersion: cardea.dev/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
 			"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: %[2]s}]\n  %[4]s\n",
 			kind, route, s.namespace, spec)
 	}
 	text := ""
-	for _, name := range []string{"guarded", "paced"} {
+	for _, name := range []string{"guarded", "limited", "paced"} {
 		text += fmt.Sprintf("---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\n"+
 			"metadata: {name: %s, namespace: %s}\nspec:\n  parentRefs: [{name: edge}]\n  hostnames: [%[1]s.example]\n"+
 			"  rules: [{backendRefs: [{name: green, port: 80}]}]\n", name, s.namespace)
 	}
 	s.until("the fields are kept", func() (string, bool) {
 		err := s.Apply(context.Background(), []byte(text+policy("SecurityPolicy", "guarded", "newer: all")+
-			policy("TrafficPolicy", "paced", "newer: all")))
+			policy("TrafficPolicy", "limited", "newer: all")+policy("TrafficPolicy", "paced", "retries: all")))
 		if err != nil {
 			return err.Error(), false
 		}
-		kept, err := s.Client.RESTClient().Get().AbsPath("/apis/cardea.dev/v1alpha1/namespaces/" + s.namespace +
-			"/securitypolicies/guarded").Do(context.Background()).Raw()
-		if strings.Contains(string(kept), `"newer":"all"`) {
-			return "", true
+		for path, want := range map[string]string{"securitypolicies/guarded": "newer", "trafficpolicies/limited": "newer",
+			"trafficpolicies/paced": "retries"} {
+			path = "/apis/cardea.dev/v1alpha1/namespaces/" + s.namespace + "/" + path
+			kept, err := s.Client.RESTClient().Get().AbsPath(path).Do(context.Background()).Raw()
+			if !strings.Contains(string(kept), fmt.Sprintf("%q:%q", want, "all")) {
+				_ = s.Client.RESTClient().Delete().AbsPath(path).Do(context.Background()).Error()
+				return fmt.Sprintf("%s, %v", kept, err), false
+			}
 		}
-		_ = s.Client.RESTClient().Delete().AbsPath("/apis/cardea.dev/v1alpha1/namespaces/" + s.namespace +
-			"/securitypolicies/guarded").Do(context.Background()).Error()
-		return fmt.Sprintf("%s, %v", kept, err), false
+		return "", true
 	})
 	failed := func(a answer) bool { return a.Status == http.StatusInternalServerError }
 	s.gets(address, "guarded.example", "/", failed)
+	s.gets(address, "limited.example", "/", failed)
 	s.gets(address, "paced.example", "/", by("green"))
 	known := policy("SecurityPolicy", "guarded", `cors: {allowOrigins: ["*"]}`)
 	if err := s.Apply(context.Background(), []byte(known)); err != nil {
