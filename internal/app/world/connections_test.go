@@ -13,7 +13,6 @@ import (
 	"cardea.dev/cardea/internal/app/dataplanes"
 	"cardea.dev/cardea/internal/app/world"
 	"cardea.dev/cardea/internal/core/flow"
-	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/core/schema"
@@ -83,16 +82,8 @@ ports: [{name: a, port: 1053}, {name: b, port: 2053, protocol: UDP}]
 // drops datagrams. A TLS listener has a filter chain for each domain of its routes, and closes the rest of its
 // hostname.
 func TestConnectionRoutes(t *testing.T) {
-	planes := dataplanes.All()
-	for i := range planes {
-		planes[i].Protocols = []model.Protocol{model.HTTP, model.HTTPS, model.TLS, model.TCP, model.UDP}
-	}
-	var routes []world.Extension
-	for _, k := range kinds.ConnectionRoutes() {
-		routes = append(routes, world.Extension{Kind: k})
-	}
 	w := world.New(world.Config{
-		Dialects: planes, Extensions: routes, Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 	})
 	w.Graph.Apply("start", w.Sources.MarkSynced)
 	applyTo(t, w, connectionObjects, func(*schema.Object) {})

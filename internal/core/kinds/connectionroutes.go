@@ -7,9 +7,8 @@ import (
 	"cardea.dev/cardea/internal/core/model"
 )
 
-// ConnectionRoutes are the kinds of routes for connections: TLSRoutes by the server name that clients ask for,
-// TCPRoutes and UDPRoutes by the port. They are not among All: no data plane offers their protocols yet.
-func ConnectionRoutes() []*kind.Kind { return []*kind.Kind{tlsRoute(), tcpRoute(), udpRoute()} }
+// Kinds of routes for connections: TLSRoutes by the server name that clients ask for, TCPRoutes and UDPRoutes by the
+// port.
 
 func tlsRoute() *kind.Kind {
 	return connectionRoute(model.KindTLSRoute, kind.CustomContent[gatewayv1.TLSRouteSpec](),
@@ -70,7 +69,7 @@ type connections[S, T any] struct {
 }
 
 func connectionRoute[S, T any](of model.Kind, content kind.Content, c connections[S, T]) *kind.Kind {
-	k := customKind(of, content)
+	k := customKind(of, keepLabels(content))
 	k.Optional, k.Cacheable = true, true
 	k.Route = &kind.Route{
 		Listeners:   c.listeners,

@@ -59,3 +59,19 @@ func editDistance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// JoinChoices lists words to choose from: "a, b or c".
+func JoinChoices[S ~string](list []S) string {
+	text := ""
+	for i, s := range list {
+		switch {
+		case i == 0:
+		case i == len(list)-1:
+			text += " or "
+		default:
+			text += ", "
+		}
+		text += string(s)
+	}
+	return text
+}

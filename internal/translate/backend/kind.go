@@ -96,7 +96,7 @@ func (all *Backends) kindNames(direct bool) string {
 		}
 		names = append(names, name)
 	}
-	return problem.JoinChoices(names)
+	return model.JoinChoices(names)
 }
 
 // objectReference is a reference to a backend, and what it leads to in the words of kinds.

@@ -266,7 +266,7 @@ func describeAccepted(l listenerView, kind model.Kind) string {
 		for i := range names {
 			names[i] += "s"
 		}
-		return problem.JoinChoices(names) + " only"
+		return model.JoinChoices(names) + " only"
 	case l.From == gatewayv1.NamespacesFromSame:
 		return fmt.Sprintf("routes of namespace %s only", l.Key.Parent.Namespace())
 	case l.From != gatewayv1.NamespacesFromSelector:

@@ -70,7 +70,7 @@ func (in dataPlanes) chooseDataPlane(list []parameters) (chosen model.DataPlane,
 			chosen, mistake = in.available[i], ""
 		default:
 			mistake = fmt.Sprintf("%s asks for proxy %s, which this program does not have; use %s", p.Ref, p.Proxy,
-				problem.JoinChoices(names(in.available)))
+				model.JoinChoices(names(in.available)))
 		}
 	}
 	return chosen, mistake

@@ -128,7 +128,7 @@ func readListener(l gatewayv1.Listener, takes listenerTakes) (read listenerSpec,
 	if read.Unserved = !slices.Contains(takes.protocols, read.Protocol); read.Unserved {
 		return read, []problem.Problem{{
 			Field: ".protocol", Condition: "Accepted", Reason: "UnsupportedProtocol",
-			Message: fmt.Sprintf("protocol %s is not supported; use %s", l.Protocol, problem.JoinChoices(takes.protocols)),
+			Message: fmt.Sprintf("protocol %s is not supported; use %s", l.Protocol, model.JoinChoices(takes.protocols)),
 		}}
 	}
 	if len(protocol.Modes) > 0 {
@@ -164,7 +164,7 @@ func readListenerTLS(protocol model.DeclaredProtocol, tls *gatewayv1.ListenerTLS
 	switch {
 	case !slices.Contains(protocol.Modes, stated):
 		problems = append(problems, listenerProblem(".mode",
-			fmt.Sprintf("mode %s is not supported for %s; use %s", stated, protocol.Name, problem.JoinChoices(protocol.Modes))))
+			fmt.Sprintf("mode %s is not supported for %s; use %s", stated, protocol.Name, model.JoinChoices(protocol.Modes))))
 	case stated == model.TLSPassthrough:
 		mode = stated
 	case len(tls.CertificateRefs) == 0:
@@ -217,7 +217,7 @@ func readKinds(allowed *gatewayv1.AllowedRoutes, can []model.Kind) (kinds []mode
 			problems = append(problems, problem.NewUnresolved(fmt.Sprintf("[%d]", i),
 				problem.Unusable{Reason: "InvalidRouteKinds", Message: fmt.Sprintf(
 					"routes of kind %s (group %q) are not supported here; use %s", k.Kind, group,
-					problem.JoinChoices(kindNames(can)))}))
+					model.JoinChoices(kindNames(can)))}))
 		case !slices.Contains(kinds, kind):
 			kinds = append(kinds, kind)
 		}

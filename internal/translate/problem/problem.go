@@ -6,7 +6,6 @@
 package problem
 
 import (
-	"strings"
 
 	"cardea.dev/cardea/internal/core/model"
 )
@@ -78,15 +77,6 @@ func HasError(findings []model.Finding, condition string) bool {
 		}
 	}
 	return false
-}
-
-// JoinChoices lists words to choose from: "a, b or c".
-func JoinChoices[S ~string](list []S) string {
-	all := ToStrings(list)
-	if last := len(all) - 1; last > 0 {
-		return strings.Join(all[:last], ", ") + " or " + all[last]
-	}
-	return strings.Join(all, "")
 }
 
 // ToStrings are strings of whatever type.

@@ -6,13 +6,14 @@ import (
 
 	"cardea.dev/cardea/internal/core/dataplane"
 	"cardea.dev/cardea/internal/core/resource"
+	"cardea.dev/cardea/internal/dataplane/envoy/naming"
 	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
 // desiredFiles is what the files should say.
 type desiredFiles struct {
 	listeners, clusters resourceTexts
-	tables, keys        map[string][]byte        // files
+	tables, keys        map[string][]byte        // files; tables are all that names clusters, and is not named by them
 	extensions          map[string]resourceTexts // what files say
 }
 
@@ -38,6 +39,10 @@ func newDesiredFiles(at dataplane.FileFolders, all map[resource.Name]resource.Re
 		case xdstypes.Routes, xdstypes.Endpoints:
 			w.tables[fileOf(n)] = resourceTexts{n.Name: text}.encodeFile()
 		case xdstypes.Extension:
+			if naming.IsConnectionFilter(n.Name) { // it names clusters, as tables do
+				w.tables[fileOf(n)] = resourceTexts{n.Name: text}.encodeFile()
+				continue
+			}
 			w.extensions[fileOf(n)] = resourceTexts{n.Name: text}
 		case xdstypes.Secret:
 			w.keys[fileOf(n)] = resourceTexts{n.Name: text}.encodeFile()
@@ -157,7 +162,11 @@ func (h writtenFiles) findMissing(
 		case xdstypes.Routes:
 			is = bytes.Equal(h.files.Plain[file], w.tables[file])
 		case xdstypes.Extension:
-			is = bytes.Equal(h.files.Plain[file], extensions[file])
+			wanted, some := extensions[file]
+			if !some {
+				wanted = w.tables[file]
+			}
+			is = bytes.Equal(h.files.Plain[file], wanted)
 		case xdstypes.Secret:
 			is = bytes.Equal(h.files.Keys[file], w.keys[file])
 		}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cardea.dev/cardea/internal/core/kinds"
 	"cardea.dev/cardea/internal/core/model"
@@ -99,8 +100,13 @@ func Section(gateway model.ObjectRef, k model.ListenerKey) string {
 
 // ConnectionFilter names the filter that shares the connections of a domain among backends.
 func ConnectionFilter(gateway model.ObjectRef, k model.DomainKey) string {
-	return "connections/" + Section(gateway, k.Listener) + "/" + k.Name
+	return connectionFilterPrefix + Section(gateway, k.Listener) + "/" + k.Name
 }
+
+const connectionFilterPrefix = "connections/"
+
+// IsConnectionFilter tells whether an extension shares connections among clusters; else it is a filter of requests.
+func IsConnectionFilter(extension string) bool { return strings.HasPrefix(extension, connectionFilterPrefix) }
 
 // DatagramCluster names the cluster that shares the sessions of a UDP listener among backends.
 func DatagramCluster(gateway model.ObjectRef, k model.ListenerKey) string {
@@ -127,17 +133,14 @@ func IsEnvoy(d model.DataPlane) bool {
 	return d == DataPlane || d == FilesDataPlane
 }
 
-// Protocols are those of listeners that are offered.
-var Protocols = []model.Protocol{model.HTTP, model.HTTPS}
-
-// rendered are those that can be rendered: a test offers them all.
-var rendered = []model.Protocol{model.HTTP, model.HTTPS, model.TLS, model.TCP, model.UDP}
+// Protocols are those of listeners that are served.
+var Protocols = []model.Protocol{model.HTTP, model.HTTPS, model.TLS, model.TCP, model.UDP}
 
 // CanServe tells whether a port is this dialect's, and it knows what the port speaks. A port with an unknown protocol
 // is not rendered at all: a listener must not serve plaintext because its protocol is new.
 func CanServe(d model.DataPlane, p model.Protocol, t model.Transport) bool {
 	declared, _ := p.Declared()
-	return IsEnvoy(d) && t == declared.Transport && slices.Contains(rendered, p)
+	return IsEnvoy(d) && t == declared.Transport && slices.Contains(Protocols, p)
 }
 
 // HasTable tells whether a listener's requests are looked up in a route table.
