@@ -69,7 +69,7 @@ type connections[S, T any] struct {
 }
 
 func connectionRoute[S, T any](of model.Kind, content kind.Content, c connections[S, T]) *kind.Kind {
-	k := customKind(of, keepLabels(content))
+	k := customKind(of, content)
 	k.Optional, k.Cacheable = true, true
 	k.Route = &kind.Route{
 		Listeners:   c.listeners,

@@ -29,7 +29,8 @@ func All(more ...*kind.Kind) []*kind.Kind {
 func listAll(more ...*kind.Kind) []*kind.Kind {
 	backends := append(Backends(), slices.DeleteFunc(slices.Clone(more), isNoBackend)...)
 	list := append([]*kind.Kind{
-		gatewayClass(), gatewayKind(), httpRoute(), grpcRoute(), tlsRoute(), tcpRoute(), udpRoute(), referenceGrant(), xBackend(), mcpBackend(),
+		gatewayClass(), gatewayKind(), httpRoute(), grpcRoute(), tlsRoute(), tcpRoute(), udpRoute(),
+		referenceGrant(), xBackend(), mcpBackend(),
 		backendTLSPolicy(),
 		inferencePool(), inferenceObjective(), modelRewrite(), dataPlane(),
 		serviceKind(), endpointSlice(backends), secretKind(), configMap(), namespaceKind(), clusterTrustBundle(),

@@ -155,6 +155,9 @@ func TestEveryKindInParallel(t *testing.T) {
 		model.KindGateway:      "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
 		model.KindHTTPRoute:    "spec: {parentRefs: [{name: gw}]}",
 		model.KindGRPCRoute:    "spec: {parentRefs: [{name: gw}]}",
+		model.KindTLSRoute:     "spec: {hostnames: [a.ex], rules: [{backendRefs: [{name: a, port: 1}]}]}",
+		model.KindTCPRoute:     "spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: a, port: 1}]}]}",
+		model.KindUDPRoute:     "spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: a, port: 1}]}]}",
 		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: " +
 			"[{group: '', kind: Service}]}",
 		model.KindBackendTLSPolicy: "spec: {targetRefs: [{group: '', kind: Service, name: a}], validation: " +

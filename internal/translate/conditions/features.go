@@ -53,6 +53,11 @@ var servedFeatures = []features.FeatureName{
 	features.SupportHTTPRouteRetryConnectionError,
 	features.SupportHTTPRouteSchemeRedirect,
 	features.SupportReferenceGrant,
+	features.SupportTCPRoute,
+	features.SupportTLSRoute,
+	features.SupportTLSRouteModeMixed,
+	features.SupportTLSRouteModeTerminate,
+	features.SupportUDPRoute,
 }
 
 // clusterFeatures are those that need proxies in a cluster.
