@@ -46,13 +46,14 @@ func (w *World) Resources(v flow.View, meant func(resource.Role) bool) iter.Seq2
 	}
 }
 
-// Collections are those of the types that are meant. They may have resources of other types, of other data planes.
+// Collections are those that may have resources of the types that are meant. They may have others, too: of other data
+// planes, or those behind the collections of types (resource.Outputs).
 func (w *World) Collections(
 	meant func(resource.Role) bool,
 ) (list []*flow.Collection[resource.Key, resource.Resource]) {
 	for t, c := range w.Outputs.Resources {
 		if slices.ContainsFunc(w.Dialects, func(d dataplane.Dialect) bool {
-			return t < len(d.Protocol.Types) && meant(d.Protocol.Types[t].Role)
+			return t >= len(d.Protocol.Types) || meant(d.Protocol.Types[t].Role)
 		}) {
 			list = append(list, c)
 		}

@@ -109,7 +109,7 @@ func TestDialectsAreJoined(t *testing.T) {
 	route := model.Ref(model.KindHTTPRoute, "default", "both")
 	w.Graph.View(func(v flow.View) {
 		var listeners []string
-		for key := range flow.All(v, w.Outputs.ResourcesOf(xdstypes.Listener)) {
+		for key := range w.Outputs.All(v, xdstypes.Listener) {
 			listeners = append(listeners, key.Gateway.Name()+" "+key.Name)
 		}
 		slices.Sort(listeners)

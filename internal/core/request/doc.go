@@ -4,6 +4,7 @@
 //	Request --> Simulation.SimulateRequest  --> Result: listener, certificates, domain, Outcomes (rule, backend, Effect)
 //	        --> Simulation.CompareRoutes --> RouteComparison: the routes of its host in order, and what each misses
 //	table, domain --> Simulation.ListRoutes --> Route --> witnesses
+//	Connection --> Simulation.SimulateConnection --> Result, in which backends have shares of the connections
 //
 // It owns these shapes and their words. They name what objects made by its key (model.RuleKey, model.BackendKey,
 // model.ListenerKey): a dialect's simulation knows which key each name in its configuration was made of. The package

@@ -6,9 +6,13 @@ import (
 	"time"
 )
 
-// Effect is what happens to a share of the requests, whichever rule and backend it comes of.
+// Effect is what happens to a share of the requests or connections, whichever rule and backend it comes of.
 type Effect struct {
 	Share float64 `json:"share"` // of the requests, above 0, at most 1
+
+	// Closed says of connections why the proxy closes them, and of sessions of datagrams why it drops these; "": it
+	// doesn't.
+	Closed string `json:"closed,omitempty"`
 
 	// Status of the proxy's own answer; 0: a backend answers.
 	Status int `json:"status,omitempty"`

@@ -5,14 +5,20 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Result is what happens to a request at the proxies of one Gateway. Fields are zero for what did not happen.
+// Result is what happens to a request, or to a connection, at the proxies of one Gateway. Fields are zero for what did
+// not happen.
 type Result struct {
 	// The listener of the connection; zero: no single one, as all HTTP listeners of a port share one.
 	Listener     model.ListenerKey
 	Certificates []model.ObjectRef // Secrets: that the client is shown
-	Table        resource.Name     // the route table that the request is looked up in
-	// Domain is that of the table that has the request's host, and the ID of the table's part; "": none has it.
+	// Table is the route table that the request is looked up in; of a connection, what shares it among backends.
+	Table resource.Name
+	Part  string // of Table, that decides; its ID
+	// Domain is that of the table that has the request's host, or that of the connection; "": none has it.
 	Domain string
+	// Mismatch: the listener reads no requests and was asked about one, or it reads nothing else and was asked about a
+	// connection. Then there are no Outcomes.
+	Mismatch bool
 
 	// Closed says why the connection ends without an answer; "" if it doesn't.
 	Closed string
@@ -27,7 +33,8 @@ type Result struct {
 	Undecided bool
 }
 
-// Outcome is what happens to a share of the requests: a backend gets them, or the proxy answers itself.
+// Outcome is what happens to a share of the requests or connections: a backend gets them, or the proxy answers itself,
+// or ends them.
 type Outcome struct {
 	Rule    model.RuleKey    // zero: none took the request
 	Match   Match            // of the route that took it; nil: none

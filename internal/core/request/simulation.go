@@ -8,11 +8,13 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Simulation tells what the proxies of one Gateway do with requests, by some configuration or an excerpt of it. One
-// goroutine at a time may ask it.
+// Simulation tells what the proxies of one Gateway do with requests and connections, by some configuration or an excerpt
+// of it. One goroutine at a time may ask it.
 type Simulation interface {
 	// SimulateRequest tells what would happen to a request.
 	SimulateRequest(Request) Result
+	// SimulateConnection tells what would happen to a connection that a listener does not read as requests.
+	SimulateConnection(Connection) Result
 	// CompareRoutes compares a request with all routes of its domain, in their order; the first that misses nothing gets
 	// it.
 	CompareRoutes(Request) []RouteComparison

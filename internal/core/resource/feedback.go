@@ -2,6 +2,7 @@ package resource
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -145,7 +146,8 @@ func (k AckStateKey) Owner() model.ObjectRef { return k.Gateway }
 
 // Outputs is what a dialect produces.
 type Outputs struct {
-	// Resources has one collection for each type, in the order of the dialect's AllTypes. There may be more behind them.
+	// Resources has one collection for each type, in the order of the dialect's AllTypes. Behind them there may be more,
+	// with resources of any type: Find, FindBefore and All look there, too.
 	Resources []*flow.Collection[Key, Resource]
 	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it
 	// serves. A route has an entry for each Gateway that it is attached to.
@@ -163,8 +165,41 @@ type Outputs struct {
 	RuleChanged func(flow.View, model.RuleKey) flow.Rev
 }
 
-// ResourcesOf is the collection of a type.
-func (o Outputs) ResourcesOf(t Type) *flow.Collection[Key, Resource] { return o.Resources[t] }
+// Find finds a resource, whichever collection has it.
+func (o Outputs) Find(v flow.View, key Key) (Resource, bool) { return o.findIn(v, key, flow.Get[Key, Resource]) }
+
+// FindBefore finds a resource as it was before the edits that are staged.
+func (o Outputs) FindBefore(v flow.View, key Key) (Resource, bool) {
+	return o.findIn(v, key, flow.ValueBefore[Key, Resource])
+}
+
+// findIn looks first where most resources of the key's type are.
+func (o Outputs) findIn(
+	v flow.View, key Key, get func(flow.View, *flow.Collection[Key, Resource], Key) (Resource, bool),
+) (Resource, bool) {
+	if r, found := get(v, o.Resources[key.Type], key); found {
+		return r, true
+	}
+	for _, c := range o.Resources {
+		if r, found := get(v, c, key); found {
+			return r, true
+		}
+	}
+	return Resource{}, false
+}
+
+// All are the resources of a type.
+func (o Outputs) All(v flow.View, t Type) iter.Seq2[Key, Resource] {
+	return func(yield func(Key, Resource) bool) {
+		for _, c := range o.Resources {
+			for key, r := range flow.All(v, c) {
+				if key.Type == t && !yield(key, r) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // RouteKey names a route at a Gateway.
 type RouteKey struct{ Gateway, Route model.ObjectRef }

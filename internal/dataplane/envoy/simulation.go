@@ -46,10 +46,8 @@ func GatesByRoute(gates request.Gates) func(route string, key request.GateKey) (
 func (s simulation) SimulateRequest(r request.Request) request.Result {
 	did := s.config.SimulateRequest(r)
 	table := resource.Name{Type: xdstypes.Routes, Name: did.Table}
-	result := request.Result{
-		Table: table, Domain: did.VirtualHost, Closed: did.Closed, Refused: did.Refused, NotSimulated: did.NotSimulated,
-		Undecided: did.Undecided,
-	}
+	result := convertResult(did)
+	result.Table, result.Part, result.Domain = table, did.VirtualHost, did.VirtualHost
 	if chain := s.findChain(did); chain != nil && len(chain.Fragments) > 0 {
 		result.Listener = chain.Fragments[0].Origin.ListenerKey()
 		result.Certificates = s.certificatesOf(chain)
@@ -58,6 +56,73 @@ func (s simulation) SimulateRequest(r request.Request) request.Result {
 		result.Outcomes = append(result.Outcomes, s.convertOutcome(o, s.rulesOf(table, did.VirtualHost)))
 	}
 	return result
+}
+
+// convertResult is what a result tells without names.
+func convertResult(did simulate.Result) request.Result {
+	return request.Result{
+		Closed: did.Closed, Refused: did.Refused, NotSimulated: did.NotSimulated, Undecided: did.Undecided,
+		Mismatch: did.Mismatch,
+	}
+}
+
+// SimulateConnection implements request.Simulation.
+func (s simulation) SimulateConnection(n request.Connection) request.Result {
+	did := s.config.SimulateConnection(n)
+	result := convertResult(did)
+	if did.Mismatch {
+		return result
+	}
+	result.Listener, result.Domain = s.findConnectionDomain(did)
+	if chain := s.findChain(did); chain != nil {
+		result.Certificates = s.certificatesOf(chain)
+	}
+	result.Table = resource.Name{Type: xdstypes.Extension, Name: did.SharedBy}
+	result.Part = connectionPartID
+	if n.Datagrams {
+		result.Table.Type, result.Part = xdstypes.Endpoints, ""
+	}
+	sharing := s.excerpt.Offered[result.Table]
+	var rule model.RuleKey
+	if part := resource.FindPart(sharing, result.Part); part != nil && len(part.Fragments) > 0 {
+		rule = part.Fragments[0].Origin.RuleKey()
+	}
+	for _, o := range did.Outcomes {
+		out := request.Outcome{Rule: rule, Effect: o.Effect}
+		known := false
+		if n.Datagrams {
+			if part := resource.FindPart(sharing, o.Locality); part != nil && len(part.Fragments) > 0 {
+				out.Backend, known = part.Fragments[0].BackendKey(), true
+			}
+		} else {
+			out.Backend, known = s.findBackend(o.Cluster)
+		}
+		if !known { // what takes its share is no backend
+			out.Unresolved, out.Endpoints, out.Closed = true, nil, "they can't be used"
+		}
+		result.Outcomes = append(result.Outcomes, out)
+	}
+	return result
+}
+
+// findConnectionDomain is the listener that takes a connection, and its domain; zero if none does.
+func (s simulation) findConnectionDomain(did simulate.Result) (k model.ListenerKey, domain string) {
+	if chain := s.findChain(did); chain != nil {
+		if len(chain.Fragments) > 0 {
+			k, domain = chain.Fragments[0].Origin.ListenerKey(), chain.Fragments[0].Variant
+		}
+		return k, domain
+	}
+	shared := resource.FindPart(s.excerpt.Offered[resource.Name{Type: xdstypes.Listener, Name: did.Listener}], "")
+	if shared == nil {
+		return k, ""
+	}
+	for _, f := range shared.Fragments {
+		if f.Origin.Section != "" && !f.Setting { // the port's only listener; first stands its Gateway
+			return f.Origin.ListenerKey(), model.EveryHost
+		}
+	}
+	return k, ""
 }
 
 // CompareRoutes implements request.Simulation.

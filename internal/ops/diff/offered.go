@@ -16,19 +16,19 @@ func (d *Differ) offeredBefore(v flow.View, key resource.Key) (resource.Resource
 	} else if apart {
 		return resource.Resource{}, false
 	}
-	return flow.ValueBefore(v, d.world.Outputs.ResourcesOf(key.Type), key)
+	return d.world.Outputs.FindBefore(v, key)
 }
 
 // offeredAfter finds a resource as proxies would be offered it. A resource that was refused, and that the edits do not
 // change, stays refused, and so does the one that is offered in its place. A resource that the edits change is taken to
 // be accepted.
 func (d *Differ) offeredAfter(v flow.View, key resource.Key) (resource.Resource, bool) {
-	is, exists := flow.Get(v, d.world.Outputs.ResourcesOf(key.Type), key)
+	is, exists := d.world.Outputs.Find(v, key)
 	instead, apart := d.offeredInstead(key)
 	if !apart {
 		return is, exists
 	}
-	was, existed := flow.ValueBefore(v, d.world.Outputs.ResourcesOf(key.Type), key)
+	was, existed := d.world.Outputs.FindBefore(v, key)
 	switch {
 	case existed != exists:
 		return is, exists

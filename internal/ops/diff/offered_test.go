@@ -47,7 +47,7 @@ func TestWhatIsOffered(t *testing.T) {
 			var accepted *resource.Resource
 			if !c.nothing {
 				r.world.Graph.View(func(v flow.View) {
-					found, _ := flow.Get(v, r.world.Outputs.ResourcesOf(cluster.Type), cluster)
+					found, _ := r.world.Outputs.Find(v, cluster)
 					accepted = &found
 				})
 			}
@@ -83,7 +83,7 @@ func TestAChainThatIsKept(t *testing.T) {
 	accepted := map[resource.Key]resource.Resource{}
 	r.world.Graph.View(func(v flow.View) {
 		for _, of := range []resource.Type{xdstypes.Listener, xdstypes.Routes} {
-			for key, value := range flow.All(v, r.world.Outputs.ResourcesOf(of)) {
+			for key, value := range r.world.Outputs.All(v, of) {
 				accepted[key] = value
 			}
 		}

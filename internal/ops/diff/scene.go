@@ -116,14 +116,14 @@ func (d *Differ) addResource(v flow.View, s *gatewayChange, name resource.Name, 
 	s.before.AddResource(name, takers, func(n resource.Name) (resource.Resource, bool) {
 		r, offered := d.offeredBefore(v, at(n))
 		if !offered {
-			r, _ = flow.ValueBefore(v, d.world.Outputs.ResourcesOf(n.Type), at(n))
+			r, _ = d.world.Outputs.FindBefore(v, at(n))
 		}
 		return r, offered
 	})
 	s.after.AddResource(name, takers, func(n resource.Name) (resource.Resource, bool) {
 		r, offered := d.offeredAfter(v, at(n))
 		if !offered {
-			r, _ = flow.Get(v, d.world.Outputs.ResourcesOf(n.Type), at(n))
+			r, _ = d.world.Outputs.Find(v, at(n))
 		}
 		return r, offered
 	})

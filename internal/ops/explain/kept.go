@@ -12,7 +12,7 @@ import (
 
 // findRendered finds a resource as the objects say.
 func (q *inquiry) findRendered(key resource.Key) (resource.Resource, bool) {
-	return flow.Get(q.view, q.world.Outputs.ResourcesOf(key.Type), key)
+	return q.world.Outputs.Find(q.view, key)
 }
 
 // findOffered finds a resource as proxies are offered it: what was rendered, or what they accepted before something of

@@ -73,7 +73,7 @@ func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Res
 			t.Errorf("%s panicked on %s: %s\n%s", key.Collection, key.Key, p.Message, p.Stack)
 		}
 		for _, typ := range xdstypes.All() {
-			for key, r := range flow.All(v, w.Outputs.ResourcesOf(typ)) {
+			for key, r := range w.Outputs.All(v, typ) {
 				all[key] = r
 			}
 		}

@@ -121,7 +121,7 @@ func (f *faulty) versions() map[resource.Key]string {
 	all := map[resource.Key]string{}
 	f.Graph.View(func(v flow.View) {
 		for _, typ := range xdstypes.All() {
-			for key, r := range flow.All(v, f.Outputs.ResourcesOf(typ)) {
+			for key, r := range f.Outputs.All(v, typ) {
 				all[key] = r.Version
 			}
 		}

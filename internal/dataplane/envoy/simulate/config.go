@@ -25,6 +25,8 @@ type Config struct {
 	clusters  map[string]*clusterv3.Cluster
 	endpoints map[string]*endpointv3.ClusterLoadAssignment
 	secrets   map[string]bool // whether clients' certificates have to be valid by it
+	// extensions are configurations of filters, as their messages (TypedExtensionConfig)
+	extensions map[string][]byte
 
 	expressions map[string]*envoyRegex // compiled once
 }
@@ -34,11 +36,12 @@ func New() *Config {
 	return &Config{
 		listeners: map[string]*listenerv3.Listener{}, tables: map[string]*table{}, clusters: map[string]*clusterv3.Cluster{},
 		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{},
-		expressions: map[string]*envoyRegex{},
+		expressions: map[string]*envoyRegex{}, extensions: map[string][]byte{},
 	}
 }
 
-// Add adds a resource, or replaces it. b is the resource's message. Only the name of an Extension counts.
+// Add adds a resource, or replaces it. b is the resource's message. Of an Extension only what shares
+// connections is evaluated.
 func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 	switch t {
 	case xdstypes.Listener:
@@ -56,7 +59,8 @@ func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 			c.secrets[name] = judges != nil &&
 				judges.GetTrustChainVerification() != tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
 		}
-	case xdstypes.Extension: // the filter is named where it is turned on
+	case xdstypes.Extension:
+		c.extensions[name] = b
 	default:
 		err = fmt.Errorf("resources of type %d are not known", t)
 	}

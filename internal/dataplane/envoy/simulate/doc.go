@@ -1,6 +1,6 @@
 // Package simulate evaluates rendered Envoy configuration for one request, as an Envoy would: which listener and filter
 // chain take the connection, which virtual host and route take the request, what becomes of it, and which endpoints get
-// it.
+// it. Of a connection that is not read as requests it tells who gets it (connection.go).
 //
 //	Request --> listener --> filter chain --> connection manager --> virtual host
 //	            (address,    (SNI)            (path and host         (domain

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
@@ -20,7 +21,7 @@ func (s *simulation) findListener() *listenerv3.Listener {
 	for _, name := range slices.Sorted(maps.Keys(s.config.listeners)) {
 		l := s.config.listeners[name]
 		socket := l.GetAddress().GetSocketAddress()
-		if socket.GetPortValue() != s.current.Port {
+		if socket.GetPortValue() != s.current.Port || (socket.GetProtocol() == corev3.SocketAddress_UDP) != s.datagrams {
 			continue
 		}
 		if s.current.Address == "" || socket.GetAddress() == s.current.Address {
@@ -36,6 +37,9 @@ func (s *simulation) findListener() *listenerv3.Listener {
 		return nil
 	}
 	s.result.Listener = found.GetName()
+	if s.datagrams {
+		return found
+	}
 	s.noteUnknownFields(found, "name", "address", "stat_prefix", "filter_chains", "default_filter_chain",
 		"listener_filters",
 		"enable_reuse_port",
@@ -98,7 +102,7 @@ func (s *simulation) findFilterChain(l *listenerv3.Listener) *listenerv3.FilterC
 		s.result.Closed = "its filter chain has no filters"
 	case isTLS && !s.current.TLS:
 		s.result.Closed = "the listener speaks TLS"
-	case !isTLS && s.current.TLS:
+	case !isTLS && s.current.TLS && !slices.ContainsFunc(chain.GetFilters(), sharesConnections):
 		s.result.Closed = "the listener doesn't speak TLS"
 	case isTLS && !s.canTerminateTLS(chain):
 	default:

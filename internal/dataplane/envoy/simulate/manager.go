@@ -17,6 +17,10 @@ func (s *simulation) findManager(chain *listenerv3.FilterChain) *hcmv3.HttpConne
 		if shortType(f.GetTypedConfig().GetTypeUrl()) == "ConnectionLimit" {
 			continue // a request is looked at by itself: there are no other connections
 		}
+		if sharesConnections(f) {
+			s.result.Mismatch = true
+			return nil
+		}
 		if err := f.GetTypedConfig().UnmarshalTo(m); err != nil {
 			s.noteNotSimulated(f.GetName())
 			continue

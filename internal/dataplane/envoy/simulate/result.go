@@ -6,13 +6,19 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// Result is what would happen to a request. Names are those of the configuration; "" where the request did not get so
-// far.
+// Result is what would happen to a request, or to a connection. Names are those of the configuration; "" where it did
+// not get so far.
 type Result struct {
 	Listener    string `json:"listener,omitempty"`
 	Chain       string `json:"chain,omitempty"`
 	Table       string `json:"table,omitempty"`
 	VirtualHost string `json:"virtualHost,omitempty"`
+	// SharedBy is what shares connections among backends: a filter among clusters, of a UDP listener a cluster among its
+	// localities.
+	SharedBy string `json:"sharedBy,omitempty"`
+	// Mismatch: the listener reads no requests and was asked about one, or it reads nothing else and was asked about a
+	// connection.
+	Mismatch bool `json:"mismatch,omitempty"`
 
 	// Closed says why the connection ends without an answer; "" if it doesn't.
 	Closed string `json:"closed,omitempty"`
@@ -27,12 +33,13 @@ type Result struct {
 	Undecided bool `json:"undecided,omitempty"`
 }
 
-// Outcome is what happens to a share of the requests: a cluster gets them, or the proxy answers itself.
+// Outcome is what happens to a share of the requests or connections: a cluster gets them, or the proxy answers itself.
 type Outcome struct {
-	Route   string              `json:"route,omitempty"` // "": none took the request
-	Match   *routev3.RouteMatch `json:"-"`               // the route's
-	Cluster string              `json:"cluster,omitempty"`
-	Mirrors []Mirror            `json:"mirrors,omitempty"` // where copies go
+	Route    string              `json:"route,omitempty"` // "": none took the request
+	Match    *routev3.RouteMatch `json:"-"`               // the route's
+	Cluster  string              `json:"cluster,omitempty"`
+	Locality string              `json:"locality,omitempty"` // of a cluster, that gets datagrams: its sub-zone
+	Mirrors  []Mirror            `json:"mirrors,omitempty"`  // where copies go
 	request.Effect
 }
 

@@ -9,9 +9,10 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// simulation is one request on its way.
+// simulation is one request on its way, or one connection.
 type simulation struct {
 	config          *Config
+	datagrams       bool            // it is a session of these, and no request
 	sent            request.Request // as the client sends it
 	current         request.Request // as it is at this point
 	share           float64         // of the requests like it, that get here

@@ -1,0 +1,10 @@
+package request
+
+// Connection is a connection as a client begins it, or a session of datagrams: those that come from one address.
+type Connection struct {
+	Address   string // IP address that the client connects to; "" is any that a listener of the port has
+	Port      uint32 // that is bound
+	Datagrams bool   // over UDP; else over TCP
+	TLS       bool   // it begins with a TLS handshake
+	SNI       string // of the handshake; "": it names no server
+}
