@@ -52,6 +52,7 @@ var servedFeatures = []features.FeatureName{
 	features.SupportHTTPRouteRetryCodes,
 	features.SupportHTTPRouteRetryConnectionError,
 	features.SupportHTTPRouteSchemeRedirect,
+	features.SupportListenerSet,
 	features.SupportReferenceGrant,
 	features.SupportTCPRoute,
 	features.SupportTLSRoute,
