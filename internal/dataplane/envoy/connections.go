@@ -42,6 +42,20 @@ func connectionListeners(p plan.Plan) *flow.Collection[model.ListenerKey, connec
 		})
 }
 
+// connectionRules are the rules for connections. They tell when one changed last: what it is rendered to changes with
+// the endpoints of its backends, too.
+func connectionRules(p plan.Plan) *flow.Collection[model.RuleKey, model.Rule] {
+	return flow.Derive(p.Routes, "envoy/connection-rules-by-key",
+		func(_ *flow.Ctx, _ model.ObjectRef, r model.Route, emit func(model.RuleKey, model.Rule)) {
+			if !r.IsForConnections() {
+				return
+			}
+			for _, rule := range r.Rules {
+				emit(rule.Key, rule)
+			}
+		})
+}
+
 // connectionFilter is the filter of a domain.
 type connectionFilter struct {
 	Key  resource.Key
