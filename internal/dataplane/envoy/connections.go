@@ -142,9 +142,10 @@ const connectionFilterType = "type.googleapis.com/envoy.extensions.filters.netwo
 // connectionPartID is the ID of the only part of a filter besides its head.
 const connectionPartID = "connections"
 
-// share is the share of a cluster.
+// share is the share of a cluster, and of the backend that it is made of.
 type share struct {
 	cluster string
+	backend model.BackendKey
 	weight  uint32
 }
 
@@ -167,7 +168,7 @@ func connectionShares(rule model.Rule, carries model.Carried) (shares []share) {
 			shares[i].weight += b.Weight
 			continue
 		}
-		shares = append(shares, share{cluster, b.Weight})
+		shares = append(shares, share{cluster, b.Backend, b.Weight})
 	}
 	return shares
 }

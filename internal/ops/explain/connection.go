@@ -37,12 +37,12 @@ func (c parsedRequest) transport() model.Transport {
 	return model.TransportTCP
 }
 
-// portWords name the port: "port 80", "UDP port 53".
-func (c parsedRequest) portWords() string {
-	if c.transport() == model.TransportUDP {
-		return fmt.Sprintf("UDP port %d", c.port)
+// portWords name a port: "port 80", "UDP port 53".
+func portWords(number int32, transport model.Transport) string {
+	if transport == model.TransportUDP {
+		return fmt.Sprintf("UDP port %d", number)
 	}
-	return fmt.Sprintf("port %d", c.port)
+	return fmt.Sprintf("port %d", number)
 }
 
 // connection is the connection that is asked about, at a port as it is bound.

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -72,14 +73,14 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 		story.Notes = q.config.Notes()
 	}
 	if w == nil {
-		story.Closed = "no listener has " + c.portWords()
+		story.Closed = "no listener has " + portWords(c.port, c.transport())
 		if gateway != "" {
-			story.Closed = fmt.Sprintf("no Gateway %s has a listener at %s", gateway, c.portWords())
+			story.Closed = fmt.Sprintf("no Gateway %s has a listener at %s", gateway, portWords(c.port, c.transport()))
 		}
 		if others := q.otherTransports(c, gateway); len(others) > 0 {
 			story.Notes = append(story.Notes, others...)
 		} else if idle := q.explainIdlePort(c.port, gateway); len(idle) > 0 {
-			story.Closed = "no listener that can serve has " + c.portWords()
+			story.Closed = "no listener that can serve has " + portWords(c.port, c.transport())
 			story.Notes = append(story.Notes, idle...)
 		}
 		story.Notes = append(story.Notes, q.portsThere()...)
@@ -103,8 +104,12 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 		stated, _ = flow.Get(q.view, q.world.Plan.Listeners, w.port.Listeners[0].Key)
 	}
 	story.Mismatch = c.explainMismatch(stated)
-	if c.isConnection() && story.Closed != "" {
+	if c.isConnection() && story.Closed != "" && story.Mismatch == "" {
 		story.Closed = q.explainClosed(c, listener, found, story.Closed)
+	}
+	if c.scheme == schemeTLS && stated.Protocol == model.TCP {
+		story.Notes = append(story.Notes, fmt.Sprintf("listener %s has the protocol TCP: it reads no server name",
+			listener.Key.Section))
 	}
 	if found {
 		story.Listener = listener.Key.Section
@@ -174,16 +179,21 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 
 // portsThere tells which ports the Gateways have, a line for each port.
 func (q *inquiry) portsThere() (notes []string) {
-	of := map[int32][]string{}
-	for _, p := range flow.All(q.view, q.world.Plan.Ports) {
-		if gateway := p.Key.Gateway.NamespacedName(); !slices.Contains(of[p.Key.Number], gateway) {
-			of[p.Key.Number] = append(of[p.Key.Number], gateway)
-		}
+	type place struct {
+		number    int32
+		transport model.Transport
 	}
-	ports := slices.Sorted(maps.Keys(of))
-	for _, number := range ports[:min(maxNear, len(ports))] {
-		slices.Sort(of[number])
-		notes = append(notes, fmt.Sprintf("%s port %d", nameGateways(of[number]), number))
+	of := map[place][]string{}
+	for _, p := range flow.All(q.view, q.world.Plan.Ports) {
+		at := place{p.Key.Number, p.Key.Transport}
+		of[at] = append(of[at], p.Key.Gateway.NamespacedName())
+	}
+	ports := slices.SortedFunc(maps.Keys(of), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.transport, b.transport))
+	})
+	for _, at := range ports[:min(maxNear, len(ports))] {
+		slices.Sort(of[at])
+		notes = append(notes, fmt.Sprintf("%s %s", nameGateways(of[at]), portWords(at.number, at.transport)))
 	}
 	if more := len(ports) - maxNear; more > 0 {
 		notes = append(notes, fmt.Sprintf("and %d more ports", more))
