@@ -6,7 +6,6 @@
 package problem
 
 import (
-
 	"cardea.dev/cardea/internal/core/model"
 )
 

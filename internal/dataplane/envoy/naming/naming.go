@@ -106,7 +106,9 @@ func ConnectionFilter(gateway model.ObjectRef, k model.DomainKey) string {
 const connectionFilterPrefix = "connections/"
 
 // IsConnectionFilter tells whether an extension shares connections among clusters; else it is a filter of requests.
-func IsConnectionFilter(extension string) bool { return strings.HasPrefix(extension, connectionFilterPrefix) }
+func IsConnectionFilter(extension string) bool {
+	return strings.HasPrefix(extension, connectionFilterPrefix)
+}
 
 // DatagramCluster names the cluster that shares the sessions of a UDP listener among backends.
 func DatagramCluster(gateway model.ObjectRef, k model.ListenerKey) string {
