@@ -124,6 +124,13 @@ func (c *Client) Do(ctx context.Context, call Call) error {
 
 // Ask makes the call as often as it says, without comparing the answers.
 func (c *Client) Ask(ctx context.Context, call Call) ([]Answer, error) {
+	if call.isSend() {
+		answers, err := c.sendAll(ctx, call)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", call.Text, err)
+		}
+		return answers, nil
+	}
 	answers := make([]Answer, call.Times)
 	for i := range answers {
 		var err error
@@ -170,6 +177,7 @@ type Answer struct {
 type Seen struct {
 	Name, Method, Path, Query, Host string
 	Headers                         http.Header
+	SNI, ALPN                       string // of the TLS handshake with the backend, for a "SEND"
 }
 
 func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
@@ -290,6 +298,10 @@ func compare(want Expectation, answer Answer) error {
 		got = seen.Method
 	case want.Name == "host":
 		got = seen.Host
+	case want.Name == "sni":
+		got = seen.SNI
+	case want.Name == "alpn":
+		got = seen.ALPN
 	case want.Name == "body":
 		got = answer.Body
 	case want.Name == "certificate":

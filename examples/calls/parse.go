@@ -14,9 +14,11 @@ import (
 
 // Call is a request and the expected answer.
 type Call struct {
-	Line   int    // in the file
-	Text   string // the line, without repeated spaces
-	Method string // "GRPC": a gRPC call; the URL's path names its service and method
+	Line int    // in the file
+	Text string // the line, without repeated spaces
+	// Method is HTTP's; "GRPC": a gRPC call, the URL's path names its service and method; "SEND": bytes over a connection,
+	// or a datagram.
+	Method string
 	URL    *url.URL
 	Header http.Header // of the request; Host is its own
 	Host   string      // "" means the URL's host
@@ -32,7 +34,7 @@ type Call struct {
 
 // Share is the part of the calls that a backend must answer.
 type Share struct {
-	Backend string
+	Backend string // of a "SEND" also Closed, Silent
 	Percent float64
 }
 
@@ -91,8 +93,12 @@ func (c *Call) request(fields []string) error {
 	if c.URL, err = url.Parse(fields[1]); err != nil {
 		return err
 	}
-	if c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https" {
+	switch {
+	case c.URL.Host == "", c.isSend() != isConnection(c.URL.Scheme),
+		!c.isSend() && c.URL.Scheme != "http" && c.URL.Scheme != "https":
 		return fmt.Errorf("want a whole URL, got %q", fields[1])
+	case c.isSend() && c.URL.Port() == "" && c.URL.Scheme != "tls":
+		return fmt.Errorf("want a port, got %q", fields[1])
 	}
 	for rest := fields[2:]; len(rest) > 0; rest = rest[1:] {
 		if times, ok := strings.CutPrefix(rest[0], "*"); ok {
@@ -105,6 +111,9 @@ func (c *Call) request(fields []string) error {
 			rest = rest[1:]
 			c.Body = rest[0]
 			continue
+		}
+		if c.isSend() {
+			return fmt.Errorf("want -d body or *N, got %q", rest[0])
 		}
 		if rest[0] == "-E" && len(rest) > 1 {
 			rest = rest[1:]
@@ -134,6 +143,9 @@ func (c *Call) request(fields []string) error {
 	return nil
 }
 
+// isConnection tells whether a URL is of a connection, or of datagrams.
+func isConnection(scheme string) bool { return scheme == "tcp" || scheme == "tls" || scheme == "udp" }
+
 // credentials are the value of the header Authorization for a user and password (-u), or for a token (-t).
 func credentials(kind, value string) string {
 	if kind == "-u" {
@@ -143,7 +155,10 @@ func credentials(kind, value string) string {
 }
 
 func (c *Call) answer(fields []string) error {
-	if len(fields) == 1 && fields[0] == "closed" {
+	if c.isSend() {
+		return c.expect(fields)
+	}
+	if len(fields) == 1 && fields[0] == Closed {
 		return nil
 	}
 	var err error
@@ -154,7 +169,12 @@ func (c *Call) answer(fields []string) error {
 	} else if c.Status, err = strconv.Atoi(fields[0]); err != nil || c.Status < 100 || c.Status > 599 {
 		return fmt.Errorf("want a status, got %q", fields[0])
 	}
-	for _, field := range fields[1:] {
+	return c.expect(fields[1:])
+}
+
+// expect reads who must answer, and what else is expected.
+func (c *Call) expect(fields []string) (err error) {
+	for _, field := range fields {
 		if name, value, ok := strings.Cut(field, "="); ok {
 			c.Expects = append(c.Expects, Expectation{name, value})
 			continue

@@ -37,6 +37,10 @@ func TestParseRefusesWhatIsNoCall(t *testing.T) {
 		"GET http://a/ -> ok":            "1: want a status",
 		"GRPC http://a/ -> 200":          "1: want a status of gRPC",
 		"GET http://a/ -> 200 web~many%": "1: want backend~N%",
+		"SEND http://a/ -> web":          "1: want a whole URL",
+		"GET tcp://a:1 -> 200":           "1: want a whole URL",
+		"SEND tcp://a -> web":            "1: want a port",
+		"SEND tcp://a:1 -H x:y -> web":   "1: want -d body or *N",
 	} {
 		if _, err := Parse(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

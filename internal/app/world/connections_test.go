@@ -77,6 +77,39 @@ endpoints: [{addresses: [10.0.0.9]}]
 ports: [{name: a, port: 1053}, {name: b, port: 2053, protocol: UDP}]
 `
 
+// TestAllCollectionsOfAType: what stands behind the collections of types is found with the others, by its type.
+func TestAllCollectionsOfAType(t *testing.T) {
+	w := world.New(world.Config{
+		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+	})
+	w.Graph.Apply("start", w.Sources.MarkSynced)
+	applyTo(t, w, connectionObjects, func(*schema.Object) {})
+	w.Graph.Settle()
+	w.Graph.View(func(v flow.View) {
+		for of, want := range map[resource.Type][]string{
+			xdstypes.Extension: {"connections/tcp/*", "connections/tls/db.shop.example"},
+			xdstypes.Cluster:   {"datagrams/udp", "service/shop/db/53/tls", "service/shop/db/53/tcp"},
+			xdstypes.Endpoints: {"datagrams/udp", "service/shop/db/53/tls", "service/shop/db/53/tcp"},
+		} {
+			var all, meant []string
+			for key := range w.Outputs.All(v, of) {
+				all = append(all, key.Name)
+			}
+			role := w.Dialects[0].Protocol.Types[of].Role
+			for key := range w.Resources(v, func(r resource.Role) bool { return r == role }) {
+				if key.Type == of {
+					meant = append(meant, key.Name)
+				}
+			}
+			for _, name := range want {
+				if !slices.Contains(all, name) || !slices.Contains(meant, name) {
+					t.Errorf("type %d has %q and, by its role, %q; want %s in both", of, all, meant, name)
+				}
+			}
+		}
+	})
+}
+
 // TestConnectionRoutes: of the routes of a TCP or UDP listener the oldest gets the connections. Its backends have their
 // shares, also those that can't be used: a cluster that there is not closes connections, an address without a program
 // drops datagrams. A TLS listener has a filter chain for each domain of its routes, and closes the rest of its
@@ -92,15 +125,13 @@ func TestConnectionRoutes(t *testing.T) {
 		read := func(of resource.Type, name string, into proto.Message) {
 			t.Helper()
 			key := resource.Key{Gateway: model.Ref(model.KindGateway, "shop", "web"), Type: of, Name: name}
-			for _, c := range w.Outputs.Resources {
-				if r, found := flow.Get(v, c, key); found {
-					if err := proto.Unmarshal(r.AppendBytes(nil), into); err != nil {
-						t.Fatal(err)
-					}
-					return
-				}
+			r, found := w.Outputs.Find(v, key)
+			if !found {
+				t.Fatalf("there is no %s", name)
 			}
-			t.Fatalf("there is no %s", name)
+			if err := proto.Unmarshal(r.AppendBytes(nil), into); err != nil {
+				t.Fatal(err)
+			}
 		}
 		filter, proxy := new(corev3.TypedExtensionConfig), new(tcpproxyv3.TcpProxy)
 		read(xdstypes.Extension, "connections/tcp/*", filter)

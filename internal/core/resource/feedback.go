@@ -166,7 +166,9 @@ type Outputs struct {
 }
 
 // Find finds a resource, whichever collection has it.
-func (o Outputs) Find(v flow.View, key Key) (Resource, bool) { return o.findIn(v, key, flow.Get[Key, Resource]) }
+func (o Outputs) Find(v flow.View, key Key) (Resource, bool) {
+	return o.findIn(v, key, flow.Get[Key, Resource])
+}
 
 // FindBefore finds a resource as it was before the edits that are staged.
 func (o Outputs) FindBefore(v flow.View, key Key) (Resource, bool) {

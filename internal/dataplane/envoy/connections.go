@@ -42,6 +42,20 @@ func connectionListeners(p plan.Plan) *flow.Collection[model.ListenerKey, connec
 		})
 }
 
+// connectionRules are the rules for connections. They tell when one changed last: what it is rendered to changes with
+// the endpoints of its backends, too.
+func connectionRules(p plan.Plan) *flow.Collection[model.RuleKey, model.Rule] {
+	return flow.Derive(p.Routes, "envoy/connection-rules-by-key",
+		func(_ *flow.Ctx, _ model.ObjectRef, r model.Route, emit func(model.RuleKey, model.Rule)) {
+			if !r.IsForConnections() {
+				return
+			}
+			for _, rule := range r.Rules {
+				emit(rule.Key, rule)
+			}
+		})
+}
+
 // connectionFilter is the filter of a domain.
 type connectionFilter struct {
 	Key  resource.Key
@@ -128,9 +142,10 @@ const connectionFilterType = "type.googleapis.com/envoy.extensions.filters.netwo
 // connectionPartID is the ID of the only part of a filter besides its head.
 const connectionPartID = "connections"
 
-// share is the share of a cluster.
+// share is the share of a cluster, and of the backend that it is made of.
 type share struct {
 	cluster string
+	backend model.BackendKey
 	weight  uint32
 }
 
@@ -153,7 +168,7 @@ func connectionShares(rule model.Rule, carries model.Carried) (shares []share) {
 			shares[i].weight += b.Weight
 			continue
 		}
-		shares = append(shares, share{cluster, b.Weight})
+		shares = append(shares, share{cluster, b.Backend, b.Weight})
 	}
 	return shares
 }

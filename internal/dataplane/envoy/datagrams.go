@@ -107,18 +107,14 @@ func datagramParts(c *flow.Ctx, p plan.Plan, key resource.Key, rule model.Rule) 
 	head := message.NewPart("", message.EncodeField(assignmentName, []byte(key.Name)))
 	parts := []*resource.Part{head}
 	dropped := uint32(0)
-	for _, b := range rule.Backends {
-		if b.Weight == 0 || rule.Error != 0 {
+	for _, share := range connectionShares(rule, model.Datagrams) {
+		backend, _ := flow.Fetch(c, p.Backends, plan.BackendKey{Gateway: key.Gateway, Backend: share.backend})
+		if share.cluster == naming.InvalidCluster || len(backend.Endpoints) == 0 {
+			dropped += share.weight
 			continue
 		}
-		b.Backend.Carries = model.Datagrams
-		backend, _ := flow.Fetch(c, p.Backends, plan.BackendKey{Gateway: key.Gateway, Backend: b.Backend})
-		if b.Invalid || len(backend.Endpoints) == 0 {
-			dropped += b.Weight
-			continue
-		}
-		part := datagramPart(naming.Cluster(b.Backend), b.Weight, backend.Endpoints)
-		part.Fragments = []resource.Fragment{naming.BackendFragment(b.Backend, part.Hash)}
+		part := datagramPart(share.cluster, share.weight, backend.Endpoints)
+		part.Fragments = []resource.Fragment{naming.BackendFragment(share.backend, part.Hash)}
 		parts = append(parts, part)
 	}
 	if dropped > 0 || len(parts) == 1 {

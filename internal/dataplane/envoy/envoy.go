@@ -73,7 +73,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s.renderedRules = s.renderRules(p)
 	s.backends = newRefusedBackends(s.refused)
 	s.connectionListeners = connectionListeners(p)
-	connections := s.newConnections(p)
+	connections, connectionRules := s.newConnections(p), connectionRules(p)
 	datagramClusters := s.newDatagrams(p)
 	cds, lds, sds := s.clusterResources(p), s.listenerResources(p), secretResources(p)
 	resources := []*flow.Collection[resource.Key, resource.Resource]{
@@ -91,7 +91,9 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		Settings:        s.settingAckStates(p, cds, lds, sds),
 		RefusedBackends: s.backends.refusals,
 		Policies:        s.policyAckStates(p, cds),
-		RuleChanged:     func(v flow.View, k model.RuleKey) flow.Rev { return flow.ChangedAt(v, s.renderedRules, k) },
+		RuleChanged: func(v flow.View, k model.RuleKey) flow.Rev {
+			return max(flow.ChangedAt(v, s.renderedRules, k), flow.ChangedAt(v, connectionRules, k))
+		},
 	}
 }
 

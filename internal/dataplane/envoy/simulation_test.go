@@ -155,3 +155,53 @@ func TestSimulationTellsWhatIsWithheld(t *testing.T) {
 		t.Errorf("%+v, want 503 of %v", got.Outcomes, k)
 	}
 }
+
+// TestSimulationTellsConnections: a connection's listener, domain, rule and backends are told by their keys, of TLS, TCP
+// and UDP; the share of backends that can't be used is nobody's.
+func TestSimulationTellsConnections(t *testing.T) {
+	for _, of := range []struct {
+		protocol   model.Protocol
+		mode       model.TLSMode
+		domain     string
+		connection request.Connection
+		carries    model.Carried
+	}{
+		{model.TLS, model.TLSPassthrough, "a.ex", request.Connection{TLS: true, SNI: "a.ex"}, model.Passthrough},
+		{model.TLS, model.TLSPassthrough, "*.ex", request.Connection{TLS: true, SNI: "b.c.ex"}, model.Passthrough},
+		{model.TCP, "", "*", request.Connection{}, model.Bytes},
+		{model.UDP, "", "*", request.Connection{Datagrams: true}, model.Datagrams},
+	} {
+		w := newWorld(t)
+		backend, listener, rule := service("db"), testListener("shared", ""), testRuleKey("r")
+		listener.TLS = of.mode
+		w.apply(func(b *flow.Batch) {
+			w.addPort(b, 9000, 19000, of.protocol, listener)
+			w.serve(b, 0, 9000, "shared", of.domain, model.Rule{
+				Key: rule, Matches: []model.Match{{}}, Backends: []model.WeightedBackend{
+					{Backend: backend, Weight: 1}, {Backend: service("none"), Weight: 1, Invalid: true},
+					{Backend: service("zero")}, {Backend: backend, Weight: 2},
+				},
+			})
+			backend.Carries = of.carries
+			w.addBackend(b, backend, model.Endpoint{Address: "192.0.2.1", Port: 1})
+		})
+		of.connection.Port = 19000
+		got := w.simulated(t).SimulateConnection(of.connection)
+		if got.Listener != listener.Key || got.Domain != of.domain || len(got.Outcomes) != 2 || len(got.NotSimulated) > 0 {
+			t.Errorf("%s: %+v", of.protocol, got)
+			continue
+		}
+		for _, o := range got.Outcomes {
+			lost := o.Closed != ""
+			if o.Rule != rule || o.Unresolved != lost || lost && o.Share != 0.25 ||
+				!lost && (o.Share != 0.75 || o.Backend != backend || !slices.Equal(o.Endpoints, []string{"192.0.2.1:1"})) {
+				t.Errorf("%s: %+v", of.protocol, o)
+			}
+		}
+		if asked := w.simulated(t).SimulateRequest(request.Request{
+			Port: 19000, TLS: of.connection.TLS, SNI: of.connection.SNI, Method: "GET", Path: "/",
+		}); asked.Mismatch == of.connection.Datagrams || len(asked.Outcomes) > 0 {
+			t.Errorf("%s: a request: %+v", of.protocol, asked)
+		}
+	}
+}

@@ -130,7 +130,8 @@ func (w *world) addPort(b *flow.Batch, number, bind int32, protocol model.Protoc
 func (w *world) addPortAt(
 	b *flow.Batch, addresses []string, number, bind int32, protocol model.Protocol, listeners ...model.Listener,
 ) {
-	key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TransportTCP}
+	declared, _ := protocol.Declared()
+	key := model.PortKey{Gateway: testGateway, Number: number, Transport: declared.Transport}
 	port := model.Port{Key: key, BindPort: bind, Addresses: addresses, Protocol: protocol, DataPlane: naming.DataPlane}
 	for _, l := range listeners {
 		l.Gateway, l.DataPlane, l.Port, l.Protocol = testGateway, cmp.Or(l.DataPlane, naming.DataPlane), key, protocol

@@ -145,7 +145,7 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 	if kind, name, isObject := strings.Cut(what, "/"); isObject && !strings.Contains(what, "://") {
 		story, err = explainObject(cmd, p, o, kind, name)
 	} else if !strings.Contains(what, "://") {
-		return fmt.Errorf("%q is neither a URL (such as http://shop.example/cart) nor an object "+
+		return fmt.Errorf("%q is neither a URL (such as http://shop.example/cart or tcp://shop.example:9000) nor an object "+
 			"(KIND/NAME, such as httproute/web)", what)
 	} else {
 		o.question.URL = what
@@ -226,7 +226,7 @@ func explainObject(
 	if !known {
 		return story,
 			fmt.Errorf("%q is neither a kind (`cardea get` lists the kinds) nor a URL: "+
-				"a URL begins with http:// or https://", word)
+				"a URL begins with http://, https://, tcp://, tls:// or udp://", word)
 	}
 	if name == "" {
 		return story, noName(word)

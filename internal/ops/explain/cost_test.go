@@ -50,9 +50,9 @@ func newRig(t *testing.T, gateways int) *rig {
 		objects = append(objects, fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: "+
 			"%s}, "+
 			"spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}}", g),
-			route(g, g, g+".ex", "/", "app"), route("all-"+g, g, "all.ex", "/all", "app"))
+			newRoute(g, g, g+".ex", "/", "app"), newRoute("all-"+g, g, "all.ex", "/all", "app"))
 		for n := range 10 {
-			objects = append(objects, route(fmt.Sprintf("%s-%d", g, n), g, fmt.Sprintf("%s-%d.ex", g, n), "/", "other"))
+			objects = append(objects, newRoute(fmt.Sprintf("%s-%d", g, n), g, fmt.Sprintf("%s-%d.ex", g, n), "/", "other"))
 		}
 	}
 	r.apply(objects...)
@@ -64,7 +64,7 @@ func xbackend(name string) string {
 		"spec: {type: ExternalHostname, port: {number: 3000}, externalHostname: {hostname: %[1]s.internal}}}", name)
 }
 
-func route(name, gateway, host, path, backend string) string {
+func newRoute(name, gateway, host, path, backend string) string {
 	return fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: %s}, spec: "+
 		"{parentRefs: [{name: %s}], "+
 		"hostnames: [%s], rules: [{matches: [{path: {value: %s}}], "+
@@ -198,13 +198,13 @@ func TestTurnsGoOn(t *testing.T) {
 		gathered int
 		match    string
 	}{
-		{"elsewhere", func(n int) { r.apply(route("g3", "g3", "g3.ex", fmt.Sprintf("/%d", n), "app")) }, 1, "every path"},
+		{"elsewhere", func(n int) { r.apply(newRoute("g3", "g3", "g3.ex", fmt.Sprintf("/%d", n), "app")) }, 1, "every path"},
 		{"once", func(n int) {
 			if n == 1 {
-				r.apply(route("g7", "g7", "g7.ex", "/a", "app"))
+				r.apply(newRoute("g7", "g7", "g7.ex", "/a", "app"))
 			}
 		}, 2, "paths below /a"},
-		{"again and again", func(n int) { r.apply(route("g7", "g7", "g7.ex", "/a/"+strings.Repeat("b", n), "app")) },
+		{"again and again", func(n int) { r.apply(newRoute("g7", "g7", "g7.ex", "/a/"+strings.Repeat("b", n), "app")) },
 			maxTries + 1, ""},
 	} {
 		q := r.question("http://g7.ex/a/bbb")
@@ -222,7 +222,7 @@ func TestTurnsGoOn(t *testing.T) {
 	o := &objectQuestion{ref: model.Ref(model.KindHTTPRoute, "default", "all-g7")}
 	e := &edited{questionSteps: o, edit: func(n int) {
 		if n == 1 {
-			r.apply(route("all-g7", "g7", "all.ex", "/everything", "app"))
+			r.apply(newRoute("all-g7", "g7", "all.ex", "/everything", "app"))
 		}
 	}}
 	if err := r.answerQuestion(e); err != nil || e.gathered != 2 {

@@ -158,7 +158,7 @@ func TestTheEditThatBroughtIt(t *testing.T) {
 // TestCostOfAnObject: of all that there is, what may have something of the object is looked at, and nothing is missed.
 func TestCostOfAnObject(t *testing.T) {
 	r := newRig(t, gateways)
-	r.apply(route("lost", "g7", "lost.ex", "/", "nowhere"))
+	r.apply(newRoute("lost", "g7", "lost.ex", "/", "nowhere"))
 	all := map[model.ObjectRef]int{} // fragments of each object
 	r.World.Graph.View(func(v flow.View) {
 		for _, c := range r.Outputs.Resources {

@@ -7,14 +7,16 @@ import (
 )
 
 // eachHolder are the resources that may have something of an object. For a route these are only the tables of its
-// listeners, for tables may be long; for another object, all resources but tables and entries.
+// listeners, for tables may be long; for a route of connections all resources but tables, and for another object also
+// without entries.
 func (q *inquiry) eachHolder(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
-	if _, isRoute := flow.Get(q.view, q.world.Plan.Routes, ref); isRoute {
+	route, isRoute := flow.Get(q.view, q.world.Plan.Routes, ref)
+	if isRoute && !route.IsForConnections() {
 		q.tablesOf(ref, take)
 		return
 	}
 	for key, r := range q.world.Resources(q.view, func(r resource.Role) bool {
-		return r != resource.Routing && r != resource.Entries
+		return r != resource.Routing && (isRoute || r != resource.Entries)
 	}) {
 		take(key, r)
 	}

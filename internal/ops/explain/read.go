@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -16,11 +14,13 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// parsedRequest is a request, and the port that its URL names.
+// parsedRequest is a request or, by its scheme, a connection; and the port that its URL names. Of a connection only TLS,
+// SNI and Host are stated.
 type parsedRequest struct {
 	request.Request
-	text string
-	port int32
+	scheme string
+	text   string
+	port   int32
 }
 
 // parseRequest makes a question a request, as a client would send it. A request that no client can send is an error.
@@ -44,14 +44,20 @@ func (q Question) parseRequest() (parsedRequest, error) {
 	case "wss":
 		u.Scheme = "https"
 	}
+	switch u.Scheme {
+	case schemeTCP, schemeTLS, schemeUDP:
+		if u.Hostname() != "" {
+			return q.parseConnection(u, rest[end:])
+		}
+	}
 	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return parsedRequest{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart, or KIND/NAME", q.URL)
+		return parsedRequest{}, fmt.Errorf("%q: %w", q.URL, errNoURL)
 	}
 	path, err := sentPath(rest[end:])
 	if err != nil {
 		return parsedRequest{}, fmt.Errorf("%q: %w", q.URL, err)
 	}
-	c := parsedRequest{text: cmp.Or(q.Method, http.MethodGet) + " " + q.URL, port: 80}
+	c := parsedRequest{scheme: u.Scheme, text: cmp.Or(q.Method, http.MethodGet) + " " + q.URL, port: 80}
 	c.Request = request.Request{
 		Method: cmp.Or(q.Method, http.MethodGet), Host: sentHost(u.Host), Path: path, Header: http.Header{},
 		TLS: u.Scheme == "https",
@@ -61,16 +67,12 @@ func (q Question) parseRequest() (parsedRequest, error) {
 	}
 	if c.TLS {
 		c.port = 443
-		if c.SNI = cmp.Or(q.SNI, sentHost(u.Hostname())); q.SNI == "" && net.ParseIP(c.SNI) != nil {
-			c.SNI = ""
-		}
+		c.SNI = sentServerName(q.SNI, sentHost(u.Hostname()))
 	}
 	if u.Port() != "" {
-		n, err := strconv.ParseUint(u.Port(), 10, 16)
-		if err != nil || n == 0 {
-			return parsedRequest{}, fmt.Errorf("%q: want a port from 1 to 65535", u.Port())
+		if c.port, err = parsePort(u.Port()); err != nil {
+			return parsedRequest{}, err
 		}
-		c.port = int32(n)
 	}
 	if q.Agent != nil {
 		c.setAgent(*q.Agent)

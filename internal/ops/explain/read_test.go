@@ -9,7 +9,7 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// TestRead: a question becomes what a client sends, or an error where no client can.
+// TestRead: a question becomes what a client sends or begins, or an error where no client can.
 func TestRead(t *testing.T) {
 	get := func(host, path string) request.Request {
 		return request.Request{Method: "GET", Host: host, Path: path, Header: http.Header{}}
@@ -38,7 +38,26 @@ func TestRead(t *testing.T) {
 			t.Errorf("%+v: port %d (%v)\n%s", c.question, got.port, err, cmp.Diff(c.want, got.Request))
 		}
 	}
+	for _, c := range []struct {
+		question Question
+		port     int32
+		want     request.Connection
+	}{
+		{Question{URL: "tcp://a:9000"}, 9000, request.Connection{Port: 1}},
+		{Question{URL: "udp://a:53/"}, 53, request.Connection{Port: 1, Datagrams: true}},
+		{Question{URL: "tls://EXÄMPLE.ex"}, 443, request.Connection{Port: 1, TLS: true, SNI: "xn--exmple-cua.ex"}},
+		{Question{URL: "tls://a:8443", SNI: "b"}, 8443, request.Connection{Port: 1, TLS: true, SNI: "b"}},
+		{Question{URL: "tls://[::1]:8443"}, 8443, request.Connection{Port: 1, TLS: true}},
+	} {
+		got, err := c.question.parseRequest()
+		if err != nil || got.port != c.port || !got.isConnection() || got.connection(1) != c.want {
+			t.Errorf("%+v: port %d (%v) %+v", c.question, got.port, err, got.connection(1))
+		}
+	}
 	for _, q := range []Question{
+		{URL: "tcp://a"}, {URL: "udp://a"}, {URL: "tcp://:1"}, {URL: "tcp://a:0"}, {URL: "tls://a/b"},
+		{URL: "tcp://a:1?b"}, {URL: "tcp://a:1", SNI: "b"}, {URL: "tls://a", Method: "GET"},
+		{URL: "tls://a", Headers: []string{"x: y"}}, {URL: "tls://a", Body: "b"},
 		{URL: "a/b"}, {URL: "ftp://a/"}, {URL: "http:///a"}, {URL: "http://a b/"}, {URL: "http://a:b/"},
 		{URL: "http://a:70000/"}, {URL: "http://a/\n"},
 		{URL: "http://a/", Method: "G E"}, {URL: "http://a/", Method: "é"}, {URL: "http://a/", Headers: []string{"x"}},

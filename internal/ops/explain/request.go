@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -15,7 +16,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// ExplainRequest tells the way of a request.
+// ExplainRequest tells the way of a request, or of a connection.
 func (e *Explainer) ExplainRequest(question Question) (story Story, err error) {
 	c, err := question.parseRequest()
 	if err != nil {
@@ -29,7 +30,9 @@ func (e *Explainer) ExplainRequest(question Question) (story Story, err error) {
 	for i := range r.story.Outcomes {
 		e.addConnections(&r.story.Outcomes[i])
 	}
-	e.addPicks(r.story.Outcomes, c.Request, question.Body)
+	if !c.isConnection() {
+		e.addPicks(r.story.Outcomes, c.Request, question.Body)
+	}
 	return r.story, err
 }
 
@@ -48,7 +51,7 @@ func (r *requestQuestion) gatherRefs(q *inquiry) {
 
 func (r *requestQuestion) doSlowWork() (err error) {
 	if len(r.candidates) > 0 {
-		r.chosen, err = chooseCandidate(r.candidates, r.Request)
+		r.chosen, err = chooseCandidate(r.candidates, r.parsedRequest)
 	}
 	return err
 }
@@ -63,16 +66,21 @@ func (r *requestQuestion) writeStory(q *inquiry) {
 
 func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCandidate, w *gatewayCandidate) Story {
 	story := Story{Request: c.text, Offline: q.config.Offline, Unasked: q.config.Unasked}
+	if c.isConnection() {
+		story.Connection = c.scheme
+	}
 	if q.config.Notes != nil {
 		story.Notes = q.config.Notes()
 	}
 	if w == nil {
-		story.Closed = fmt.Sprintf("no listener has port %d", c.port)
+		story.Closed = "no listener has " + portWords(c.port, c.transport())
 		if gateway != "" {
-			story.Closed = fmt.Sprintf("no Gateway %s has a listener at port %d", gateway, c.port)
+			story.Closed = fmt.Sprintf("no Gateway %s has a listener at %s", gateway, portWords(c.port, c.transport()))
 		}
-		if idle := q.explainIdlePort(c.port, gateway); len(idle) > 0 {
-			story.Closed = fmt.Sprintf("no listener that can serve has port %d", c.port)
+		if others := q.otherTransports(c, gateway); len(others) > 0 {
+			story.Notes = append(story.Notes, others...)
+		} else if idle := q.explainIdlePort(c.port, gateway); len(idle) > 0 {
+			story.Closed = "no listener that can serve has " + portWords(c.port, c.transport())
 			story.Notes = append(story.Notes, idle...)
 		}
 		story.Notes = append(story.Notes, q.portsThere()...)
@@ -90,6 +98,18 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 	listener, found := w.takingListener()
 	if !found {
 		listener, found = listenerOf(w.port, c)
+	}
+	stated, _ := flow.Get(q.view, q.world.Plan.Listeners, listener.Key)
+	if !found && c.scheme == schemeTCP { // without a server name it is no listener's, or any's
+		stated, _ = flow.Get(q.view, q.world.Plan.Listeners, w.port.Listeners[0].Key)
+	}
+	story.Mismatch = c.explainMismatch(stated)
+	if c.isConnection() && story.Closed != "" && story.Mismatch == "" {
+		story.Closed = q.explainClosed(c, listener, found, story.Closed)
+	}
+	if c.scheme == schemeTLS && stated.Protocol == model.TCP {
+		story.Notes = append(story.Notes, fmt.Sprintf("listener %s has the protocol TCP: it reads no server name",
+			listener.Key.Section))
 	}
 	if found {
 		story.Listener = listener.Key.Section
@@ -111,7 +131,7 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 		}
 	}
 	for _, o := range w.result.Outcomes {
-		out := q.describeOutcome(c.Request, o)
+		out := q.describeOutcome(c, o)
 		if o.Backend != (model.BackendKey{}) {
 			key := plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend}
 			out.backend = w.dialect.BackendResource(key)
@@ -128,7 +148,7 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 			out.Policies = q.backendPolicies(key)
 		}
 		story.Outcomes = append(story.Outcomes, out)
-		if rule, ok := q.explainRule(w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,
+		if rule, ok := q.explainRule(c, w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,
 			func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
 			story.Rules = append(story.Rules, rule)
 			if c.Agent != nil { // what is decided is told in place of what is stated
@@ -137,7 +157,7 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 			}
 		}
 	}
-	if story.hasNoRule() && q.world.Policies.StatesForRules(q.policySnapshot(), w.port.Key.Gateway, listener.Key) {
+	if story.hasNoRule() && !c.isConnection() && q.world.Policies.StatesForRules(q.policySnapshot(), w.port.Key.Gateway, listener.Key) {
 		story.Notes = append(story.Notes, "no rule matches it, so no policy for requests applies: no error pages, "+
 			"headers, limits, access rules")
 	}
@@ -146,21 +166,34 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 		concerned = append(concerned, r.Object)
 	}
 	story.Panics = q.findPanics(concerned...)
-	story.Near = q.findNearMisses(w, listener)
+	switch {
+	case story.Mismatch != "":
+	case c.isConnection():
+		story.Near = q.findNearRoutes(w, listener, c)
+	default:
+		story.Near = q.findNearMisses(w, listener)
+	}
 	story.Notes = append(story.Notes, w.hosts...)
 	return story
 }
 
 // portsThere tells which ports the Gateways have, a line for each port.
 func (q *inquiry) portsThere() (notes []string) {
-	of := map[int32][]string{}
-	for _, p := range flow.All(q.view, q.world.Plan.Ports) {
-		of[p.Key.Number] = append(of[p.Key.Number], p.Key.Gateway.NamespacedName())
+	type place struct {
+		number    int32
+		transport model.Transport
 	}
-	ports := slices.Sorted(maps.Keys(of))
-	for _, number := range ports[:min(maxNear, len(ports))] {
-		slices.Sort(of[number])
-		notes = append(notes, fmt.Sprintf("%s port %d", nameGateways(of[number]), number))
+	of := map[place][]string{}
+	for _, p := range flow.All(q.view, q.world.Plan.Ports) {
+		at := place{p.Key.Number, p.Key.Transport}
+		of[at] = append(of[at], p.Key.Gateway.NamespacedName())
+	}
+	ports := slices.SortedFunc(maps.Keys(of), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.transport, b.transport))
+	})
+	for _, at := range ports[:min(maxNear, len(ports))] {
+		slices.Sort(of[at])
+		notes = append(notes, fmt.Sprintf("%s %s", nameGateways(of[at]), portWords(at.number, at.transport)))
 	}
 	if more := len(ports) - maxNear; more > 0 {
 		notes = append(notes, fmt.Sprintf("and %d more ports", more))
@@ -221,7 +254,9 @@ func listenerOf(port model.Port, c parsedRequest) (found model.PortListener, ok 
 }
 
 // explainRule is the rule of an outcome, and what became of it; false if none took the request.
-func (q *inquiry) explainRule(w *gatewayCandidate, o request.Outcome, listener model.ListenerKey) (Rule, bool) {
+func (q *inquiry) explainRule(
+	c parsedRequest, w *gatewayCandidate, o request.Outcome, listener model.ListenerKey,
+) (Rule, bool) {
 	key := o.Rule
 	if key == (model.RuleKey{}) {
 		return Rule{}, false
@@ -230,26 +265,36 @@ func (q *inquiry) explainRule(w *gatewayCandidate, o request.Outcome, listener m
 	r := Rule{Object: key.Route.String(), Rule: key.Name, Live: q.newLive(table.Gateway), table: table}
 	origin := resource.Origin{Object: key.Route, Section: key.Name}
 	if instead, _ := q.offeredInstead(table); instead != nil {
-		if f, kept := findFragment(*instead, w.result.Domain, origin); kept {
-			r.Live, r.Live.Kept = q.findLive(table, w.result.Domain, f), true
+		if f, kept := findFragment(*instead, w.result.Part, origin); kept {
+			r.Live, r.Live.Kept = q.findLive(table, w.result.Part, f), true
 		}
 	}
-	r.Policies = q.listPolicies(w.port.Key.Gateway, listener, key)
 	place, found := q.findRule(key)
+	if c.isConnection() {
+		r.Policies = q.connectionPolicies(listener)
+		r.Match, r.Where = c.describeTaken(w.result.Domain), q.locate(key.Route, place.rule.FieldPath())
+	} else {
+		r.Policies = q.listPolicies(w.port.Key.Gateway, listener, key)
+	}
 	for i := range place.rule.Backends {
 		for _, p := range q.world.Policies.PiecesAtRef(q.policySnapshot(), listener, key, i) {
 			r.Policies = append(r.Policies, q.describeFeature(p)...)
 		}
 	}
-	if !found { // it was kept
+	switch {
+	case !found && c.isConnection(): // it was kept
+		r.Where = q.locate(key.Route, "")
+		return r, true
+	case !found:
 		r.Match, r.Where = o.Match.Describe().String(), q.locate(key.Route, "")
 		return r, true
+	case !c.isConnection():
+		at := o.Match.IndexIn(place.rule)
+		r.Match, r.Where = describeMatch(place.rule, at, o.Match), q.locate(key.Route, matchField(place.rule, at))
 	}
-	at := o.Match.IndexIn(place.rule)
-	r.Match, r.Where = describeMatch(place.rule, at, o.Match), q.locate(key.Route, matchField(place.rule, at))
 	rendered, _ := q.findRendered(table)
-	if f, found := findFragment(rendered, w.result.Domain, origin); found {
-		r.Live = q.findLive(table, w.result.Domain, f)
+	if f, found := findFragment(rendered, w.result.Part, origin); found {
+		r.Live = q.findLive(table, w.result.Part, f)
 	}
 	q.refusedBackend(&r.Live, w, key, w.result.Outcomes)
 	r.Edit, r.LastEdit = q.broughtBy(key)
@@ -345,12 +390,17 @@ func (q *inquiry) policyOf(key plan.BackendKey) []string {
 }
 
 // describeOutcome tells what happens to a share of the requests.
-func (q *inquiry) describeOutcome(sent request.Request, o request.Outcome) Outcome {
+func (q *inquiry) describeOutcome(sent parsedRequest, o request.Outcome) Outcome {
 	out := Outcome{
 		Percent: 100 * o.Share, Status: o.Status, Answer: o.AnswerStatus(), Why: o.Why, Location: o.Location,
-		Endpoints: o.Endpoints, Filters: o.Describe(sent),
+		Endpoints: o.Endpoints, Filters: o.Describe(sent.Request),
+	}
+	if o.Closed != "" {
+		out.Closed = sent.describeLost(o)
 	}
 	switch {
+	case o.Unresolved && o.Closed != "":
+		out.Backend = "backends that can't be used"
 	case o.Unresolved:
 		out.Backend = "references that don't resolve"
 	case o.Backend != (model.BackendKey{}):

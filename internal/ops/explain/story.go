@@ -6,7 +6,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Question asks about one request.
+// Question asks about one request or, by the scheme of its URL (tcp, tls, udp), about one connection.
 type Question struct {
 	Method  string // "": GET
 	URL     string
@@ -18,10 +18,12 @@ type Question struct {
 	Agent *request.Agent
 }
 
-// Story is the way of one request.
+// Story is the way of one request, or of one connection.
 type Story struct {
 	Request string `json:"request"`
-	Gateway string `json:"gateway,omitempty"`
+	// Connection says that it is one: "tcp", "tls", or "udp" for a session of datagrams.
+	Connection string `json:"connection,omitempty"`
+	Gateway    string `json:"gateway,omitempty"`
 	// DataPlane of the Gateway, where Gateways have several.
 	DataPlane string `json:"dataPlane,omitempty"`
 
@@ -31,6 +33,8 @@ type Story struct {
 	Host     string `json:"host,omitempty"`    // the domain that takes it
 	Closed   string `json:"closed,omitempty"`  // why the connection ends without an answer
 	Refused  string `json:"refused,omitempty"` // why the proxy answers before it looks for a route
+	// Mismatch says that the listener takes something else than what was asked about, and how to ask.
+	Mismatch string `json:"mismatch,omitempty"`
 
 	// Decisions are the decisions of each level of access policies, for a request of an agent.
 	Decisions []request.Decision `json:"decisions,omitempty"`
@@ -66,11 +70,12 @@ type Rule struct {
 	table resource.Key // that holds it
 }
 
-// Outcome is what happens to a share of the requests.
+// Outcome is what happens to a share of the requests or connections.
 type Outcome struct {
 	Percent   float64  `json:"percent"`
 	Backend   string   `json:"backend,omitempty"` // "Service shop/web port 80"; "": the proxy answers
 	Endpoints []string `json:"endpoints,omitempty"`
+	Closed    string   `json:"closed,omitempty"` // of connections that no backend gets: "closed, as WHY"
 	Status    int      `json:"status,omitempty"` // that the proxy answers
 	Answer    string   `json:"answer,omitempty"` // the status in words: "404", of gRPC "UNIMPLEMENTED (12)"
 	// Why a feature of a policy makes that answer: "SecurityPolicy.jwt: it has no token".

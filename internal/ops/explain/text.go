@@ -23,6 +23,9 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 	p.WriteString(s.Request + "\n")
 	if s.Gateway != "" {
 		listener := "none for this host"
+		if s.Connection != "" {
+			listener = "none for it"
+		}
 		if s.Listener != "" {
 			listener = s.Listener
 		}
@@ -31,11 +34,17 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 			p.addLine("", "its data plane is %s", s.DataPlane)
 		}
 	}
+	if s.Mismatch != "" {
+		p.addLine("protocol", "%s", s.Mismatch)
+	}
 	switch {
+	case s.Closed != "" && s.Connection == schemeUDP:
+		p.addLine("closed", "datagrams are dropped: %s", s.Closed)
 	case s.Closed != "":
 		p.addLine("closed", "the connection ends without an answer: %s", s.Closed)
 	case s.Refused != "":
 		p.addLine("refused", "before a route is selected: %s", s.Refused)
+	case s.Mismatch != "", s.Host == "*" && s.Connection != "": // the rule tells which connections it takes
 	case s.Host == "*":
 		p.addLine("host", "every host")
 	case s.Host != "":
@@ -46,12 +55,19 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 	for _, r := range s.Rules {
 		p.printRule(r)
 	}
-	if len(s.Rules) == 0 && s.Closed == "" && s.Host != "" && !s.Undecided {
+	if len(s.Rules) == 0 && s.Closed == "" && s.Mismatch == "" && s.Host != "" && !s.Undecided {
 		p.addLine("rule", "none matches it")
 	}
 	p.printDecisions(s.Decisions)
 	for i, o := range s.Outcomes {
-		p.printOutcome(o, i == 0, len(s.Outcomes))
+		heading := ""
+		switch {
+		case i == 0 && s.Connection != "":
+			heading = "goes to"
+		case i == 0:
+			heading = "answer"
+		}
+		p.printOutcome(o, heading, len(s.Outcomes))
 	}
 	for _, r := range s.Rules {
 		p.printPolicies(r.Policies, joinNonEmpty(r.Object, "at Gateway "+s.Gateway))
@@ -78,10 +94,19 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 		p.WriteString("why not\n")
 	}
 	for _, n := range s.Near {
-		fmt.Fprintf(&p, "  %s (%s): %s\n", n.Object, joinNonEmpty(n.Match, n.Where), n.Why)
+		p.printNear(n)
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+// printNear prints why a rule did not take it.
+func (p *page) printNear(n NearMiss) {
+	about := joinNonEmpty(n.Match, n.Where)
+	if about != "" {
+		about = " (" + about + ")"
+	}
+	fmt.Fprintf(p, "  %s%s: %s\n", n.Object, about, n.Why)
 }
 
 // printPanics tells of bugs of our own.
@@ -110,16 +135,14 @@ func (p *page) printRule(r Rule) {
 	}
 }
 
-func (p *page) printOutcome(o Outcome, first bool, of int) {
+func (p *page) printOutcome(o Outcome, heading string, of int) {
 	share := ""
 	if of > 1 {
 		share = fmt.Sprintf("%.3g%% ", o.Percent)
 	}
-	heading := ""
-	if first {
-		heading = "answer"
-	}
 	switch {
+	case o.Closed != "":
+		p.addLine(heading, "%s%s: %s", share, o.Backend, o.Closed)
 	case o.Location != "":
 		p.addLine(heading, "%s%s, to %s", share, o.Answer, o.Location)
 	case o.Status != 0 && o.Backend != "" && len(o.Endpoints) == 0:

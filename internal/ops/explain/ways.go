@@ -49,7 +49,7 @@ const (
 func (q *inquiry) findCandidates(c parsedRequest, gateway string) []*gatewayCandidate {
 	var bound, stated []*gatewayCandidate
 	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
-		if gateway != "" && port.Key.Gateway.NamespacedName() != gateway {
+		if port.Key.Transport != c.transport() || gateway != "" && port.Key.Gateway.NamespacedName() != gateway {
 			continue
 		}
 		if port.BindPort == c.port {
@@ -65,7 +65,7 @@ func (q *inquiry) findCandidates(c parsedRequest, gateway string) []*gatewayCand
 	if len(list) == 0 {
 		return nil
 	}
-	of := map[model.ObjectRef]*gatewayCandidate{} // a Gateway has a port once
+	of := map[model.ObjectRef]*gatewayCandidate{} // a Gateway has a port of a transport once
 	for _, w := range list {
 		of[w.port.Key.Gateway] = w
 	}
@@ -77,8 +77,8 @@ func (q *inquiry) findCandidates(c parsedRequest, gateway string) []*gatewayCand
 	takers := resource.DomainPartIDs(c.normalizedHost())
 	for _, w := range list {
 		q.addTables(w)
-		_, listens := listenerOf(w.port, c)
-		serves := false
+		listener, listens := listenerOf(w.port, c)
+		serves := listens && c.isConnection() && q.isServed(c, listener.Key)
 		for _, parts := range w.tables {
 			among := resource.SelectParts(parts, takers)
 			serves = serves || slices.ContainsFunc(among, func(p *resource.Part) bool { return p.ID != "" })
@@ -150,7 +150,7 @@ func (q *inquiry) takeExcerpt(w *gatewayCandidate, takers []string) {
 
 // chooseCandidate asks the ways, one after the other, until one takes the request. It is that one, or the first if none
 // does.
-func chooseCandidate(ways []*gatewayCandidate, r request.Request) (chosen *gatewayCandidate, err error) {
+func chooseCandidate(ways []*gatewayCandidate, c parsedRequest) (chosen *gatewayCandidate, err error) {
 	var config, first request.Simulation
 	for _, w := range ways {
 		if w.parts == nil {
@@ -159,8 +159,7 @@ func chooseCandidate(ways []*gatewayCandidate, r request.Request) (chosen *gatew
 		if config, err = w.dialect.Simulate(w.parts, w.gates); err != nil {
 			return nil, err
 		}
-		r.Port = uint32(w.port.BindPort)
-		if w.result = config.SimulateRequest(r); w.takesRequest() {
+		if w.result = c.simulateAt(config, uint32(w.port.BindPort)); w.takesRequest() {
 			chosen = w
 			break
 		}
@@ -171,6 +170,10 @@ func chooseCandidate(ways []*gatewayCandidate, r request.Request) (chosen *gatew
 	if chosen == nil {
 		chosen, config = ways[0], first
 	}
+	if c.isConnection() || chosen.result.Mismatch {
+		return chosen, nil
+	}
+	r := c.Request
 	r.Port = uint32(chosen.port.BindPort)
 	chosen.tried = config.CompareRoutes(r)
 	if r := chosen.result; r.Domain == "" && r.Closed == "" && r.Refused == "" && !r.Undecided {
@@ -179,7 +182,17 @@ func chooseCandidate(ways []*gatewayCandidate, r request.Request) (chosen *gatew
 	return chosen, nil
 }
 
-// takesRequest says whether a route takes the request.
+// simulateAt asks a simulation the question, at a port as it is bound.
+func (c parsedRequest) simulateAt(config request.Simulation, port uint32) request.Result {
+	if c.isConnection() {
+		return config.SimulateConnection(c.connection(port))
+	}
+	r := c.Request
+	r.Port = port
+	return config.SimulateRequest(r)
+}
+
+// takesRequest says whether a route takes the request, or the connection.
 func (w *gatewayCandidate) takesRequest() bool {
 	return slices.ContainsFunc(w.result.Outcomes, func(o request.Outcome) bool { return o.Rule != (model.RuleKey{}) })
 }

@@ -53,7 +53,7 @@ func (c *Comparison) of(t *testing.T, w *world.World, ports map[string]int) *sim
 	_, file, _ := strings.Cut(t.Name(), "/")
 	s := &simulatedFolder{comparison: c, file: file, backends: map[string]string{}}
 	for name, port := range ports {
-		s.backends[strconv.Itoa(port)] = name
+		s.backends[portOf(strconv.Itoa(port), strings.HasPrefix(name, "udp-"))] = name
 	}
 	w.Graph.View(func(v flow.View) { s.configs = simulationsOf(t, w, v) })
 	c.mu.Lock()
@@ -75,6 +75,10 @@ func simulationsOf(t *testing.T, w *world.World, v flow.View) []*simulate.Config
 // have come.
 func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls.Answer) {
 	t.Helper()
+	if call.Method == "SEND" {
+		s.compareSent(t, call, answers)
+		return
+	}
 	result, request := s.simulate(call)
 	s.comparison.mu.Lock()
 	for _, name := range result.NotSimulated {

@@ -27,11 +27,15 @@ var filePrefixes = map[resource.Type]string{
 // localMembers are the only endpoints that have a file of their own: those of others stand in their clusters.
 var localMembers = resource.Name{Type: xdstypes.Endpoints, Name: bootstrap.LocalCluster}
 
+// fileNames replaces what no key of a ConfigMap may have.
+var fileNames = strings.NewReplacer("/", "_", "*", "-")
+
 // fileOf is the file of a resource that has one of its own. An underscore stands for a slash: names of objects have
-// none, so no two resources have one file. A name that would be too long is cut and ends with a hash.
+// none, so no two resources have one file. A hyphen stands for the asterisk of a domain, of which no label is one. A name
+// that would be too long is cut and ends with a hash.
 func fileOf(n resource.Name) string {
 	const end = ".json"
-	name := filePrefixes[n.Type] + "_" + strings.ReplaceAll(n.Name, "/", "_")
+	name := filePrefixes[n.Type] + "_" + fileNames.Replace(n.Name)
 	if len(name)+len(end) > maxNameLength {
 		sum := sha256.Sum256([]byte(n.Name))
 		hash := "_" + hex.EncodeToString(sum[:16])

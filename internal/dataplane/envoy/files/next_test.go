@@ -443,3 +443,23 @@ func TestFileNames(t *testing.T) {
 		seen[file] = true
 	}
 }
+
+// TestConnectionFilterReadsFile: a filter of a chain names the file of its configuration, by a name that a ConfigMap can
+// have.
+func TestConnectionFilterReadsFile(t *testing.T) {
+	f := &listenerv3.Filter{Name: "connections/tls/*.a.ex", ConfigType: &listenerv3.Filter_ConfigDiscovery{
+		ConfigDiscovery: &corev3.ExtensionConfigSource{ConfigSource: &corev3.ConfigSource{
+			ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+			InitialFetchTimeout:   durationpb.New(time.Minute),
+		}},
+	}}
+	if err := replaceSources(f, dataplane.FileFolders{Dir: "/files"}); err != nil {
+		t.Fatal(err)
+	}
+	source := f.GetConfigDiscovery().GetConfigSource()
+	const want = "/files/..data/ecds_connections_tls_-.a.ex.json"
+	if got := source.GetPathConfigSource().GetPath(); got != want ||
+		source.GetInitialFetchTimeout().AsDuration() != time.Minute {
+		t.Errorf("it reads %s within %s, want %s", got, source.GetInitialFetchTimeout().AsDuration(), want)
+	}
+}

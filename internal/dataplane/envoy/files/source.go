@@ -5,6 +5,7 @@ import (
 	"path"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
@@ -39,9 +40,12 @@ func replaceSources(m proto.Message, at dataplane.FileFolders) error {
 		return nil
 	case *hcmv3.HttpFilter:
 		if d := m.GetConfigDiscovery(); d != nil {
-			wait := d.GetConfigSource().GetInitialFetchTimeout()
-			d.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: xdstypes.Extension, Name: m.Name}))
-			d.ConfigSource.InitialFetchTimeout = wait
+			replaceExtension(d, m.Name, at)
+			return nil
+		}
+	case *listenerv3.Filter:
+		if d := m.GetConfigDiscovery(); d != nil {
+			replaceExtension(d, m.Name, at)
 			return nil
 		}
 	case *tlsv3.SdsSecretConfig:
@@ -60,6 +64,13 @@ func replaceSources(m proto.Message, at dataplane.FileFolders) error {
 		return true
 	})
 	return err
+}
+
+// replaceExtension has a filter name the file of its configuration.
+func replaceExtension(d *corev3.ExtensionConfigSource, name string, at dataplane.FileFolders) {
+	wait := d.GetConfigSource().GetInitialFetchTimeout()
+	d.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: xdstypes.Extension, Name: name}))
+	d.ConfigSource.InitialFetchTimeout = wait
 }
 
 // replacePackedSources does so in a packed message. One of no type is nothing.

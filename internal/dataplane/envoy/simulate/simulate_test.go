@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3" // the scripts name it
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"           // the scripts name it
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/connection_limit/v3" // and this
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/rogpeppe/go-internal/txtar"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -30,6 +32,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect; inspec
 // TestScripts runs each txtar of testdata: resources, one a file named TYPE.NAME.yaml, and calls, a line each:
 //
 //	METHOD URL [name:value]... -> what comes of it, as tell tells it
+//	SEND tcp://HOST, tls://HOST or udp://HOST -> the same of a connection; HOST - asks for no server name
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -58,7 +61,7 @@ func script(t *testing.T, path string) {
 				got.WriteString(line)
 				continue
 			}
-			fmt.Fprintf(&got, "%s -> %s\n", call, tell(c.SimulateRequest(read(t, call))))
+			fmt.Fprintf(&got, "%s -> %s\n", call, tell(simulateCall(t, c, call)))
 		}
 		if got.String() == string(f.Data) {
 			continue
@@ -86,6 +89,7 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 		"cluster":   {xdstypes.Cluster, new(clusterv3.Cluster)},
 		"endpoints": {xdstypes.Endpoints, new(endpointv3.ClusterLoadAssignment)},
 		"secret":    {xdstypes.Secret, new(tlsv3.Secret)},
+		"extension": {xdstypes.Extension, new(corev3.TypedExtensionConfig)},
 	}
 	of, ok := types[kind]
 	if !ok {
@@ -105,6 +109,21 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 	if err != nil {
 		t.Fatalf("%s: %v", f.Name, err)
 	}
+}
+
+// simulateCall simulates a call of a script; the port is 80.
+func simulateCall(t *testing.T, c *Config, call string) Result {
+	t.Helper()
+	target, is := strings.CutPrefix(call, "SEND ")
+	if !is {
+		return c.SimulateRequest(read(t, call))
+	}
+	scheme, host, _ := strings.Cut(target, "://")
+	n := request.Connection{Port: 80, Datagrams: scheme == "udp", TLS: scheme == "tls"}
+	if n.TLS && host != "-" {
+		n.SNI = host
+	}
+	return c.SimulateConnection(n)
 }
 
 // read reads "GET http://host/path name:value"; the port is 80, of https, too.
@@ -131,6 +150,12 @@ func read(t *testing.T, call string) request.Request {
 func tell(r Result) string {
 	var words []string
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
+	if r.SharedBy != "" {
+		say("by %s:", r.SharedBy)
+	}
+	if r.Mismatch {
+		say("mismatch")
+	}
 	if r.Closed != "" {
 		say("closed: %s", r.Closed)
 	}
@@ -149,6 +174,12 @@ func tell(r Result) string {
 			if o.Session != "" {
 				say("%v", o.Endpoints)
 			}
+		}
+		if o.Locality != "" {
+			say("%s %d endpoints", o.Locality, len(o.Endpoints))
+		}
+		if o.Effect.Closed != "" {
+			say("closed: %s", o.Effect.Closed)
 		}
 		if o.Status != 0 {
 			say("%d", o.Status)
