@@ -12,7 +12,7 @@ import (
 // listenerSet is the kind of listeners that stand beside their Gateway: another team brings them, with its certificates
 // (GEP-1713).
 func listenerSet() *kind.Kind {
-	k := customKind(model.KindListenerSet, keepLabels(kind.CustomContent[gatewayv1.ListenerSetSpec]()))
+	k := customKind(model.KindListenerSet, kind.CustomContent[gatewayv1.ListenerSetSpec]())
 	k.ReadAfter, k.Optional, k.Cacheable = model.KindGateway, true, true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		set := spec.(*gatewayv1.ListenerSetSpec)
