@@ -11,7 +11,6 @@ import (
 
 // Catalog is all kinds that a program reads.
 type Catalog struct {
-
 	list   []*Kind
 	byKind map[model.Kind]*Kind
 	order  map[model.Kind]int // how many kinds are to be judged before, one after the other

@@ -153,7 +153,7 @@ func TestEveryKindInParallel(t *testing.T) {
 	docs := map[model.Kind]string{
 		model.KindGatewayClass: "spec: {controllerName: a.example/b}",
 		model.KindGateway:      "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
-		model.KindListenerSet: "spec: {parentRef: {name: gw}, listeners: [{name: a, port: 80, protocol: HTTP}]}",
+		model.KindListenerSet:  "spec: {parentRef: {name: gw}, listeners: [{name: a, port: 80, protocol: HTTP}]}",
 		model.KindHTTPRoute:    "spec: {parentRefs: [{name: gw}]}",
 		model.KindGRPCRoute:    "spec: {parentRefs: [{name: gw}]}",
 		model.KindTLSRoute:     "spec: {hostnames: [a.ex], rules: [{backendRefs: [{name: a, port: 1}]}]}",
