@@ -104,11 +104,7 @@ func addGatewayTLS(r *kind.References, tls gatewayv1.GatewayTLSConfig) {
 			continue
 		}
 		for _, ca := range v.CACertificateRefs {
-			r.Add(&ca.Group, &ca.Kind, ca.Namespace, ca.Name, kind.Reference{Keys: kind.AllKeys}, model.KindConfigMap)
-			if model.KindOf(string(ca.Group), string(ca.Kind)) == model.KindClusterTrustBundle {
-				to := model.Ref(model.KindClusterTrustBundle, "", string(ca.Name))
-				r.List = append(r.List, kind.Reference{To: to, Keys: kind.AllKeys})
-			}
+			addAuthority(r, ca.Group, ca.Kind, ca.Namespace, ca.Name)
 		}
 	}
 }

@@ -50,8 +50,8 @@ var xBackendLimits = map[string]string{
 	"tls.clientCertificateRef.group":           "the core group; others are refused",
 	"tls.clientCertificateRef.kind":            "Secret, of type kubernetes.io/tls; others are refused",
 	"tls.clientCertificateRef.namespace":       "another one needs a ReferenceGrant there, from XBackends to Secrets",
-	"tls.validation.caCertificateRefs[].group": "the core group; others are refused",
-	"tls.validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
+	"tls.validation.caCertificateRefs[].group": "the core group and certificates.k8s.io; others are refused",
+	"tls.validation.caCertificateRefs[].kind":  "ConfigMap and ClusterTrustBundle; others are refused",
 	"tls.validation.wellKnownCACertificates":   "System; others are refused",
 }
 
@@ -59,8 +59,8 @@ var xBackendLimits = map[string]string{
 var backendTLSPolicyLimits = map[string]string{
 	"targetRefs[].group":                   "the core group; others are refused",
 	"targetRefs[].kind":                    "Service; others are refused",
-	"validation.caCertificateRefs[].group": "the core group; others are refused",
-	"validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
+	"validation.caCertificateRefs[].group": "the core group and certificates.k8s.io; others are refused",
+	"validation.caCertificateRefs[].kind":  "ConfigMap and ClusterTrustBundle; others are refused",
 	"validation.wellKnownCACertificates":   "System; others are refused",
 	"options":                              "refused: no option is known; a warning",
 }

@@ -38,6 +38,7 @@ type Translator struct {
 	inUse           *backend.InUse
 	clients         *flow.Collection[model.ObjectRef, clientCertificate] // of Gateways that state one
 	attacher        attacher
+	sets            *flow.Collection[model.ObjectRef, setFacts] // of Gateways that there are
 }
 
 // Options say how objects are read.
@@ -78,9 +79,9 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Translator {
 	}
 	near := newNameSuggestions(in)
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(planes, in.Environment.Collection()))
-	sets := newSetLookup(in)
+	m.sets = newSets(in)
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
-		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection(), sets))
+		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection(), setsByGateway(m.sets)))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
 		findUnclassed(in.GatewayClasses.Collection(), near, in.Environment.Collection()))
 	m.listeners = m.newListeners(refs)

@@ -25,7 +25,6 @@ type gatewayFacts struct {
 	Class         model.ObjectRef
 	Listeners     []listenerView // its own first, then those of its ListenerSets
 	ListenerSpecs []listenerSpec // as Listeners
-	Sets          []setFacts     // in the order in which they have precedence
 	Bind          []string       // IP addresses, sorted
 	PortOffset    int32
 	AccessLog     string
@@ -63,7 +62,7 @@ const classField = "spec.gatewayClassName"
 // mistyped name, or a class that was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
 	classes *flow.Collection[model.ObjectRef, classFacts], all *input.Collection[gatewayv1.GatewayClassSpec],
-	near nameSuggestions, planes dataPlanes, environments *input.Environments, sets setLookup,
+	near nameSuggestions, planes dataPlanes, environments *input.Environments, sets *flow.Collection[model.ObjectRef, setMembers],
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
@@ -95,7 +94,10 @@ func gatewayOf(
 		}
 		lists := []listenerList{{ref, o.Spec.Listeners, o.Meta.Unknown}}
 		f.AllowsSets = allowedSets(o.Spec).From != gatewayv1.NamespacesFromNone
-		f.Sets, lists = sets.permitted(c, ref, o.Spec, lists)
+		members, _ := flow.Fetch(c, sets, ref)
+		for set, s := range members.All() {
+			lists = append(lists, listenerList{set, s.Listeners, s.Unknown})
+		}
 		f.Listeners, f.ListenerSpecs = readListeners(ref, lists, o.Spec.TLS, environment,
 			listenerTakes{planes.protocolsOf(own.DataPlane), planes.routes})
 		if tls := o.Spec.TLS; tls != nil && tls.Backend != nil {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,33 +18,44 @@ import (
 	"cardea.dev/cardea/internal/translate/precedence"
 )
 
-// setFacts is what a Gateway makes of one of the ListenerSets that name it.
+// setFacts is a ListenerSet, as its Gateway sees it.
 type setFacts struct {
-	Ref        model.ObjectRef
-	UID        string
-	Generation int64
+	Gateway    model.ObjectRef
+	Order      string // its precedence among those of the Gateway
 	NotAllowed string // why the Gateway does not permit it; "": it does
+	Listeners  []gatewayv1.Listener
+	Unknown    []string // fields of it that this version does not know
 }
 
 type setObject = input.Object[gatewayv1.ListenerSetSpec]
 
-// setLookup is where the ListenerSets of Gateways are looked up.
-type setLookup struct {
-	byGateway  *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, setObject]] // the oldest first
-	namespaces *input.Collection[input.NamespaceSpec]
+// setMembers are the ListenerSets that name a Gateway, the oldest first.
+type setMembers = flow.Members[model.ObjectRef, setFacts]
+
+// newSets has the ListenerSets of Gateways that there are.
+func newSets(in *kinds.Sources) *flow.Collection[model.ObjectRef, setFacts] {
+	return flow.Map(in.ListenerSets.Collection(), "set",
+		func(c *flow.Ctx, ref model.ObjectRef, o setObject) (s setFacts, found bool) {
+			s.Gateway, s.Order = parentGateway(ref, o.Spec), precedence.AgeOrder(o.Meta.Created)+" "+ref.NamespacedName()
+			gateway, found := flow.Fetch(c, in.Gateways.Collection(), s.Gateway)
+			if !found {
+				return s, false
+			}
+			if s.NotAllowed = setDenial(c, in, s.Gateway, allowedSets(gateway.Spec), ref); s.NotAllowed == "" {
+				s.Unknown = o.Meta.Unknown
+				for _, l := range o.Spec.Listeners {
+					s.Listeners = append(s.Listeners, gatewayv1.Listener(l))
+				}
+			}
+			return s, true
+		})
 }
 
-func newSetLookup(in *kinds.Sources) setLookup {
-	return setLookup{
-		byGateway: flow.Group(in.ListenerSets.Collection(), "listener sets by gateway",
-			func(ref model.ObjectRef, o setObject) []model.ObjectRef {
-				return []model.ObjectRef{parentGateway(ref, o.Spec)}
-			},
-			func(ref model.ObjectRef, o setObject) string {
-				return precedence.AgeOrder(o.Meta.Created) + " " + ref.NamespacedName()
-			}),
-		namespaces: in.Namespaces.Collection(),
-	}
+// setsByGateway are all sets by their Gateway.
+func setsByGateway(sets *flow.Collection[model.ObjectRef, setFacts]) *flow.Collection[model.ObjectRef, setMembers] {
+	return flow.Group(sets, "sets by gateway",
+		func(_ model.ObjectRef, s setFacts) []model.ObjectRef { return []model.ObjectRef{s.Gateway} },
+		func(_ model.ObjectRef, s setFacts) string { return s.Order })
 }
 
 // parentGateway is the Gateway that a set names; a reference to another kind leads to nothing.
@@ -63,26 +73,6 @@ func parentGateway(set model.ObjectRef, spec *gatewayv1.ListenerSetSpec) model.O
 	return model.Ref(model.KindOf(group, kind), namespace, string(spec.ParentRef.Name))
 }
 
-// permitted are the sets of a Gateway; the listeners of those that it permits are added to lists.
-func (in setLookup) permitted(
-	c *flow.Ctx, gateway model.ObjectRef, spec *gatewayv1.GatewaySpec, lists []listenerList,
-) ([]setFacts, []listenerList) {
-	sets, _ := flow.Fetch(c, in.byGateway, gateway)
-	var list []setFacts
-	for ref, o := range sets.All() {
-		f := setFacts{Ref: ref, UID: o.Meta.UID, Generation: o.Meta.Generation}
-		if f.NotAllowed = in.denial(c, gateway, allowedSets(spec), ref); f.NotAllowed == "" {
-			own := listenerList{Parent: ref, Unknown: o.Meta.Unknown}
-			for _, l := range o.Spec.Listeners {
-				own.Listeners = append(own.Listeners, gatewayv1.Listener(l))
-			}
-			lists = append(lists, own)
-		}
-		list = append(list, f)
-	}
-	return list, lists
-}
-
 // setPermission is which namespaces a Gateway takes ListenerSets of.
 type setPermission struct {
 	From     gatewayv1.FromNamespaces
@@ -97,8 +87,10 @@ func allowedSets(spec *gatewayv1.GatewaySpec) setPermission {
 	return setPermission{*a.Namespaces.From, a.Namespaces.Selector}
 }
 
-// denial is why a Gateway does not permit a set; "": it does.
-func (in setLookup) denial(c *flow.Ctx, gateway model.ObjectRef, allowed setPermission, set model.ObjectRef) string {
+// setDenial is why a Gateway does not permit a set; "": it does.
+func setDenial(
+	c *flow.Ctx, in *kinds.Sources, gateway model.ObjectRef, allowed setPermission, set model.ObjectRef,
+) string {
 	const field = "spec.allowedListeners.namespaces"
 	switch allowed.From {
 	case gatewayv1.NamespacesFromAll:
@@ -113,7 +105,7 @@ func (in setLookup) denial(c *flow.Ctx, gateway model.ObjectRef, allowed setPerm
 		if err != nil {
 			return fmt.Sprintf("%s accepts no ListenerSet: %s.selector is invalid (%v)", gateway, field, err)
 		}
-		o, _ := flow.Fetch(c, in.namespaces, model.Ref(model.KindNamespace, "", set.Namespace()))
+		o, _ := flow.Fetch(c, in.Namespaces.Collection(), model.Ref(model.KindNamespace, "", set.Namespace()))
 		if selects.Matches(labels.Set(o.Meta.Labels.ToMap())) {
 			return ""
 		}
@@ -127,10 +119,14 @@ func (in setLookup) denial(c *flow.Ctx, gateway model.ObjectRef, allowed setPerm
 func (m *Translator) countSets(
 	c *flow.Ctx, out resource.Outputs, facts conditions.GatewayFacts, gateway model.ObjectRef, g gatewayFacts,
 ) *int32 {
-	n := int32(0)
-	for _, set := range g.Sets {
-		if listeners, _ := m.listenerReports(c, out, gateway, g, set.Ref); set.NotAllowed == "" &&
-			conditions.IsAttached(facts, listeners) {
+	n, sets := int32(0), map[model.ObjectRef]bool{}
+	for _, view := range g.Listeners {
+		set := view.Key.Parent
+		if set == gateway || sets[set] {
+			continue
+		}
+		sets[set] = true
+		if listeners, _ := m.listenerReports(c, out, gateway, g, set); conditions.IsAttached(facts, listeners) {
 			n++
 		}
 	}
@@ -147,12 +143,9 @@ func (m *Translator) setReport(
 		if !ours {
 			return r, false
 		}
-		at := slices.IndexFunc(g.Sets, func(s setFacts) bool { return s.Ref == ref })
-		if at < 0 {
-			return r, false // the Gateway is read in this turn, too
-		}
+		set, _ := flow.Fetch(c, m.sets, ref)
 		facts := conditions.ListenerSetFacts{
-			Generation: o.Meta.Generation, NotAllowed: g.Sets[at].NotAllowed, Ref: gateway,
+			Generation: o.Meta.Generation, NotAllowed: set.NotAllowed, Ref: gateway,
 			Affected: m.Policies.AffectingPolicies(c, ref, "", false),
 		}
 		var looked bool
