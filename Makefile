@@ -5,9 +5,11 @@ export GOFLAGS += -trimpath
 GO ?= go
 # Everything can be built and tested on two cores; more packages at a time would only slow each other down.
 PARALLEL := -p 2
-# Packages in which several goroutines share state are also tested under the race detector.
+# Packages in which several goroutines share state are tested under the race detector: some of them by `make test`, and
+# all by `make test-long`, since a database and a Kubernetes take minutes there.
+RACE_LONG := $(addprefix ./internal/,ledger/apply ledger/store deliver/kube/proxies deliver/kube/status)
 RACE := $(addprefix ./internal/,core/flow core/kubeclient core/tokenreview source/files source/kube source/lastgood \
-  source/machine deliver/... epp/... ledger/apply ledger/store app/controller app/eppchild app/ledgerlive ops/admin)
+  source/machine deliver/... epp/... app/controller app/eppchild app/ledgerlive ops/admin)
 
 .DEFAULT_GOAL := all
 .PHONY: agents all build lint test test-long fuzz demo inference ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
@@ -29,8 +31,9 @@ FIRST := $(addprefix ./internal/,core/... translate/... dataplane/... features/.
 SHORT := $(PARALLEL) -vet=off -short -timeout 40m
 
 test: envoy kubernetes postgres prometheus h2load mcp lint ## run the tests, but for the few that only test-long runs
-	@if command -v "$$($(GO) env CC)" >/dev/null; then set -e; all=$$($(GO) list $(FIRST) ./...); race=$$($(GO) list $(RACE)); set -x; \
-	    $(GO) test $(SHORT) $$(echo "$$all" | grep -vxF "$$race"); $(GO) test $(SHORT) -race $(RACE); \
+	@if command -v "$$($(GO) env CC)" >/dev/null; then set -e; all=$$($(GO) list $(FIRST) ./...); \
+	    race=$$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RACE_LONG))"); set -x; \
+	    $(GO) test $(SHORT) $$(echo "$$all" | grep -vxF "$$race"); $(GO) test $(SHORT) -race $$race; \
 	  elif [ -n "$$CI" ]; then echo "the race detector needs a C compiler"; exit 1; \
 	  else $(GO) test $(SHORT) $(FIRST) ./... && echo "no C compiler: the tests were not run under the race detector"; fi
 	$(GO) test -C extend/schemagen $(SHORT) ./...
@@ -40,7 +43,8 @@ test: envoy kubernetes postgres prometheus h2load mcp lint ## run the tests, but
 	  else echo "not Linux, or not root: tests that need a cluster were skipped, and so was the Gateway API's conformance suite"; fi
 
 # They call testing.Short().
-test-long: envoy postgres ## run the packages that have tests which `make test` leaves out or shortens: many seeds, long streams, the ledger's contract once more
+test-long: envoy kubernetes postgres ## run the packages that have tests which `make test` leaves out or shortens: many seeds, long streams, the ledger's contract once more; and the ledger and its Kubernetes under the race detector
+	$(GO) test $(PARALLEL) -vet=off -short -race -timeout 60m $(RACE_LONG)
 	$(GO) test $(PARALLEL) -vet=off -timeout 60m $$(grep -rl --include='*_test.go' 'testing.Short()' internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # By default each run has another seed, which is printed.
