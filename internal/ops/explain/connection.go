@@ -190,8 +190,8 @@ func (q *inquiry) explainClosed(c parsedRequest, l model.PortListener, found boo
 	return fmt.Sprintf("listener %s has no route", l.Key.Section)
 }
 
-// findNearRoutes are the routes that a user might expect to get a connection, and why each does not: those that take it,
-// too, and those that name the listener and take no such connection.
+// findNearRoutes are the routes that a user might expect to get a connection, and why each does not: those that take
+// it, too, and those that name the listener and take no such connection.
 func (q *inquiry) findNearRoutes(w *gatewayCandidate, l model.PortListener, c parsedRequest) (near []NearMiss) {
 	listener, found := flow.Get(q.view, q.world.Plan.Listeners, l.Key)
 	if !found {
