@@ -92,7 +92,8 @@ func images(cardea string) (map[string]kubetest.Program, error) {
 func suite(ctx context.Context, o options, kubeconfig string) error {
 	args := []string{
 		"-test.v", "-test.run=TestConformance", "-test.timeout=80m", "-test.parallel=2", "-gateway-class=cardea",
-		"-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC", "-organization=cardea", "-project=cardea",
+		"-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP,GATEWAY-UDP",
+		"-organization=cardea", "-project=cardea",
 		"-url=https://cardea.dev", "-version=" + o.version,
 		"-contact=https://cardea.dev/contact",
 		// One address of the test cluster's load balancers, and one that it does not have.

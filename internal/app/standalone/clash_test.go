@@ -55,7 +55,7 @@ func TestClashes(t *testing.T) {
 				"{name: one, port: 80, protocol: HTTP}, {name: two, port: 80, protocol: HTTP, hostname: y.example}"),
 			gateway("b", "",
 				"{name: one, port: 81, protocol: HTTP}, {name: two, port: 80, protocol: HTTP, hostname: y.example}, "+
-					"{name: three, port: 80, protocol: HTTP}, {name: bad, port: 80, protocol: TCP}"),
+					"{name: three, port: 80, protocol: HTTP}, {name: bad, port: 80, protocol: tcp}"),
 		}, []string{
 			"error: all.yaml:9: Gateway default/b: spec.listeners[3].protocol: ",
 			"error: all.yaml:9: Gateway default/b: spec.listeners[1].port: 127.0.0.1:1080 can't",

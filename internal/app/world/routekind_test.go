@@ -99,7 +99,6 @@ metadata: {name: web, namespace: shop}
 spec:
   gatewayClassName: cardea
   listeners: [{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}, {name: http, port: 80, protocol: HTTP}]
-  infrastructure: {parametersRef: {group: cardea.dev, kind: DataPlane, name: other}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -107,6 +106,7 @@ metadata: {name: requests, namespace: shop}
 spec:
   gatewayClassName: cardea
   listeners: [{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}, {name: http, port: 80, protocol: HTTP}]
+  infrastructure: {parametersRef: {group: cardea.dev, kind: DataPlane, name: other}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -138,7 +138,7 @@ spec: {selector: {matchLabels: {app: models}}, targetPorts: [{number: 8000}]}
 // data plane does not serve is not accepted.
 func TestRouteKind(t *testing.T) {
 	dialect := other()
-	dialect.Protocols = []model.Protocol{model.HTTP, model.TLS}
+	dialect.Protocols = []model.Protocol{model.HTTP}
 	w := world.New(world.Config{
 		Dialects: append(dataplanes.All(), dialect), Extensions: []world.Extension{{Kind: tunnel()}}, Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
@@ -181,7 +181,7 @@ func TestRouteKind(t *testing.T) {
 			return report.Status.(gatewayv1.GatewayStatus).Listeners[0]
 		}
 		if l := listener(web); reasonOf(l.Conditions, "Accepted") != "Accepted" || l.AttachedRoutes != 1 ||
-			len(l.SupportedKinds) != 1 || l.SupportedKinds[0].Kind != "Tunnel" {
+			len(l.SupportedKinds) != 2 || l.SupportedKinds[1].Kind != "Tunnel" {
 			t.Errorf("the listener is %+v", l)
 		}
 		if l := listener(requests); reasonOf(l.Conditions, "Accepted") != "UnsupportedProtocol" || l.AttachedRoutes != 0 {
@@ -214,7 +214,7 @@ func TestRouteKind(t *testing.T) {
 			t.Errorf("its status is %+v", status)
 		}
 		page := mustReport(v, w, model.Ref(model.KindHTTPRoute, "shop", "page"))
-		if !strings.Contains(page, "listener tls of shop/web accepts Tunnels only") {
+		if !strings.Contains(page, "listener tls of shop/web accepts TLSRoutes or Tunnels only") {
 			t.Errorf("a route of another kind is told: %s", page)
 		}
 		proxy, _ := flow.Get(v, w.Plan.Proxies, web)

@@ -11,9 +11,6 @@ import (
 
 // Catalog is all kinds that a program reads.
 type Catalog struct {
-	// NotYet are kinds that the program means to serve and does not: whoever applies one is told so.
-	NotYet []model.Kind
-
 	list   []*Kind
 	byKind map[model.Kind]*Kind
 	order  map[model.Kind]int // how many kinds are to be judged before, one after the other

@@ -15,7 +15,7 @@ func backendTLSPolicy() *kind.Kind {
 		addAuthorities(&r, spec.(*gatewayv1.BackendTLSPolicySpec).Validation)
 		return r.List
 	}
-	k.RefersTo = []model.Kind{model.KindConfigMap}
+	k.RefersTo = []model.Kind{model.KindConfigMap, model.KindClusterTrustBundle}
 	k.Protects = &kind.Protection{
 		Protects: func(map[string]any) bool { return true }, Targets: []model.Kind{model.KindService, model.KindXBackend},
 		Fields: []string{"targetRefs", "validation", "options"}, MatchesMissingKind: true, Closed: "gets no requests",
@@ -34,10 +34,21 @@ func backendTLSPolicy() *kind.Kind {
 	return &k
 }
 
-// addAuthorities adds the ConfigMaps that say who signs the certificates of backends.
+// addAuthorities adds the objects that say who signs the certificates of backends.
 func addAuthorities(r *kind.References, v gatewayv1.BackendTLSPolicyValidation) {
 	for _, ca := range v.CACertificateRefs {
-		name := gatewayv1.ObjectName(ca.Name)
-		r.Add(&ca.Group, &ca.Kind, nil, name, kind.Reference{Keys: kind.AllKeys}, model.KindConfigMap)
+		addAuthority(r, ca.Group, ca.Kind, nil, ca.Name)
+	}
+}
+
+// addAuthority adds a ConfigMap, or a ClusterTrustBundle, which has no namespace.
+func addAuthority(
+	r *kind.References, group gatewayv1.Group, kindName gatewayv1.Kind, namespace *gatewayv1.Namespace,
+	name gatewayv1.ObjectName,
+) {
+	r.Add(&group, &kindName, namespace, name, kind.Reference{Keys: kind.AllKeys}, model.KindConfigMap)
+	if model.KindOf(string(group), string(kindName)) == model.KindClusterTrustBundle {
+		to := model.Ref(model.KindClusterTrustBundle, "", string(name))
+		r.List = append(r.List, kind.Reference{To: to, Keys: kind.AllKeys})
 	}
 }

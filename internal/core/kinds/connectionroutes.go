@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"strings"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/core/kind"
@@ -69,8 +71,10 @@ type connections[S, T any] struct {
 }
 
 func connectionRoute[S, T any](of model.Kind, content kind.Content, c connections[S, T]) *kind.Kind {
-	k := customKind(of, keepLabels(content))
+	k := customKind(of, content)
 	k.Optional, k.Cacheable = true, true
+	k.Page = &kind.Page{Path: "docs/" + strings.ToLower(of.String()) + ".md", Limits: connectionRouteLimits(),
+		Elsewhere: map[string]string{"rules[].name": "explain.md"}}
 	k.Route = &kind.Route{
 		Listeners:   c.listeners,
 		Spec:        func(spec any) kind.RouteSpec { return c.spec(spec.(*S)) },

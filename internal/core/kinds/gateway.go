@@ -34,8 +34,8 @@ func gatewayKind() *kind.Kind {
 			"Accepted", "Programmed", "ResolvedRefs", "AddressesAssigned", "InsecureFrontendValidationMode",
 		},
 		List: "listeners", Identity: "name", Entries: 64,
-		InEntry: []string{"Accepted", "Conflicted", "ResolvedRefs", "Programmed", "OverlappingTLSConfig"},
-		Fields:  map[string]int{"addresses": 16},
+		InEntry: listenerConditions,
+		Fields:  map[string]int{"addresses": 16, "attachedListenerSets": 1},
 		Stamp:   kind.StampOf(stampGateway),
 	}
 	k.Columns = []kind.Column{
@@ -45,15 +45,18 @@ func gatewayKind() *kind.Kind {
 				"value")
 		}},
 		{Title: "PROGRAMMED", CellText: gatewayProgrammed},
-		wideColumn("LISTENERS", func(o kind.JSONObject) string {
-			var all []string
-			for _, l := range o.ObjectsAt("spec", "listeners") {
-				all = append(all, fmt.Sprintf("%s:%s/%s", l.TextAt("name"), l.TextAt("protocol"), l.TextAt("port")))
-			}
-			return joinWords(all)
-		}),
+		wideColumn("LISTENERS", listListeners),
 	}
 	return &k
+}
+
+// listListeners names the listeners of a Gateway or a set.
+func listListeners(o kind.JSONObject) string {
+	var all []string
+	for _, l := range o.ObjectsAt("spec", "listeners") {
+		all = append(all, fmt.Sprintf("%s:%s/%s", l.TextAt("name"), l.TextAt("protocol"), l.TextAt("port")))
+	}
+	return joinWords(all)
 }
 
 func gatewayReferences(from model.ObjectRef, spec any) []kind.Reference {
@@ -65,17 +68,22 @@ func gatewayReferences(from model.ObjectRef, spec any) []kind.Reference {
 		r.Add(&p.Group, &p.Kind, nil, gatewayv1.ObjectName(p.Name), kind.Reference{}, model.KindDataPlane)
 	}
 	for _, listener := range gateway.Listeners {
-		if listener.TLS == nil {
-			continue
-		}
-		for _, c := range listener.TLS.CertificateRefs {
-			r.Add(c.Group, c.Kind, c.Namespace, c.Name, kind.Reference{Keys: kind.PairKeys}, model.KindSecret)
-		}
+		addListenerTLS(&r, listener.TLS)
 	}
 	if gateway.TLS != nil {
 		addGatewayTLS(&r, *gateway.TLS)
 	}
 	return r.List
+}
+
+// addListenerTLS adds the certificates of a listener.
+func addListenerTLS(r *kind.References, tls *gatewayv1.ListenerTLSConfig) {
+	if tls == nil {
+		return
+	}
+	for _, c := range tls.CertificateRefs {
+		r.Add(c.Group, c.Kind, c.Namespace, c.Name, kind.Reference{Keys: kind.PairKeys}, model.KindSecret)
+	}
 }
 
 // addGatewayTLS adds the certificate that backends are shown, and who signs those that clients show.
@@ -96,11 +104,7 @@ func addGatewayTLS(r *kind.References, tls gatewayv1.GatewayTLSConfig) {
 			continue
 		}
 		for _, ca := range v.CACertificateRefs {
-			r.Add(&ca.Group, &ca.Kind, ca.Namespace, ca.Name, kind.Reference{Keys: kind.AllKeys}, model.KindConfigMap)
-			if model.KindOf(string(ca.Group), string(ca.Kind)) == model.KindClusterTrustBundle {
-				to := model.Ref(model.KindClusterTrustBundle, "", string(ca.Name))
-				r.List = append(r.List, kind.Reference{To: to, Keys: kind.AllKeys})
-			}
+			addAuthority(r, ca.Group, ca.Kind, ca.Namespace, ca.Name)
 		}
 	}
 }

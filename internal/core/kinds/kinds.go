@@ -29,7 +29,8 @@ func All(more ...*kind.Kind) []*kind.Kind {
 func listAll(more ...*kind.Kind) []*kind.Kind {
 	backends := append(Backends(), slices.DeleteFunc(slices.Clone(more), isNoBackend)...)
 	list := append([]*kind.Kind{
-		gatewayClass(), gatewayKind(), httpRoute(), grpcRoute(), tlsRoute(), tcpRoute(), udpRoute(), referenceGrant(), xBackend(), mcpBackend(),
+		gatewayClass(), gatewayKind(), listenerSet(), httpRoute(), grpcRoute(), tlsRoute(), tcpRoute(), udpRoute(),
+		referenceGrant(), xBackend(), mcpBackend(),
 		backendTLSPolicy(),
 		inferencePool(), inferenceObjective(), modelRewrite(), dataPlane(),
 		serviceKind(), endpointSlice(backends), secretKind(), configMap(), namespaceKind(), clusterTrustBundle(),
@@ -46,9 +47,7 @@ func isNoBackend(k *kind.Kind) bool { return k.Backend == nil }
 
 // NewCatalog makes a catalog of All and more.
 func NewCatalog(more ...*kind.Kind) *kind.Catalog {
-	c := kind.NewCatalog(All(more...)...)
-	c.NotYet = []model.Kind{model.KindOf(model.KindGateway.Group(), "ListenerSet")}
-	return c
+	return kind.NewCatalog(All(more...)...)
 }
 
 // definitions are the CustomResourceDefinitions of crds.json.

@@ -19,7 +19,7 @@ var httpRouteLimits = map[string]string{
 	"rules[].retry.backoff":                           "0s is refused",
 	"rules[].timeouts.backendRequest":                 "with retry, an attempt that was reset is tried again, too",
 	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
-	"parentRefs[].kind":                               "Gateway; other kinds are ignored",
+	"parentRefs[].kind":                               "Gateway and ListenerSet; other kinds are ignored",
 
 	"rules[].filters[].externalAuth.http.allowedResponseHeaders": "Host, `x-envoy-*`, and what a header modifier can't " +
 		"state are refused",
@@ -35,7 +35,7 @@ var grpcRouteLimits = map[string]string{
 	"rules[].backendRefs[].kind":                      backendLimit(true),
 	"rules[].filters[].requestMirror.backendRef.kind": backendLimit(false),
 	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
-	"parentRefs[].kind":                               "Gateway; other kinds are ignored",
+	"parentRefs[].kind":                               "Gateway and ListenerSet; other kinds are ignored",
 }
 
 // xBackendLimits says the same of an XBackend's fields.
@@ -50,8 +50,8 @@ var xBackendLimits = map[string]string{
 	"tls.clientCertificateRef.group":           "the core group; others are refused",
 	"tls.clientCertificateRef.kind":            "Secret, of type kubernetes.io/tls; others are refused",
 	"tls.clientCertificateRef.namespace":       "another one needs a ReferenceGrant there, from XBackends to Secrets",
-	"tls.validation.caCertificateRefs[].group": "the core group; others are refused",
-	"tls.validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
+	"tls.validation.caCertificateRefs[].group": "the core group and certificates.k8s.io; others are refused",
+	"tls.validation.caCertificateRefs[].kind":  "ConfigMap and ClusterTrustBundle; others are refused",
 	"tls.validation.wellKnownCACertificates":   "System; others are refused",
 }
 
@@ -59,8 +59,17 @@ var xBackendLimits = map[string]string{
 var backendTLSPolicyLimits = map[string]string{
 	"targetRefs[].group":                   "the core group; others are refused",
 	"targetRefs[].kind":                    "Service; others are refused",
-	"validation.caCertificateRefs[].group": "the core group; others are refused",
-	"validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
+	"validation.caCertificateRefs[].group": "the core group and certificates.k8s.io; others are refused",
+	"validation.caCertificateRefs[].kind":  "ConfigMap and ClusterTrustBundle; others are refused",
 	"validation.wellKnownCACertificates":   "System; others are refused",
 	"options":                              "refused: no option is known; a warning",
+}
+
+// connectionRouteLimits says the same of the fields of routes for connections.
+func connectionRouteLimits() map[string]string {
+	return map[string]string{
+		"useDefaultGateways":         "refused: name the Gateway in parentRefs",
+		"parentRefs[].kind":          "Gateway and ListenerSet; other kinds are ignored",
+		"rules[].backendRefs[].kind": "Service and XBackend; others are refused",
+	}
 }

@@ -97,7 +97,8 @@ func TestReferences(t *testing.T) {
 		},
 	}}
 	policy := &gatewayv1.BackendTLSPolicySpec{Validation: gatewayv1.BackendTLSPolicyValidation{
-		CACertificateRefs: []gatewayv1.LocalObjectReference{{Kind: "ConfigMap", Name: "ca"}, {Kind: "Secret", Name: "ca"}},
+		CACertificateRefs: []gatewayv1.LocalObjectReference{{Kind: "ConfigMap", Name: "ca"}, {Kind: "Secret", Name: "ca"},
+			{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle", Name: "pods"}},
 	}}
 	for _, c := range []struct {
 		from model.ObjectRef
@@ -123,6 +124,7 @@ func TestReferences(t *testing.T) {
 		}},
 		{model.Ref(model.KindBackendTLSPolicy, "a", "policy"), policy, []kind.Reference{
 			{To: model.Ref(model.KindConfigMap, "a", "ca"), Keys: kind.AllKeys},
+			{To: model.Ref(model.KindClusterTrustBundle, "", "pods"), Keys: kind.AllKeys},
 		}},
 		{model.Ref(model.KindService, "a", "shop"), &corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}, nil},
 	} {

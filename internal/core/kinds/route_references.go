@@ -27,7 +27,7 @@ func completeRoute(declared *kind.Kind, backends []*kind.Kind) *kind.Kind {
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		return append(refers.of(from, k.Route, spec), declared.ListReferences(from, spec)...)
 	}
-	k.RefersTo = slices.Concat([]model.Kind{model.KindGateway}, refers, declared.RefersTo)
+	k.RefersTo = slices.Concat([]model.Kind{model.KindGateway, model.KindListenerSet}, refers, declared.RefersTo)
 	if k.Status == nil {
 		k.Status = routeStatus(kind.StampOf(stampRoute))
 	}
@@ -40,7 +40,7 @@ func completeRoute(declared *kind.Kind, backends []*kind.Kind) *kind.Kind {
 // routeRefers are the kinds of backends that routes can name.
 type routeRefers []model.Kind
 
-// of lists the Gateways that a route names, and the backends to which its rules and their filters send
+// of lists the Gateways and ListenerSets that a route names, and the backends to which its rules and their filters send
 // requests.
 func (backends routeRefers) of(from model.ObjectRef, route *kind.Route, spec any) []kind.Reference {
 	r := kind.References{Namespace: from.Namespace()}
@@ -52,7 +52,8 @@ func (backends routeRefers) of(from model.ObjectRef, route *kind.Route, spec any
 		if p.SectionName != nil {
 			part.Section = string(*p.SectionName)
 		}
-		r.Add(p.Group, p.Kind, p.Namespace, p.Name, kind.Reference{Part: part}, model.KindGateway)
+		r.Add(p.Group, p.Kind, p.Namespace, p.Name, kind.Reference{Part: part}, model.KindGateway,
+			model.KindListenerSet)
 	}
 	for _, rule := range route.Rules(spec) {
 		for _, b := range rule.BackendRefs {

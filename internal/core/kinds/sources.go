@@ -20,6 +20,7 @@ type Sources struct {
 
 	GatewayClasses      *input.Source[gatewayv1.GatewayClassSpec]
 	Gateways            *input.Source[gatewayv1.GatewaySpec]
+	ListenerSets        *input.Source[gatewayv1.ListenerSetSpec]
 	HTTPRoutes          *input.Source[gatewayv1.HTTPRouteSpec]
 	GRPCRoutes          *input.Source[gatewayv1.GRPCRouteSpec]
 	ReferenceGrants     *input.Source[gatewayv1.ReferenceGrantSpec]
@@ -42,6 +43,7 @@ func SourcesOf(s *input.Sources) *Sources {
 		Sources:             s,
 		GatewayClasses:      input.SourceOf[gatewayv1.GatewayClassSpec](s, model.KindGatewayClass),
 		Gateways:            input.SourceOf[gatewayv1.GatewaySpec](s, model.KindGateway),
+		ListenerSets:        input.SourceOf[gatewayv1.ListenerSetSpec](s, model.KindListenerSet),
 		HTTPRoutes:          input.SourceOf[gatewayv1.HTTPRouteSpec](s, model.KindHTTPRoute),
 		GRPCRoutes:          input.SourceOf[gatewayv1.GRPCRouteSpec](s, model.KindGRPCRoute),
 		ReferenceGrants:     input.SourceOf[gatewayv1.ReferenceGrantSpec](s, model.KindReferenceGrant),

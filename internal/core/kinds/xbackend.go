@@ -18,7 +18,7 @@ func xBackend() *kind.Kind {
 		Finder: &kind.Finder{App: "cardea-xbackend", Prefix: "xbackend-"}, Tools: kind.ToolsAlways,
 	}
 	k.References = xBackendReferences
-	k.RefersTo = []model.Kind{model.KindSecret, model.KindConfigMap}
+	k.RefersTo = []model.Kind{model.KindSecret, model.KindConfigMap, model.KindClusterTrustBundle}
 	k.OwnsEndpointSlices = func(spec any) bool { return spec.(*xgatewayv1alpha1.BackendSpec).EndpointSelector != nil }
 	k.SelectsPods = k.OwnsEndpointSlices
 	k.Status = AncestorStatus(32, kind.StampOf(func(s xgatewayv1alpha1.BackendStatus,

@@ -132,10 +132,19 @@ type PortListener struct {
 	Serves   bool
 }
 
-// ListenerKey names a listener: a section of the object that declares it (a Gateway).
+// ListenerKey names a listener: a section of the object that declares it (a Gateway or a ListenerSet).
 type ListenerKey struct {
 	Parent  ObjectRef
 	Section string
+}
+
+// Level names a listener among the levels of a Gateway at which policies hold: by its section if it is the Gateway's
+// own. A listener of a ListenerSet may have the section of another one.
+func (k ListenerKey) Level(gateway ObjectRef) string {
+	if k.Parent == gateway {
+		return k.Section
+	}
+	return k.Parent.NamespacedName() + "/" + k.Section
 }
 
 // Owner is the object that declares the listener.

@@ -26,6 +26,7 @@ var (
 	KindNone               = Kind{}
 	KindGatewayClass       = KindOf(gatewayGroup, "GatewayClass")
 	KindGateway            = KindOf(gatewayGroup, "Gateway")
+	KindListenerSet        = KindOf(gatewayGroup, "ListenerSet")
 	KindHTTPRoute          = KindOf(gatewayGroup, "HTTPRoute")
 	KindGRPCRoute          = KindOf(gatewayGroup, "GRPCRoute")
 	KindTLSRoute           = KindOf(gatewayGroup, "TLSRoute")

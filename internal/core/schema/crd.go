@@ -21,7 +21,6 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"cardea.dev/cardea/internal/core/kind"
-	"cardea.dev/cardea/internal/core/model"
 )
 
 // crd is the schema of a kind that a CustomResourceDefinition defines.
@@ -91,9 +90,6 @@ func (c *crd) checkObject(doc map[string]any, obj *Object, o Options) []Problem 
 	// A rule over the old object has to be asked even if the text was valid by itself.
 	if !o.KnownValid || c.hasOldSelf && o.Old != nil {
 		if errs := c.validateObject(doc, o.Old); len(errs) > 0 {
-			if found := undeclaredProtocols(obj.Ref, doc); len(found) > 0 {
-				return found // what else is wrong there may follow from it
-			}
 			return toProblems(doc, errs)
 		}
 	}
@@ -105,27 +101,6 @@ func (c *crd) checkObject(doc map[string]any, obj *Object, o Options) []Problem 
 		obj.Old = doc
 	}
 	return nil
-}
-
-// unservedProtocols are the listeners of a Gateway whose protocol no data plane serves.
-func undeclaredProtocols(ref model.ObjectRef, doc map[string]any) (list []Problem) {
-	if ref.Kind() != model.KindGateway {
-		return nil
-	}
-	listeners, _ := valueAt(doc, "spec.listeners").([]any)
-	var names []model.Protocol
-	for _, d := range model.Protocols() {
-		names = append(names, d.Name)
-	}
-	for i, l := range listeners {
-		listener, _ := l.(map[string]any)
-		name, isText := listener["protocol"].(string)
-		if _, known := model.Protocol(name).Declared(); isText && !known {
-			list = append(list, Problem{Field: fmt.Sprintf("spec.listeners[%d].protocol", i),
-				Message: fmt.Sprintf("protocol %s is not supported; use %s", name, model.JoinChoices(names))})
-		}
-	}
-	return list
 }
 
 // findUnknown reports fields that the schema does not have. It removes them from the document.

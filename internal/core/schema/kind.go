@@ -103,10 +103,6 @@ func (s *Schema) unreadProblem(apiVersion, group, name string) (_ Problem, meant
 			known = append(known, k.String())
 		}
 	}
-	if slices.Contains(s.catalog.NotYet, model.KindOf(group, name)) {
-		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet; this object has no effect", name),
-			Severity: model.Error}, nil
-	}
 	if near := model.NearestName(name, known); near != "" {
 		return Problem{Field: "kind", Message: fmt.Sprintf("unknown kind %q; did you mean %s?", name, near),
 			Severity: model.Error}, s.catalog.FindKind(model.KindOf(group, near))

@@ -153,8 +153,12 @@ func TestEveryKindInParallel(t *testing.T) {
 	docs := map[model.Kind]string{
 		model.KindGatewayClass: "spec: {controllerName: a.example/b}",
 		model.KindGateway:      "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
+		model.KindListenerSet:  "spec: {parentRef: {name: gw}, listeners: [{name: a, port: 80, protocol: HTTP}]}",
 		model.KindHTTPRoute:    "spec: {parentRefs: [{name: gw}]}",
 		model.KindGRPCRoute:    "spec: {parentRefs: [{name: gw}]}",
+		model.KindTLSRoute:     "spec: {hostnames: [a.ex], rules: [{backendRefs: [{name: a, port: 1}]}]}",
+		model.KindTCPRoute:     "spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: a, port: 1}]}]}",
+		model.KindUDPRoute:     "spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: a, port: 1}]}]}",
 		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: " +
 			"[{group: '', kind: Service}]}",
 		model.KindBackendTLSPolicy: "spec: {targetRefs: [{group: '', kind: Service, name: a}], validation: " +

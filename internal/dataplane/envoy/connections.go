@@ -247,7 +247,7 @@ func (s stages) connectionContent(c *flow.Ctx, l connectionListener, k model.Dom
 		f, _ := flow.Fetch(c, s.connectionFilters, k)
 		in, part = f.Key, f.Part
 	}
-	if part == nil || part.Fragments[0].Origin != naming.RuleOrigin(rule) {
+	if part == nil || len(part.Fragments) == 0 || part.Fragments[0].Origin != naming.RuleOrigin(rule) {
 		return in, content, false
 	}
 	return in, part.Fragments[0], true
@@ -259,11 +259,11 @@ func (s stages) addConnections(c *flow.Ctx, l *listenerv3.Listener, port model.P
 	needs []resource.Name,
 ) {
 	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "tcp"}
-	at := slices.IndexFunc(port.Listeners, func(l model.PortListener) bool { return l.Serves })
-	if at < 0 {
+	listener, found := servingListener(port)
+	if !found {
 		return nil
 	}
-	k := model.DomainKey{Listener: port.Listeners[at].Key, Name: model.EveryHost}
+	k := model.DomainKey{Listener: listener, Name: model.EveryHost}
 	if domains, _ := flow.Fetch(c, s.connectionDomains, k.Listener); domains.Len() > 0 {
 		l.DefaultFilterChain.Filters = []*listenerv3.Filter{connectionChainFilter(port.Key.Gateway, k)}
 		needs = []resource.Name{nameOf(connectionFilterKey(port.Key.Gateway, k))}

@@ -25,8 +25,8 @@ import (
 )
 
 // A UDP listener sends its sessions to one cluster for ever, since any edit of the listener ends all of them. A route's
-// backends are groups of endpoints of this cluster, each with the backend's weight. The cluster is there while a route
-// serves: without it, datagrams are dropped.
+// backends are groups of endpoints of this cluster, each with the backend's weight. Without a route it has no endpoints,
+// and datagrams are dropped.
 
 // The fields of ClusterLoadAssignment.
 const (
@@ -40,38 +40,50 @@ var droppingEndpoint = model.Endpoint{Address: "127.0.0.1", Port: 9}
 
 // newDatagrams adds the stages for UDP listeners: their clusters and the endpoints of these.
 func (s *stages) newDatagrams(p plan.Plan) (clusters *flow.Collection[resource.Key, resource.Resource]) {
-	type served struct {
-		Gateway model.ObjectRef
-		Rule    model.RuleKey
-	}
-	listeners := s.connectionListeners
-	rules := flow.Map(p.Domains, "envoy/datagram-rules",
-		func(c *flow.Ctx, k model.DomainKey, entries plan.RouteEntries) (served, bool) {
-			l, found := flow.Fetch(c, listeners, k.Listener)
-			first, _ := entries.At(0)
-			return served{l.Gateway, first.Rule}, found && l.Carries == model.Datagrams
+	listeners := flow.Map(p.Ports, "envoy/datagram-listeners",
+		func(_ *flow.Ctx, _ model.PortKey, port model.Port) (model.ListenerKey, bool) {
+			listener, found := servingListener(port)
+			return listener, found && naming.CanServe(port.DataPlane, port.Protocol, port.Key.Transport) &&
+				port.Protocol.Carries("") == model.Datagrams
 		})
-	named := func(t resource.Type, name string) *flow.Collection[resource.Key, flow.Members[model.DomainKey, served]] {
-		return flow.Group(rules, name, func(k model.DomainKey, r served) []resource.Key {
-			return []resource.Key{{Gateway: r.Gateway, Type: t, Name: naming.DatagramCluster(r.Gateway, k.Listener)}}
+	named := func(t resource.Type, name string) *flow.Collection[resource.Key,
+		flow.Members[model.PortKey, model.ListenerKey]] {
+		return flow.Group(listeners, name, func(p model.PortKey, k model.ListenerKey) []resource.Key {
+			return []resource.Key{{Gateway: p.Gateway, Type: t, Name: naming.DatagramCluster(p.Gateway, k)}}
 		}, flow.ByKey)
 	}
 	clusters = flow.Map(named(xdstypes.Cluster, "envoy/datagram-clusters-by-name"), "envoy/datagram-clusters",
-		func(_ *flow.Ctx, key resource.Key, of flow.Members[model.DomainKey, served]) (resource.Resource, bool) {
-			k, _ := of.At(0)
+		func(_ *flow.Ctx, key resource.Key, of flow.Members[model.PortKey, model.ListenerKey]) (resource.Resource, bool) {
+			_, listener := of.At(0)
 			part := message.NewPart("", message.MustMarshal(datagramCluster(key.Name)))
-			part.Fragments = []resource.Fragment{{Origin: naming.ListenerOrigin(k.Listener), Hash: part.Hash}}
+			part.Fragments = []resource.Fragment{{Origin: naming.ListenerOrigin(listener), Hash: part.Hash}}
 			part.Needs = []resource.Name{{Type: xdstypes.Endpoints, Name: key.Name}}
 			return resource.JoinParts(part), true
 		})
-	routes := named(xdstypes.Endpoints, "envoy/datagram-endpoints-by-name")
-	s.datagramEndpoints = flow.Map(routes, "envoy/datagram-endpoints",
-		func(c *flow.Ctx, key resource.Key, of flow.Members[model.DomainKey, served]) (resource.Resource, bool) {
-			_, at := of.At(0)
-			rule, found := s.findRule(c, at.Rule)
-			return resource.JoinParts(datagramParts(c, p, key, rule)...), found
+	s.datagramEndpoints = flow.Map(named(xdstypes.Endpoints, "envoy/datagram-endpoints-by-name"),
+		"envoy/datagram-endpoints",
+		func(c *flow.Ctx, key resource.Key, of flow.Members[model.PortKey, model.ListenerKey]) (resource.Resource, bool) {
+			_, listener := of.At(0)
+			domain := model.DomainKey{Listener: listener, Name: model.EveryHost}
+			if entries, found := flow.Fetch(c, p.Domains, domain); found {
+				first, _ := entries.At(0) // it alone gets sessions
+				if rule, found := s.findRule(c, first.Rule); found {
+					return resource.JoinParts(datagramParts(c, p, key, rule)...), true
+				}
+			}
+			return resource.JoinParts(message.NewPart("", message.EncodeField(assignmentName, []byte(key.Name)))), true
 		})
 	return clusters
+}
+
+// servingListener is the first listener of a port that serves: of TCP or UDP no two do.
+func servingListener(port model.Port) (model.ListenerKey, bool) {
+	for _, l := range port.Listeners {
+		if l.Serves {
+			return l.Key, true
+		}
+	}
+	return model.ListenerKey{}, false
 }
 
 // datagramCluster has the endpoints of all backends of a route.
@@ -130,12 +142,8 @@ func datagramPart(name string, weight uint32, list []model.Endpoint) *resource.P
 
 // addDatagrams makes a Listener one of UDP.
 func addDatagrams(l *listenerv3.Listener, port model.Port) (needs []resource.Name) {
-	cluster := ""
-	for _, own := range port.Listeners {
-		if own.Serves {
-			cluster = naming.DatagramCluster(port.Key.Gateway, own.Key)
-		}
-	}
+	listener, _ := servingListener(port)
+	cluster := naming.DatagramCluster(port.Key.Gateway, listener)
 	socket := l.GetAddress().GetSocketAddress()
 	socket.Protocol = corev3.SocketAddress_UDP
 	// Each of the proxy's threads has a socket of its own.

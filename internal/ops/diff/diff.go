@@ -46,6 +46,11 @@ type Report struct {
 	Resources  []string  `json:"resources,omitempty"`  // others that proxies get: "+ shop/web: Cluster web"
 	Requests   []Request `json:"requests,omitempty"`   // that would go elsewhere
 	More       int       `json:"more,omitempty"`       // requests of that kind that are not listed
+	// Connections are connections, and sessions of datagrams, that would go elsewhere if they began anew; open ones stay.
+	Connections     []Request `json:"connections,omitempty"`
+	MoreConnections int       `json:"moreConnections,omitempty"` // of that kind that are not listed
+	// Ends are the open connections that the edit would end: "infra/edge: all sessions of listener dns (port 53)".
+	Ends []string `json:"ends,omitempty"`
 	Access     []Access  `json:"access,omitempty"`     // who would gain or lose what of servers of MCP
 	MoreAccess int       `json:"moreAccess,omitempty"` // changes of that kind that are not listed
 	// routes that differ or lead to a backend that moves, and have too many requests to compare
@@ -76,7 +81,8 @@ type Request struct {
 
 // IsEmpty tells whether nothing would change.
 func (r Report) IsEmpty() bool {
-	return len(r.Objects)+len(r.Routes)+len(r.Resources)+len(r.Requests)+len(r.Access)+len(r.Refused)+len(r.Warnings) == 0
+	return len(r.Objects)+len(r.Routes)+len(r.Resources)+len(r.Requests)+len(r.Connections)+len(r.Ends)+len(r.Access)+
+		len(r.Refused)+len(r.Warnings) == 0
 }
 
 // Config is what a Differ asks.

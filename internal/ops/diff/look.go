@@ -52,6 +52,7 @@ func (d *Differ) readChanges(v flow.View) (report Report, scenes []*gatewayChang
 				if spec.Role == resource.Listening {
 					listeners = append(listeners, listenerChange(types, change.Key, was, is))
 					around = append(around, tablesBehind(types, change.Key.Gateway, was, is)...)
+					report.Ends = append(report.Ends, d.findEnds(v, change.Key, was, is)...)
 				}
 				text := fmt.Sprintf("%s %s: %s %s", changeSign(!existed, !exists), change.Key.Gateway.NamespacedName(), spec.Name,
 					change.Key.Name)
@@ -70,7 +71,9 @@ func (d *Differ) readChanges(v flow.View) (report Report, scenes []*gatewayChang
 	slices.SortFunc(listeners, func(a, b changedListener) int {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
 	})
-	scenes = d.findGatewayChanges(v, tables, listeners, d.findMoves(v))
+	slices.Sort(report.Ends)
+	moves := d.findMoves(v)
+	scenes = d.findGatewayChanges(v, tables, listeners, moves, d.findConnections(v, moves))
 	report.Access = d.compareAccess(v)
 	if more := len(report.Access) - maxListed; more > 0 {
 		report.Access, report.MoreAccess = report.Access[:maxListed], more

@@ -37,12 +37,18 @@ func (c *comparison) compareScene(s *gatewayChange) error {
 		before.moved[m.key.Backend], after.moved[m.key.Backend] = m.before, m.after
 	}
 	name := s.gateway.NamespacedName()
+	c.compareConnections(name, before, after, s.connections)
 	about := func() *requestDifference {
 		return &requestDifference{comparison: c, gateway: name, before: before, after: after, reported: map[outcomeDiff]int{}}
 	}
 	for _, l := range s.listeners {
 		for _, r := range l.witnesses {
 			about().compareRequests(r)
+			if r.TLS && (before.SimulateRequest(r).Mismatch || after.SimulateRequest(r).Mismatch) {
+				c.compareConnections(name, before, after, []request.Connection{
+					{Address: r.Address, Port: r.Port, TLS: true, SNI: r.SNI},
+				})
+			}
 		}
 	}
 	var around []func() // asks for what is stated for many routes, after those that differ themselves
@@ -181,5 +187,11 @@ func (c *comparison) sortAndCut() {
 	})
 	if more := len(c.report.Requests) - maxListed; more > 0 {
 		c.report.Requests, c.report.More = c.report.Requests[:maxListed], more
+	}
+	slices.SortStableFunc(c.report.Connections, func(a, b Request) int {
+		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(a.Request, b.Request))
+	})
+	if more := len(c.report.Connections) - maxListed; more > 0 {
+		c.report.Connections, c.report.MoreConnections = c.report.Connections[:maxListed], more
 	}
 }

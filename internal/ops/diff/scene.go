@@ -20,6 +20,7 @@ type gatewayChange struct {
 	tables        []changedTable
 	listeners     []changedListener
 	moves         []backendMove
+	connections   []request.Connection
 	was, is       dataplane.Dialect // of the Gateway's proxies
 	before, after *resource.Excerpt
 	gates         [2]request.Gates // before, after
@@ -28,9 +29,11 @@ type gatewayChange struct {
 // nameOf is a resource's name on its Gateway.
 func nameOf(key resource.Key) resource.Name { return resource.Name{Type: key.Type, Name: key.Name} }
 
-// findGatewayChanges are the scenes of the Gateways with tables, listeners or backends that differ, in order.
+// findGatewayChanges are the scenes of the Gateways with tables, listeners, backends or connections that differ, in
+// order.
 func (d *Differ) findGatewayChanges(
 	v flow.View, tables []changedTable, listeners []changedListener, moves []backendMove,
+	connections []changedConnections,
 ) []*gatewayChange {
 	of := map[model.ObjectRef]*gatewayChange{}
 	at := func(gateway model.ObjectRef) *gatewayChange {
@@ -52,6 +55,9 @@ func (d *Differ) findGatewayChanges(
 	for _, m := range moves {
 		s := at(m.key.Gateway)
 		s.moves = append(s.moves, m)
+	}
+	for _, n := range connections {
+		at(n.gateway).connections = n.list
 	}
 	list := make([]*gatewayChange, 0, len(of))
 	for _, s := range of {

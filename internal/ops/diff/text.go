@@ -40,15 +40,12 @@ func (r Report) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s\n", o)
 	}
 	section("requests that would go elsewhere", len(r.Requests)+r.More)
-	for _, q := range r.Requests {
-		like := ""
-		if q.Like > 0 {
-			like = fmt.Sprintf(" (and %d like it)", q.Like)
-		}
-		fmt.Fprintf(&b, "  %s: %s%s\n    before: %s\n    after:  %s\n", q.Gateway, q.Request, like, q.Before, q.After)
-	}
-	if r.More > 0 {
-		fmt.Fprintf(&b, "  and %d more\n", r.More)
+	printRequests(&b, r.Requests, r.More)
+	section("connections that would go elsewhere; open ones stay", len(r.Connections)+r.MoreConnections)
+	printRequests(&b, r.Connections, r.MoreConnections)
+	section("the proxies would end", len(r.Ends))
+	for _, e := range r.Ends {
+		fmt.Fprintf(&b, "  %s\n", e)
 	}
 	if r.Unasked > 0 {
 		fmt.Fprintf(&b, "requests of %d more routes were not compared\n", r.Unasked)
@@ -68,4 +65,17 @@ func (r Report) Print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func printRequests(b *strings.Builder, list []Request, more int) {
+	for _, q := range list {
+		like := ""
+		if q.Like > 0 {
+			like = fmt.Sprintf(" (and %d like it)", q.Like)
+		}
+		fmt.Fprintf(b, "  %s: %s%s\n    before: %s\n    after:  %s\n", q.Gateway, q.Request, like, q.Before, q.After)
+	}
+	if more > 0 {
+		fmt.Fprintf(b, "  and %d more\n", more)
+	}
 }

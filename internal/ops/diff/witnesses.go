@@ -127,7 +127,10 @@ func isShellSpecial(r rune) bool {
 
 // describeOutcome tells who answers, and what is done to the request.
 func (s simulatedSide) describeOutcome(sent request.Request, r request.Result) (told outcomeWords) {
-	if r.Closed != "" {
+	switch {
+	case r.Mismatch:
+		return outcomeWords{{"the listener passes connections on, and reads no requests"}}
+	case r.Closed != "":
 		return outcomeWords{{"closed: " + r.Closed}}
 	}
 	for _, o := range r.Outcomes {

@@ -206,7 +206,7 @@ func (a *appliedCluster) foreignClass(spec *gatewayv1.GatewaySpec) bool {
 func (a *appliedCluster) foreignRoute(ref model.ObjectRef, spec any) bool {
 	return !slices.ContainsFunc(a.catalog.ListReferences(ref, spec), func(r kind.Reference) bool {
 		if r.To.Kind() != model.KindGateway {
-			return false
+			return r.To.Kind() == model.KindListenerSet // whose Gateway may be ours
 		}
 		gateway, found := a.specOf(r.To).(*gatewayv1.GatewaySpec)
 		return !found || !a.foreignClass(gateway)

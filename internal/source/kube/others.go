@@ -69,7 +69,7 @@ func (d *admitter) foreignClass(names []kind.Reference) bool {
 func (d *admitter) foreignRoute(names []kind.Reference) bool {
 	return !slices.ContainsFunc(names, func(r kind.Reference) bool {
 		if r.To.Kind() != model.KindGateway {
-			return false
+			return r.To.Kind() == model.KindListenerSet // whose Gateway may be ours
 		}
 		g, known := d.objects.PublishedVersion(r.To)
 		return !known || !d.foreignClass(g.listReferences())

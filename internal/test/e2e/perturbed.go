@@ -185,11 +185,15 @@ func (p *Plugged) effectOf(t *testing.T, docs []map[string]any, list []calls.Cal
 func (e *effect) answer(s *simulatedFolder, list []calls.Call) {
 	for _, call := range list {
 		result, _ := s.simulate(call)
+		if call.Method == "SEND" {
+			_, result = s.simulateConnection(call)
+		}
 		e.partly = e.partly || len(result.NotSimulated) > 0
 		result.Listener, result.Chain, result.Table, result.VirtualHost = "", "", "", ""
+		result.SharedBy = ""
 		for i := range result.Outcomes {
 			o := &result.Outcomes[i]
-			o.Route, o.Match, o.Cluster = "", nil, ""
+			o.Route, o.Match, o.Cluster, o.Locality = "", nil, "", ""
 		}
 		e.answers = append(e.answers, result)
 	}

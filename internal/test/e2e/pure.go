@@ -94,6 +94,15 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 			lines = append(lines, fmt.Sprintf("%s: %s=%s %s", subject, c.Type, c.Status, c.Reason))
 		}
 	}
+	listener := func(ref model.ObjectRef, l gatewayv1.ListenerStatus) {
+		kinds := make([]string, 0, 1)
+		for _, k := range l.SupportedKinds {
+			kinds = append(kinds, string(k.Kind))
+		}
+		lines = append(lines, fmt.Sprintf("%s %s: attachedRoutes=%d supportedKinds=%v", ref, l.Name, l.AttachedRoutes,
+			kinds))
+		add(fmt.Sprintf("%s %s", ref, l.Name), l.Conditions)
+	}
 	w.Graph.View(func(v flow.View) {
 		for ref, r := range w.Reports.ForKind(model.KindGatewayClass).All(v) {
 			add(ref.String(), r.Status.(gatewayv1.GatewayClassStatus).Conditions)
@@ -101,14 +110,18 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 		for ref, r := range w.Reports.ForKind(model.KindGateway).All(v) {
 			status := r.Status.(gatewayv1.GatewayStatus)
 			add(ref.String(), status.Conditions)
+			if n := status.AttachedListenerSets; n != nil {
+				lines = append(lines, fmt.Sprintf("%s: attachedListenerSets=%d", ref, *n))
+			}
 			for _, l := range status.Listeners {
-				kinds := make([]string, 0, 1)
-				for _, k := range l.SupportedKinds {
-					kinds = append(kinds, string(k.Kind))
-				}
-				lines = append(lines, fmt.Sprintf("%s %s: attachedRoutes=%d supportedKinds=%v", ref, l.Name, l.AttachedRoutes,
-					kinds))
-				add(fmt.Sprintf("%s %s", ref, l.Name), l.Conditions)
+				listener(ref, l)
+			}
+		}
+		for ref, r := range w.Reports.ForKind(model.KindListenerSet).All(v) {
+			status := r.Status.(gatewayv1.ListenerSetStatus)
+			add(ref.String(), status.Conditions)
+			for _, l := range status.Listeners {
+				listener(ref, gatewayv1.ListenerStatus(l))
 			}
 		}
 		for ref, r := range w.Reports.ForKind(model.KindXBackend).All(v) {
@@ -143,6 +156,15 @@ func (p *Plugged) status(t *testing.T, dir string) string {
 		}
 		for ref, r := range w.Reports.ForKind(model.KindGRPCRoute).All(v) {
 			parents(ref, r.Status.(gatewayv1.GRPCRouteStatus).Parents)
+		}
+		for ref, r := range w.Reports.ForKind(model.KindTLSRoute).All(v) {
+			parents(ref, r.Status.(gatewayv1.TLSRouteStatus).Parents)
+		}
+		for ref, r := range w.Reports.ForKind(model.KindTCPRoute).All(v) {
+			parents(ref, r.Status.(gatewayv1.TCPRouteStatus).Parents)
+		}
+		for ref, r := range w.Reports.ForKind(model.KindUDPRoute).All(v) {
+			parents(ref, r.Status.(gatewayv1.UDPRouteStatus).Parents)
 		}
 	})
 	slices.SortStableFunc(lines, func(a, b string) int {

@@ -33,16 +33,22 @@ func connectionOf(call calls.Call) request.Connection {
 	return n
 }
 
-// compareSent wants each answer over a real Envoy's connections to be one that the simulation expects, and each that it
-// expects often to have come.
-func (s *simulatedFolder) compareSent(t *testing.T, call calls.Call, answers []calls.Answer) {
-	t.Helper()
-	n, result := connectionOf(call), simulate.Result{Closed: "no Gateway"}
+// simulateConnection tells what would happen to the connection of a call, at the first Gateway that has its port.
+func (s *simulatedFolder) simulateConnection(call calls.Call) (n request.Connection, result simulate.Result) {
+	n, result = connectionOf(call), simulate.Result{Closed: "no Gateway"}
 	for _, c := range s.configs {
 		if result = c.SimulateConnection(n); result.Listener != "" {
 			break
 		}
 	}
+	return n, result
+}
+
+// compareSent wants each answer over a real Envoy's connections to be one that the simulation expects, and each that it
+// expects often to have come.
+func (s *simulatedFolder) compareSent(t *testing.T, call calls.Call, answers []calls.Answer) {
+	t.Helper()
+	n, result := s.simulateConnection(call)
 	lost := calls.Closed
 	if n.Datagrams {
 		lost = calls.Silent

@@ -12,6 +12,7 @@ import (
 var servedFeatures = []features.FeatureName{
 	features.SupportBackendTLSPolicy,
 	features.SupportBackendTLSPolicySANValidation,
+	features.SupportClusterTrustBundle,
 	features.SupportGRPCRoute,
 	features.SupportGRPCRouteNamedRouteRule,
 	features.SupportGRPCRouteRequestHeaderModifier,
@@ -52,7 +53,13 @@ var servedFeatures = []features.FeatureName{
 	features.SupportHTTPRouteRetryCodes,
 	features.SupportHTTPRouteRetryConnectionError,
 	features.SupportHTTPRouteSchemeRedirect,
+	features.SupportListenerSet,
 	features.SupportReferenceGrant,
+	features.SupportTCPRoute,
+	features.SupportTLSRoute,
+	features.SupportTLSRouteModeMixed,
+	features.SupportTLSRouteModeTerminate,
+	features.SupportUDPRoute,
 }
 
 // clusterFeatures are those that need proxies in a cluster.

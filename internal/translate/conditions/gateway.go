@@ -86,6 +86,7 @@ type GatewayFacts struct {
 	Refers bool
 	// InsecureClients: clients may connect with certificates that are not valid.
 	InsecureClients bool
+	AttachedSets    *int32 // ListenerSets that are attached; nil: the Gateway permits none
 }
 
 // acceptedReason says why the GatewayStatus is not accepted; "" if it is.
@@ -121,7 +122,7 @@ func (g GatewayFacts) listAddresses() (list []gatewayv1.GatewayStatusAddress) {
 // there.
 func GatewayStatus(g GatewayFacts) gatewayv1.GatewayStatus {
 	l := conditionList{generation: g.Generation}
-	status := gatewayv1.GatewayStatus{Addresses: g.listAddresses()}
+	status := gatewayv1.GatewayStatus{Addresses: g.listAddresses(), AttachedListenerSets: g.AttachedSets}
 	valid, programmed, unusable := 0, 0, false
 	for _, listener := range g.Listeners {
 		status.Listeners = append(status.Listeners, listenerStatus(g, listener))

@@ -88,6 +88,7 @@ type acceptingListener struct {
 type attacher struct {
 	views       *flow.Collection[model.ObjectRef, gatewayView]
 	gateways    *input.Collection[gatewayv1.GatewaySpec]
+	sets        *input.Collection[gatewayv1.ListenerSetSpec]
 	unclassed   *flow.Collection[model.ObjectRef, []model.Finding]
 	suggestions nameSuggestions
 	namespaces  *input.Collection[input.NamespaceSpec]
@@ -108,12 +109,23 @@ func (at attacher) resolveParents(
 	a := attachments{Created: meta.Created}
 	for i, p := range parents {
 		parent := route.ParentRef(ref, p)
-		if parent.Group != gatewayv1.GroupName || parent.Kind != "Gateway" {
+		object := model.Ref(model.KindOf(parent.Group, parent.Kind), parent.Namespace, parent.Name)
+		field := fmt.Sprintf("spec.parentRefs[%d]", i)
+		gateway := object
+		switch object.Kind() {
+		case model.KindGateway:
+		case model.KindListenerSet:
+			set, exists := flow.Fetch(c, at.sets, object)
+			if !exists {
+				a.Findings = append(a.Findings, model.Finding{Object: ref, Parent: parent, Field: field,
+					Message: input.DescribeAbsent(c, at.suggestions.broken, object)})
+				continue
+			}
+			gateway = parentGateway(object, set.Spec)
+		default:
 			continue
 		}
-		gateway := model.Ref(model.KindGateway, parent.Namespace, parent.Name)
 		view, ours := flow.Fetch(c, at.views, gateway)
-		field := fmt.Sprintf("spec.parentRefs[%d]", i)
 		if !ours {
 			severity, message := at.notOurs(c, gateway)
 			a.Findings = append(a.Findings, model.Finding{
@@ -123,6 +135,7 @@ func (at attacher) resolveParents(
 		}
 		found := attachment{Parent: parent, Index: i, Gateway: model.RouteGateway{Ref: gateway, DataPlane: view.DataPlane}}
 		var why problem.Unusable
+		view.Listeners = filterListeners(view.Listeners, func(l listenerView) bool { return l.Key.Parent == object })
 		found.Listeners, why = at.acceptingListeners(c, ref, hostnames, parent, view)
 		if !why.IsZero() {
 			found.Findings = append(found.Findings, model.Finding{
@@ -189,6 +202,9 @@ func isNamed(l listenerView, parent model.ParentRef) bool {
 // noListener says which listeners a Gateway has in place of the one that a ParentRef names.
 func noListener(parent model.ParentRef, view gatewayView) string {
 	gateway := parent.Namespace + "/" + parent.Name
+	if len(view.Listeners) == 0 {
+		return fmt.Sprintf("the listeners of %s %s are not served; see its status", parent.Kind, gateway)
+	}
 	var names, ports []string
 	for _, l := range view.Listeners {
 		if l.Key.Section == parent.Section {

@@ -37,6 +37,8 @@ type Translator struct {
 	attached        *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
 	inUse           *backend.InUse
 	clients         *flow.Collection[model.ObjectRef, clientCertificate] // of Gateways that state one
+	attacher        attacher
+	sets            *flow.Collection[model.ObjectRef, setFacts] // of Gateways that there are
 }
 
 // Options say how objects are read.
@@ -77,11 +79,12 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Translator {
 	}
 	near := newNameSuggestions(in)
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(planes, in.Environment.Collection()))
+	m.sets = newSets(in)
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
-		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection()))
+		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection(), setsByGateway(m.sets)))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
 		findUnclassed(in.GatewayClasses.Collection(), near, in.Environment.Collection()))
-	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(refs))
+	m.listeners = m.newListeners(refs)
 	m.clients = flow.Map(m.gateways, "gateway/client",
 		func(c *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (own clientCertificate, stated bool) {
 			if f.Client == nil {
@@ -127,13 +130,13 @@ func (m *Translator) newAttachments(
 		func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
 			return f.toView(), true
 		})
-	attacher := attacher{
-		views: views, gateways: in.Gateways.Collection(), unclassed: m.unclassed, suggestions: near,
+	m.attacher = attacher{
+		views: views, gateways: in.Gateways.Collection(), sets: in.ListenerSets.Collection(), unclassed: m.unclassed, suggestions: near,
 		namespaces: in.Namespaces.Collection(),
 	}
 	var sharing, others []flow.Input[model.ObjectRef, attachments]
 	for _, k := range routes[1:] {
-		from := flow.FromProjected(in.KindSource(k.Kind).Objects(), attacher.of(k))
+		from := flow.FromProjected(in.KindSource(k.Kind).Objects(), m.attacher.of(k))
 		if k.Route.SharesListeners(routes[0].Route) {
 			sharing = append(sharing, from)
 		} else {
@@ -143,7 +146,7 @@ func (m *Translator) newAttachments(
 	rare = flow.Merge("attachment/rare", sharing[0], sharing[1:]...)
 	others = append(others,
 		flow.From(rare, func(_ *flow.Ctx, _ model.ObjectRef, a attachments) (attachments, bool) { return a, true }))
-	first := flow.FromProjected(in.KindSource(routes[0].Kind).Objects(), attacher.of(routes[0]))
+	first := flow.FromProjected(in.KindSource(routes[0].Kind).Objects(), m.attacher.of(routes[0]))
 	m.attachments = flow.Merge("attachment", first, others...)
 	m.attached = flow.Group(m.attachments, "attached", listenerKeysOf, flow.ByKey)
 	return rare

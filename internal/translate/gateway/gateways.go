@@ -23,7 +23,7 @@ type gatewayView struct {
 type gatewayFacts struct {
 	Generation    int64
 	Class         model.ObjectRef
-	Listeners     []listenerView
+	Listeners     []listenerView // its own first, then those of its ListenerSets
 	ListenerSpecs []listenerSpec // as Listeners
 	Bind          []string       // IP addresses, sorted
 	PortOffset    int32
@@ -35,6 +35,7 @@ type gatewayFacts struct {
 	// InsecureClients: clients may connect with certificates that are not valid.
 	InsecureClients bool
 	Fronted         bool
+	AllowsSets      bool // ListenerSets of some namespaces may add listeners
 	Findings        []model.Finding
 }
 
@@ -61,7 +62,7 @@ const classField = "spec.gatewayClassName"
 // mistyped name, or a class that was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
 	classes *flow.Collection[model.ObjectRef, classFacts], all *input.Collection[gatewayv1.GatewayClassSpec],
-	near nameSuggestions, planes dataPlanes, environments *input.Environments,
+	near nameSuggestions, planes dataPlanes, environments *input.Environments, sets *flow.Collection[model.ObjectRef, setMembers],
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
@@ -91,7 +92,13 @@ func gatewayOf(
 			},
 			Findings: problem.ToFindings(ref, "", "", append(problems, problem.PrefixFields("spec.addresses", wrong)...)),
 		}
-		f.Listeners, f.ListenerSpecs = readListeners(ref, o.Spec, o.Meta.Unknown, environment,
+		lists := []listenerList{{ref, o.Spec.Listeners, o.Meta.Unknown}}
+		f.AllowsSets = allowedSets(o.Spec).From != gatewayv1.NamespacesFromNone
+		members, _ := flow.Fetch(c, sets, ref)
+		for set, s := range members.All() {
+			lists = append(lists, listenerList{set, s.Listeners, s.Unknown})
+		}
+		f.Listeners, f.ListenerSpecs = readListeners(ref, lists, o.Spec.TLS, environment,
 			listenerTakes{planes.protocolsOf(own.DataPlane), planes.routes})
 		if tls := o.Spec.TLS; tls != nil && tls.Backend != nil {
 			f.Client = tls.Backend.ClientCertificateRef
@@ -113,15 +120,11 @@ func unsupportedGateway(spec *gatewayv1.GatewaySpec) (list []problem.Problem) {
 	}
 	if spec.TLS != nil && spec.TLS.Frontend != nil {
 		for i, own := range spec.TLS.Frontend.PerPort {
-			if !terminatesTLS(spec.Listeners, own.Port) {
+			if !terminatesTLS(spec.Listeners, own.Port) && allowedSets(spec).From == gatewayv1.NamespacesFromNone {
 				warn(fmt.Sprintf("spec.tls.frontend.perPort[%d].port", i),
 					fmt.Sprintf("no listener that terminates TLS has port %d; the entry has no effect", own.Port))
 			}
 		}
-	}
-	if a := spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil &&
-		*a.Namespaces.From != gatewayv1.NamespacesFromNone {
-		warn("spec.allowedListeners", "ListenerSets are not supported; the field has no effect")
 	}
 	if spec.DefaultScope != "" && spec.DefaultScope != gatewayv1.GatewayDefaultScopeNone {
 		warn("spec.defaultScope", "default Gateways are not supported; routes must name this Gateway in parentRefs")

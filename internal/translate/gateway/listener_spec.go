@@ -27,6 +27,8 @@ type listenerView struct {
 
 // listenerSpec is what one listener says by itself.
 type listenerSpec struct {
+	Field        string         // where it stands in its Gateway or ListenerSet: "spec.listeners[0]"
+	Outranked    bool           // it is in conflict with a listener that comes first, which keeps what both want
 	Protocol     model.Protocol // "": it is not declared
 	Unserved     bool           // the data plane does not serve the protocol
 	TLS          model.TLSMode
@@ -37,34 +39,58 @@ type listenerSpec struct {
 	Findings     []model.Finding
 }
 
-// readListeners reads the listeners of a Gateway: each by itself, and then beside the others. unknown are the fields of
-// the Gateway that this version does not know.
+// listenerList is the listeners of one object: of a Gateway, or of a ListenerSet that it permits.
+type listenerList struct {
+	Parent    model.ObjectRef
+	Listeners []gatewayv1.Listener
+	Unknown   []string // fields of the object that this version does not know
+}
+
+// readListeners reads the listeners of a Gateway and of its ListenerSets, in the order in which they have precedence:
+// each by itself, and then beside the others.
 func readListeners(
-	ref model.ObjectRef, spec *gatewayv1.GatewaySpec, unknown []string, environment model.Environment,
+	gateway model.ObjectRef, lists []listenerList, tls *gatewayv1.GatewayTLSConfig, environment model.Environment,
 	takes listenerTakes,
 ) (views []listenerView, specs []listenerSpec) {
-	for i, l := range spec.Listeners {
-		section, field := string(l.Name), fmt.Sprintf("spec.listeners[%d]", i)
-		read, problems := readListener(l, takes)
-		if read.TLS == model.TLSTerminate {
-			read.Clients = clientsOf(spec.TLS, l.Port)
+	for _, list := range lists {
+		for i, l := range list.Listeners {
+			ref, section := list.Parent, string(l.Name)
+			read, problems := readListener(l, takes)
+			read.Field = fmt.Sprintf("spec.listeners[%d]", i)
+			if read.TLS == model.TLSTerminate {
+				read.Clients = clientsOf(tls, l.Port)
+			}
+			read.Findings = append(read.Findings,
+				problem.ToFindings(ref, section, "", unknownOfTLS(list.Unknown, i, read.TLS))...)
+			if ref != gateway { // what the Gateway asks of clients holds for its sets
+				read.Findings = append(read.Findings, problem.ToFindings(ref, section, read.Field,
+					inGateway(gateway, unknownOfTLS(lists[0].Unknown, -1, read.TLS)))...)
+			}
+			if why := bindProblem(int32(l.Port), environment); why != "" {
+				read.Findings = append(read.Findings, problem.ToFindings(ref, section, read.Field, []problem.Problem{{
+					Field: ".port", Condition: "Accepted", Reason: "PortUnavailable", Message: why,
+				}})...)
+			}
+			read.Findings = append(problem.ToFindings(ref, section, read.Field, problems), read.Findings...)
+			views, specs = append(views, viewListener(gateway, ref, l, read)), append(specs, read)
 		}
-		read.Findings = append(read.Findings, problem.ToFindings(ref, section, "", unknownOfTLS(unknown, i, read.TLS))...)
-		if why := bindProblem(int32(l.Port), environment); why != "" {
-			read.Findings = append(read.Findings, problem.ToFindings(ref, section, field, []problem.Problem{{
-				Field: ".port", Condition: "Accepted", Reason: "PortUnavailable", Message: why,
-			}})...)
-		}
-		read.Findings = append(problem.ToFindings(ref, section, field, problems), read.Findings...)
-		views, specs = append(views, viewListener(ref, l, read)), append(specs, read)
 	}
-	findConflicts(ref, views, specs)
+	findConflicts(views, specs)
 	findOverlaps(views, specs)
 	for i := range specs {
 		views[i].Valid = !problem.HasError(specs[i].Findings, "Accepted") &&
 			!problem.HasError(specs[i].Findings, "Conflicted")
 	}
 	return views, specs
+}
+
+// inGateway are problems of fields of a Gateway, as a ListenerSet is told them.
+func inGateway(gateway model.ObjectRef, problems []problem.Problem) []problem.Problem {
+	for i := range problems {
+		problems[i].Message = fmt.Sprintf("%s: %s: %s", gateway, problems[i].Field, problems[i].Message)
+		problems[i].Field = ""
+	}
+	return problems
 }
 
 // unknownOfTLS are the problems of what a Gateway asks of the connections of a listener and is not known: without it
@@ -97,11 +123,11 @@ func bindProblem(port int32, environment model.Environment) string {
 }
 
 // viewListener is a listener as routes see it, but for whether it is valid.
-func viewListener(ref model.ObjectRef, l gatewayv1.Listener, read listenerSpec) listenerView {
+func viewListener(gateway, parent model.ObjectRef, l gatewayv1.Listener, read listenerSpec) listenerView {
 	protocol, _ := model.Protocol(l.Protocol).Declared()
 	view := listenerView{
-		Key:   model.ListenerKey{Parent: ref, Section: string(l.Name)},
-		Port:  model.PortKey{Gateway: ref, Number: int32(l.Port), Transport: protocol.Transport},
+		Key:   model.ListenerKey{Parent: parent, Section: string(l.Name)},
+		Port:  model.PortKey{Gateway: gateway, Number: int32(l.Port), Transport: protocol.Transport},
 		Kinds: read.Kinds, Carries: read.Protocol.Carries(read.TLS), From: gatewayv1.NamespacesFromSame,
 	}
 	if l.Hostname != nil && (protocol.Hosts || protocol.Name == "") {

@@ -17,7 +17,9 @@ type listenerFacts struct {
 	Listener model.Listener
 	Kinds    []model.Kind
 	Overlaps bool
-	Serves   bool // its Gateway and itself are valid, and it has what it needs
+	// Outranked: a listener that comes first has what this one wants. It keeps no hosts.
+	Outranked bool
+	Serves    bool // its Gateway and itself are valid, and it has what it needs
 	// Authorities are those by which its clients are judged.
 	Authorities []model.MaterialKey
 	Findings    []model.Finding
@@ -25,45 +27,71 @@ type listenerFacts struct {
 
 func (f listenerFacts) isServed() bool { return f.Serves }
 
-func listenersOf(
-	refs reference.Lookups,
-) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
-	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
-		for i, view := range g.Listeners {
-			spec := g.ListenerSpecs[i]
-			f := listenerFacts{
-				Listener: model.Listener{Key: view.Key, Gateway: ref, DataPlane: g.Proxy.DataPlane, Port: view.Port,
-					Protocol: spec.Protocol, TLS: spec.TLS, Hostname: view.Hostname, AccessLog: g.AccessLog},
-				Kinds: spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
+// newListeners has the listeners of Gateways and of the ListenerSets that they permit.
+func (m *Translator) newListeners(refs reference.Lookups) *flow.Collection[model.ListenerKey, listenerFacts] {
+	same := func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (listenerFacts, bool) { return f, true }
+	own := flow.Derive(m.gateways, "listener/own",
+		func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
+			resolveListeners(c, refs, ref, g, ref, emit)
+		})
+	sets := flow.Derive(m.in.ListenerSets.Collection(), "listener/sets",
+		func(c *flow.Ctx, set model.ObjectRef, o setObject, emit func(model.ListenerKey, listenerFacts)) {
+			gateway := parentGateway(set, o.Spec)
+			if g, ours := flow.Fetch(c, m.gateways, gateway); ours {
+				resolveListeners(c, refs, gateway, g, set, emit)
 			}
-			for j, cert := range spec.Certificates {
-				field := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
-				secret, why := refs.Certificates.Resolve(c, ref, cert)
-				if !why.IsZero() {
-					p := problem.NewUnresolved("", why)
-					if why.Reason == "Pending" {
-						p.Condition = "Programmed" // whether it resolves is not known
-					}
-					f.Findings = append(f.Findings, problem.ToFindings(ref, view.Key.Section, field, []problem.Problem{p})...)
-				}
-				if secret != (model.ObjectRef{}) && !slices.Contains(f.Listener.Certificates, secret) {
-					f.Listener.Certificates = append(f.Listener.Certificates, secret)
-				}
-			}
-			judged, authorities, wrong := readClientValidation(refs.Clients, c, ref, spec.Clients)
-			f.Listener.Clients, f.Authorities = judged, authorities
-			f.Findings = append(f.Findings, problem.ToFindings(ref, view.Key.Section, "", wrong)...)
-			f.Findings = append(f.Findings, problem.ToFindings(ref, view.Key.Section, fmt.Sprintf("spec.listeners[%d]", i),
-				warnUncovered(refs.Certificates, c, f.Listener, len(spec.Certificates)))...)
-			f.Serves = g.isServed() && view.Valid && !problem.HasError(f.Findings, "Accepted") &&
-				(spec.TLS != model.TLSTerminate || len(f.Listener.Certificates) > 0)
-			emit(view.Key, f)
+		})
+	return flow.Merge("listener", flow.From(own, same), flow.From(sets, same))
+}
+
+// resolveListeners resolves the references of a Gateway's listeners that stand in an object: in itself, or in a
+// ListenerSet.
+func resolveListeners(
+	c *flow.Ctx, refs reference.Lookups, gateway model.ObjectRef, g gatewayFacts, from model.ObjectRef,
+	emit func(model.ListenerKey, listenerFacts),
+) {
+	for i, view := range g.Listeners {
+		if view.Key.Parent != from {
+			continue
 		}
+		spec, section := g.ListenerSpecs[i], view.Key.Section
+		f := listenerFacts{
+			Listener: model.Listener{Key: view.Key, Gateway: gateway, DataPlane: g.Proxy.DataPlane, Port: view.Port,
+				Protocol: spec.Protocol, TLS: spec.TLS, Hostname: view.Hostname, AccessLog: g.AccessLog},
+			Kinds: spec.Kinds, Overlaps: spec.Overlaps, Outranked: spec.Outranked, Findings: slices.Clone(spec.Findings),
+		}
+		tell := func(field string, problems ...problem.Problem) {
+			f.Findings = append(f.Findings, problem.ToFindings(from, section, field, problems)...)
+		}
+		for j, cert := range spec.Certificates {
+			secret, why := refs.Certificates.Resolve(c, from, cert)
+			if !why.IsZero() {
+				p := problem.NewUnresolved("", why)
+				if why.Reason == "Pending" {
+					p.Condition = "Programmed" // whether it resolves is not known
+				}
+				tell(fmt.Sprintf("%s.tls.certificateRefs[%d]", spec.Field, j), p)
+			}
+			if secret != (model.ObjectRef{}) && !slices.Contains(f.Listener.Certificates, secret) {
+				f.Listener.Certificates = append(f.Listener.Certificates, secret)
+			}
+		}
+		judged, authorities, wrong := readClientValidation(refs.Clients, c, gateway, spec.Clients)
+		f.Listener.Clients, f.Authorities = judged, authorities
+		if from == gateway {
+			tell("", wrong...)
+		} else {
+			tell(spec.Field, inGateway(gateway, wrong)...)
+		}
+		tell(spec.Field, warnUncovered(refs.Certificates, c, f.Listener, len(spec.Certificates))...)
+		f.Serves = g.isServed() && view.Valid && !problem.HasError(f.Findings, "Accepted") &&
+			(spec.TLS != model.TLSTerminate || len(f.Listener.Certificates) > 0)
+		emit(view.Key, f)
 	}
 }
 
 // portOf joins the listeners of a port. A listener that can't serve is among them, unless another one serves its
-// hostname: then it has no hosts to keep. If none can serve, there is no port.
+// hostname or comes first: then it has no hosts to keep. If none can serve, there is no port.
 func portOf(
 	gateways *flow.Collection[model.ObjectRef, gatewayFacts],
 ) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
@@ -82,7 +110,7 @@ func portOf(
 			}
 		}
 		for k, f := range listeners.All() {
-			if !f.Serves && served[strings.ToLower(f.Listener.Hostname)] {
+			if !f.Serves && (f.Outranked || served[strings.ToLower(f.Listener.Hostname)]) {
 				continue
 			}
 			p.Listeners = append(p.Listeners, model.PortListener{Key: k, Hostname: f.Listener.Hostname, Serves: f.Serves})
@@ -116,29 +144,49 @@ func warnUncovered(
 		l.Hostname, model.JoinSome(slices.Compact(names)))}}
 }
 
-// findConflicts marks all listeners of a port that disagree on its protocol, or that have one hostname: none may win
-// (ListenerConditionConflicted).
-func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSpec) {
+// findConflicts marks listeners of a port that disagree on its protocol, or that have one hostname. Of two objects the
+// first one wins (GEP-1713); in one object none may win (ListenerConditionConflicted).
+func findConflicts(views []listenerView, specs []listenerSpec) {
+	conflictOf := func(i, j int) (f model.Finding, found bool) {
+		own, beside := views[i].Key.Parent, views[j].Key.Parent
+		f = model.Finding{Object: own, Section: views[i].Key.Section, Condition: "Conflicted"}
+		other := views[j].Key.Section
+		if own != beside {
+			other += " of " + beside.String()
+		}
+		switch {
+		case i == j || views[i].Port != views[j].Port:
+			return f, false
+		case !specs[i].Unserved && !specs[j].Unserved && !specs[i].Protocol.CanShare(specs[j].Protocol):
+			f.Reason, f.Field = "ProtocolConflict", specs[i].Field+".protocol"
+			f.Message = fmt.Sprintf("port %d has the protocol %s here, but %s in listener %s",
+				views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, other)
+			return f, true
+		case specs[i].Protocol != "" && specs[j].Protocol != "" && specs[i].Protocol.CanShare(specs[j].Protocol) &&
+			strings.EqualFold(views[i].Hostname, views[j].Hostname):
+			f.Reason, f.Field = "HostnameConflict", specs[i].Field+".hostname"
+			f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number,
+				model.HostnameDomain(views[i].Hostname), other)
+			return f, true
+		}
+		return f, false
+	}
+	for i := range views {
+		for j := range i {
+			f, found := conflictOf(i, j)
+			if found && views[i].Key.Parent != views[j].Key.Parent && !specs[j].Outranked {
+				specs[i].Outranked, specs[i].Findings = true, append(specs[i].Findings, f)
+				break
+			}
+		}
+	}
 	for i := range views {
 		for j := range views {
-			f := model.Finding{Object: ref, Section: views[i].Key.Section, Condition: "Conflicted"}
-			switch other := views[j].Key.Section; {
-			case i == j || views[i].Port != views[j].Port:
-				continue
-			case !specs[i].Unserved && !specs[j].Unserved && !specs[i].Protocol.CanShare(specs[j].Protocol):
-				f.Reason, f.Field = "ProtocolConflict", fmt.Sprintf("spec.listeners[%d].protocol", i)
-				f.Message = fmt.Sprintf("port %d has the protocol %s here, but %s in listener %s",
-					views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, other)
-			case specs[i].Protocol != "" && specs[j].Protocol != "" && specs[i].Protocol.CanShare(specs[j].Protocol) &&
-				strings.EqualFold(views[i].Hostname, views[j].Hostname):
-				f.Reason, f.Field = "HostnameConflict", fmt.Sprintf("spec.listeners[%d].hostname", i)
-				f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number,
-					model.HostnameDomain(views[i].Hostname), other)
-			default:
-				continue
+			f, found := conflictOf(i, j)
+			if found && views[i].Key.Parent == views[j].Key.Parent && !specs[i].Outranked && !specs[j].Outranked {
+				specs[i].Findings = append(specs[i].Findings, f)
+				break
 			}
-			specs[i].Findings = append(specs[i].Findings, f)
-			break
 		}
 	}
 }

@@ -29,7 +29,7 @@ func unattachedFindings(
 	gateways := 0
 	for _, p := range parents {
 		switch parent := route.ParentRef(ref, p); {
-		case parent.Group == gatewayv1.GroupName && parent.Kind == "Gateway":
+		case parent.Group == gatewayv1.GroupName && (parent.Kind == "Gateway" || parent.Kind == "ListenerSet"):
 			gateways++
 		case !slices.Contains(kinds, string(parent.Kind)):
 			kinds = append(kinds, string(parent.Kind))
@@ -72,9 +72,6 @@ func findMistypedGrants(
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.ReferenceGrantSpec]) ([]model.Finding, bool) {
 	known := map[string][]string{}
 	for _, k := range catalog.All() {
-		known[k.Group()] = append(known[k.Group()], k.String())
-	}
-	for _, k := range catalog.NotYet {
 		known[k.Group()] = append(known[k.Group()], k.String())
 	}
 	return func(

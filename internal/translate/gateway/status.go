@@ -36,6 +36,8 @@ func (m *Translator) NewReports(
 		Reporters: append([]plan.Reporter{
 			plan.NewReporter(model.KindGatewayClass, flow.Map(m.classes, "report/GatewayClass", m.classReport)),
 			plan.NewReporter(model.KindGateway, flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, f))),
+			plan.NewReporter(model.KindListenerSet,
+				flow.Map(m.in.ListenerSets.Collection(), "report/ListenerSet", m.setReport(out, f))),
 		}, slices.Concat(routes.all(), m.inUse.Reporters(out.RefusedBackends), []plan.Reporter{
 			m.inUse.TLSPolicyReporter(backend.TLSPolicyOutcomes{Gateways: m.Plan.Gateways, AckStates: out.Policies,
 				Proxied: proxied, TooLarge: tooLarge}),
@@ -45,6 +47,7 @@ func (m *Translator) NewReports(
 			flow.From(shadow.NewSharedCookies(browsers), keepFindings),
 			flow.From(shadow.NewLostPreflights(m.Plan, browsers), keepFindings),
 			flow.From(m.Backends.WarnPoolRefs(), keepFindings),
+			flow.From(flow.Map(m.in.ListenerSets.Collection(), "set/orphans", m.findOrphanSets), keepFindings),
 			flow.From(flow.Map(m.in.GatewayClasses.Collection(), "class/mistyped", findMistypedController), keepFindings),
 			flow.From(flow.Map(m.in.ReferenceGrants.Collection(), "grant/mistyped", findMistypedGrants(m.in.Catalog)),
 				keepFindings)),
@@ -71,24 +74,11 @@ func (m *Translator) gatewayReport(
 	out resource.Outputs, f *resource.Feedback,
 ) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
-		facts := conditions.GatewayFacts{
-			Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted, DataPlane: g.Proxy.DataPlane,
-			Affected:        m.Policies.AffectingPolicies(c, ref, "", false),
-			InsecureClients: g.InsecureClients,
-		}
+		facts, looked := m.proxyFacts(c, f, ref, g)
+		facts.Affected = m.Policies.AffectingPolicies(c, ref, "", false)
 		if client, stated := flow.Fetch(c, m.clients, ref); stated {
 			facts.Refers = true
 			facts.Findings = slices.Concat(facts.Findings, client.certificateFindings(ref))
-		}
-		looked := !g.Fronted
-		if g.Fronted {
-			facts.Front, looked = flow.Fetch(c, m.in.Fronts.Collection(), ref)
-			facts.Answered = m.Backends.HasEndpoints(c, model.Ref(model.KindService, ref.Namespace(), g.Proxy.Name))
-		}
-		if facts.DataPlane.ReadsFiles {
-			facts.Written, _ = flow.Fetch(c, f.Written.Collection(), ref)
-		} else {
-			facts.Proxies, _ = flow.Fetch(c, f.Proxies.Collection(), ref)
 		}
 		findings := slices.Concat(facts.Findings, m.Policies.MissingSections(c, ref))
 		if facts.Written.TooLarge != "" {
@@ -96,33 +86,72 @@ func (m *Translator) gatewayReport(
 				Object: ref, Condition: "Programmed", Reason: conditions.TooLarge, Message: facts.Written.TooLarge,
 			})
 		}
-		for i, view := range g.Listeners {
-			l, _ := flow.Fetch(c, m.listeners, view.Key)
-			attached, _ := flow.Fetch(c, m.attached, view.Key)
-			standing, _ := flow.Fetch(c, out.Listeners, resource.AckStateKey{
-				Gateway: ref, Origin: resource.Origin{Object: view.Key.Parent, Section: view.Key.Section},
-			})
-			// One that policies close is valid, but nobody gets an answer there.
-			closing := m.Policies.ClosingFindings(c, view.Key, fmt.Sprintf("spec.listeners[%d]", i))
-			own := slices.Concat(l.Findings, closing)
-			facts.Listeners = append(facts.Listeners, conditions.ListenerFacts{
-				Section: view.Key.Section, Kinds: l.Kinds, Attached: attached.Len(), Findings: own,
-				Overlaps: l.Overlaps, Serves: l.Serves && len(closing) == 0, AckState: standing,
-				Affected: m.Policies.AffectingPolicies(c, ref, view.Key.Section, false),
-			})
-			findings = append(findings, own...)
-			if standing.Refused != "" && l.Serves {
-				findings = append(findings, model.Finding{
-					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid",
-					Field:   fmt.Sprintf("spec.listeners[%d]", i),
-					Message: "the proxy rejected it: " + standing.Refused,
-				})
-			}
+		var own []model.Finding
+		facts.Listeners, own = m.listenerReports(c, out, ref, g, ref)
+		findings = append(findings, own...)
+		if g.AllowsSets {
+			facts.AttachedSets = m.countSets(c, out, facts, ref, g)
 		}
 		return plan.Report[gatewayv1.GatewayStatus]{
 			UID: g.Proxy.UID, Status: conditions.GatewayStatus(facts), Findings: findings, Tentative: !looked,
 		}, true
 	}
+}
+
+// proxyFacts is what is known of a Gateway and its proxies, without its listeners and the policies. looked is false as
+// long as nobody has looked at the Service in front of them.
+func (m *Translator) proxyFacts(
+	c *flow.Ctx, f *resource.Feedback, ref model.ObjectRef, g gatewayFacts,
+) (facts conditions.GatewayFacts, looked bool) {
+	facts = conditions.GatewayFacts{
+		Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted, DataPlane: g.Proxy.DataPlane,
+		InsecureClients: g.InsecureClients,
+	}
+	looked = !g.Fronted
+	if g.Fronted {
+		facts.Front, looked = flow.Fetch(c, m.in.Fronts.Collection(), ref)
+		facts.Answered = m.Backends.HasEndpoints(c, model.Ref(model.KindService, ref.Namespace(), g.Proxy.Name))
+	}
+	if facts.DataPlane.ReadsFiles {
+		facts.Written, _ = flow.Fetch(c, f.Written.Collection(), ref)
+	} else {
+		facts.Proxies, _ = flow.Fetch(c, f.Proxies.Collection(), ref)
+	}
+	return facts, looked
+}
+
+// listenerReports is what is known of the listeners of a Gateway that stand in an object: in itself, or in a
+// ListenerSet.
+func (m *Translator) listenerReports(
+	c *flow.Ctx, out resource.Outputs, gateway model.ObjectRef, g gatewayFacts, parent model.ObjectRef,
+) (list []conditions.ListenerFacts, findings []model.Finding) {
+	for i, view := range g.Listeners {
+		if view.Key.Parent != parent {
+			continue
+		}
+		field := g.ListenerSpecs[i].Field
+		l, _ := flow.Fetch(c, m.listeners, view.Key)
+		attached, _ := flow.Fetch(c, m.attached, view.Key)
+		standing, _ := flow.Fetch(c, out.Listeners, resource.AckStateKey{
+			Gateway: gateway, Origin: resource.Origin{Object: view.Key.Parent, Section: view.Key.Section},
+		})
+		// One that policies close is valid, but nobody gets an answer there.
+		closing := m.Policies.ClosingFindings(c, view.Key, field)
+		own := slices.Concat(l.Findings, closing)
+		list = append(list, conditions.ListenerFacts{
+			Section: view.Key.Section, Kinds: l.Kinds, Attached: attached.Len(), Findings: own,
+			Overlaps: l.Overlaps, Serves: l.Serves && len(closing) == 0, AckState: standing,
+			Affected: m.Policies.AffectingPolicies(c, view.Key.Parent, view.Key.Section, false),
+		})
+		findings = append(findings, own...)
+		if standing.Refused != "" && l.Serves {
+			findings = append(findings, model.Finding{
+				Object: parent, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Field: field,
+				Message: "the proxy rejected it: " + standing.Refused,
+			})
+		}
+	}
+	return list, findings
 }
 
 // routeReports reports on routes of all kinds.

@@ -24,7 +24,7 @@ func (m *Translator) PiecesAt(s Snapshot, gateway model.ObjectRef, listener mode
 			if f.Unmerged != nil {
 				for k, l := range levels.All() {
 					of := k.Kind == kind.Kind && k.Feature == f.Name
-					if of && (k.Section == "" || k.Section == listener.Section) {
+					if of && (k.Section == "" || k.Section == listener.Level(gateway)) {
 						list = append(list, RulePiece{kind.Kind, l.Piece})
 					}
 				}
@@ -39,7 +39,7 @@ func (m *Translator) PiecesAt(s Snapshot, gateway model.ObjectRef, listener mode
 			var nearest *Piece
 			for k, l := range levels.All() {
 				of := k.Kind == kind.Kind && k.Feature == f.Name
-				if of && (k.Section == "" && nearest == nil || k.Section == listener.Section) {
+				if of && (k.Section == "" && nearest == nil || k.Section == listener.Level(gateway)) {
 					nearest = &l.Piece
 				}
 			}

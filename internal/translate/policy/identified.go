@@ -99,7 +99,7 @@ func (r reporter) methodsOfRule(c *flow.Ctx, ref model.ObjectRef, rule model.Rul
 				known[method] = known[method] || p.JSON != ""
 				continue
 			}
-			known[method] = known[method] || r.methodAt(c, place.Gateway, place.Listener.Section, method)
+			known[method] = known[method] || r.methodAt(c, place.Gateway, place.Listener.Level(place.Gateway), method)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (p PortPieces) allPieces(k model.PortKey) iter.Seq2[string, RulePiece] {
 // describe is a chain as users are told it.
 func (ch ChainPieces) describe(k model.PortKey) string {
 	if len(ch.Listeners) == 1 {
-		return LevelKey{Gateway: k.Gateway, Section: ch.Listeners[0].Section}.String()
+		return LevelKey{Gateway: k.Gateway, Section: ch.Listeners[0].Level(k.Gateway)}.String()
 	}
 	return fmt.Sprintf("port %d of %s", k.Number, k.Gateway)
 }
@@ -137,7 +137,7 @@ func (q portScope) listenerPieces(listeners []model.ListenerKey, ofPort bool) (l
 		Inherited: true, Object: q.port.Key.Gateway.String(), Plaintext: q.port.Protocol.Plaintext(),
 	}
 	if len(listeners) == 1 {
-		scope.where.Section = listeners[0].Section
+		scope.where.Section = listeners[0].Level(q.port.Key.Gateway)
 	}
 	if l, served := flow.Fetch(q.c, q.m.inputs.Plan.Listeners, listeners[0]); served && l.Clients != nil {
 		scope.where.ClientCA, scope.where.AnyClient = true, l.Clients.Optional

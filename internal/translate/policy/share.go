@@ -69,7 +69,7 @@ func (q portScope) statementsFor(
 		gather(q.class, LevelClass, whole), gather(q.own, LevelGateway, whole),
 		gather(q.own, LevelListener, func(section string) bool {
 			return section != "" && slices.ContainsFunc(listeners, func(l model.ListenerKey) bool {
-				return l.Section == section
+				return l.Level(q.port.Key.Gateway) == section
 			})
 		}),
 	}

@@ -15,9 +15,10 @@ import (
 	"cardea.dev/cardea/internal/translate/resolve"
 )
 
-// Authorities is where the ConfigMaps are looked up that say who may sign certificates.
+// Authorities is where the ConfigMaps and ClusterTrustBundles are looked up that say who may sign certificates.
 type Authorities struct {
 	configMaps *input.Collection[input.ConfigMapSpec]
+	bundles    *input.Collection[certificatesv1.ClusterTrustBundleSpec]
 	unread     *flow.Collection[model.ObjectRef, string]
 	broken     *input.BrokenObjects
 	materials  lastGoodLookup
@@ -42,7 +43,10 @@ func (in Authorities) ReadValidation(
 	}
 	for i, ca := range v.CACertificateRefs {
 		ref := model.Ref(model.KindOf(string(ca.Group), string(ca.Kind)), from.Namespace(), string(ca.Name))
-		text, why := in.findPEM(c, ref)
+		if ref.Kind() == model.KindClusterTrustBundle { // every namespace may name it
+			ref = model.Ref(ref.Kind(), "", ref.Name())
+		}
+		text, why := in.AuthorityPEM(c, ref)
 		if !why.IsZero() {
 			p := problem.NewUnresolved(fmt.Sprintf(".caCertificateRefs[%d]", i), why)
 			p.UsesOlder = text != ""
@@ -56,22 +60,33 @@ func (in Authorities) ReadValidation(
 	return tls, used, problems
 }
 
-// findPEM is the PEM of an object that is named as a CA. If it can't be used, it is the last that could, and why is
-// told all the same.
-func (in Authorities) findPEM(c *flow.Ctx, ref model.ObjectRef) (text string, why problem.Unusable) {
-	const invalid = "InvalidCACertificateRef"
-	if ref.Kind() != model.KindConfigMap {
+// AuthorityPEM is the PEM of an object that is named as a CA, whoever names it. If it can't be used, it is the last that
+// could, and why is told all the same.
+func (in Authorities) AuthorityPEM(c *flow.Ctx, ref model.ObjectRef) (text string, why problem.Unusable) {
+	var what string
+	var found bool
+	switch ref.Kind() {
+	case model.KindConfigMap:
+		var o input.Object[input.ConfigMapSpec]
+		if o, found = flow.Fetch(c, in.configMaps, ref); found {
+			what, text = "ca.crt of "+ref.String(), cmp.Or(o.Spec.Data["ca.crt"], string(o.Spec.BinaryData["ca.crt"]))
+		}
+	case model.KindClusterTrustBundle:
+		var o input.Object[certificatesv1.ClusterTrustBundleSpec]
+		if o, found = flow.Fetch(c, in.bundles, ref); found {
+			what, text = ref.String(), o.Spec.TrustBundle
+		}
+	default:
 		return "", problem.Unusable{Reason: "InvalidKind",
-			Message: fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap",
-				ref.Kind(), ref.Kind().Group())}
+			Message: fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap, or a ClusterTrustBundle of "+
+				"group certificates.k8s.io", ref.Kind(), ref.Kind().Group())}
 	}
-	o, found := flow.Fetch(c, in.configMaps, ref)
+	const invalid = "InvalidCACertificateRef"
 	if !found {
 		return in.lastGoodPEM(c, ref, problem.Unusable{Reason: invalid, Message: in.describeAbsent(c, ref)})
 	}
-	text = cmp.Or(o.Spec.Data["ca.crt"], string(o.Spec.BinaryData["ca.crt"]))
 	if err := resolve.CheckCertificates([]byte(text)); err != nil {
-		return in.lastGoodPEM(c, ref, problem.Unusable{Reason: invalid, Message: fmt.Sprintf("ca.crt of %s: %v", ref, err)})
+		return in.lastGoodPEM(c, ref, problem.Unusable{Reason: invalid, Message: fmt.Sprintf("%s: %v", what, err)})
 	}
 	return text, problem.Unusable{}
 }
@@ -100,9 +115,8 @@ func JoinPEM(a, b string) string {
 
 // ClientAuthorities is where the CAs are looked up that Gateways name.
 type ClientAuthorities struct {
-	authorities Authorities
-	bundles     *input.Collection[certificatesv1.ClusterTrustBundleSpec]
-	grants      *Grants
+	Authorities
+	grants *Grants
 }
 
 // FindPEM is the PEM of an object that a Gateway names and may name.
@@ -110,32 +124,9 @@ func (in ClientAuthorities) FindPEM(c *flow.Ctx, gateway, ref model.ObjectRef) (
 	if ref.Kind() == model.KindConfigMap && !in.grants.IsPermitted(c, gateway, ref) {
 		return "", problem.Unusable{Reason: "RefNotPermitted", Message: in.grants.DescribeRefusal(c, gateway, ref)}
 	}
-	return in.AuthorityPEM(c, ref)
-}
-
-// AuthorityPEM is the PEM of an object, whoever names it.
-func (in ClientAuthorities) AuthorityPEM(c *flow.Ctx, ref model.ObjectRef) (text string, why problem.Unusable) {
-	if ref.Kind() == model.KindClusterTrustBundle {
-		return in.bundlePEM(c, ref)
-	}
-	text, why = in.authorities.findPEM(c, ref)
+	text, why = in.AuthorityPEM(c, ref)
 	if why.Reason == "InvalidKind" {
 		why.Reason = string(gatewayv1.ListenerReasonInvalidCACertificateKind)
-		why.Message += ", or a ClusterTrustBundle of group certificates.k8s.io"
 	}
 	return text, why
-}
-
-// bundlePEM is the PEM of a ClusterTrustBundle, which every namespace may name.
-func (in ClientAuthorities) bundlePEM(c *flow.Ctx, ref model.ObjectRef) (text string, why problem.Unusable) {
-	invalid := string(gatewayv1.ListenerReasonInvalidCACertificateRef)
-	o, found := flow.Fetch(c, in.bundles, ref)
-	if !found {
-		return in.authorities.lastGoodPEM(c, ref,
-			problem.Unusable{Reason: invalid, Message: in.authorities.describeAbsent(c, ref)})
-	}
-	if err := resolve.CheckCertificates([]byte(o.Spec.TrustBundle)); err != nil {
-		return in.authorities.lastGoodPEM(c, ref, problem.Unusable{Reason: invalid, Message: fmt.Sprintf("%s: %v", ref, err)})
-	}
-	return o.Spec.TrustBundle, problem.Unusable{}
 }

@@ -28,10 +28,10 @@ func New(in *kinds.Sources, unchecked bool) Lookups {
 	grants, unread, broken := newReferenceGrants(in), in.Unreadable.Collection(), in.Broken.Collection()
 	last := lastGoodLookup{in.LastGood.Collection()}
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(unchecked))
-	authorities := Authorities{in.ConfigMaps.Collection(), unread, broken, last}
+	authorities := Authorities{in.ConfigMaps.Collection(), in.ClusterTrustBundles.Collection(), unread, broken, last}
 	return Lookups{
 		Grants: grants, Certificates: Certificates{certificates, unread, broken, grants, last},
-		Authorities: authorities, Clients: ClientAuthorities{authorities, in.ClusterTrustBundles.Collection(), grants},
+		Authorities: authorities, Clients: ClientAuthorities{authorities, grants},
 		in: in,
 	}
 }

@@ -27,6 +27,7 @@ var crdFiles = []struct {
 		"gateway.networking.k8s.io_gateways.yaml",
 		"gateway.networking.k8s.io_grpcroutes.yaml",
 		"gateway.networking.k8s.io_httproutes.yaml",
+		"gateway.networking.k8s.io_listenersets.yaml",
 		"gateway.networking.k8s.io_referencegrants.yaml",
 		"gateway.networking.x-k8s.io_xbackends.yaml",
 	}},

@@ -1,0 +1,186 @@
+package diff
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	"cardea.dev/cardea/internal/core/flow"
+	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/request"
+	"cardea.dev/cardea/internal/core/resource"
+)
+
+// changedConnections are connections of a Gateway that may go elsewhere: one for each domain of a route that differs,
+// and for each port that does.
+type changedConnections struct {
+	gateway model.ObjectRef
+	list    []request.Connection
+}
+
+// addConnections adds those of a route's place, as the listener was or is.
+func (n *changedConnections) addConnections(l model.Listener, port model.Port, domains []model.Domain) {
+	for _, address := range port.Addresses {
+		for _, d := range domains {
+			c := request.Connection{
+				Address: address, Port: uint32(port.BindPort), Datagrams: l.Protocol.Carries(l.TLS) == model.Datagrams,
+				TLS: l.Protocol.HasSNI(),
+			}
+			if c.TLS {
+				c.SNI = request.HostOf(d.Name)
+			}
+			n.list = append(n.list, c)
+		}
+	}
+}
+
+// findConnections are the connections of routes and ports that the edits change, and of routes that lead to a backend
+// that moves, by Gateway. Those of filter chains that change are in changedListener.
+func (d *Differ) findConnections(v flow.View, moves []backendMove) (list []changedConnections) {
+	all := map[model.ObjectRef]*changedConnections{}
+	of := func(gateway model.ObjectRef) *changedConnections {
+		if all[gateway] == nil {
+			all[gateway] = &changedConnections{gateway: gateway}
+		}
+		return all[gateway]
+	}
+	add := func(r model.Route, listener func(model.ListenerKey) (model.Listener, bool),
+		port func(model.PortKey) (model.Port, bool)) {
+		for _, place := range r.Listeners {
+			l, found := listener(place.Listener)
+			at, bound := port(l.Port)
+			if place.Carries == "" || !found || !bound {
+				continue
+			}
+			of(place.Gateway).addConnections(l, at, place.Domains)
+		}
+	}
+	now := func(r model.Route) {
+		add(r,
+			func(k model.ListenerKey) (model.Listener, bool) { return flow.Get(v, d.world.Plan.Listeners, k) },
+			func(k model.PortKey) (model.Port, bool) { return flow.Get(v, d.world.Plan.Ports, k) })
+	}
+	for change := range flow.StagedChanges(v, d.world.Plan.Routes) {
+		if was, existed := flow.ValueBefore(v, d.world.Plan.Routes, change.Key); existed {
+			add(was,
+				func(k model.ListenerKey) (model.Listener, bool) { return flow.ValueBefore(v, d.world.Plan.Listeners, k) },
+				func(k model.PortKey) (model.Port, bool) { return flow.ValueBefore(v, d.world.Plan.Ports, k) })
+		}
+		if !change.Deleted {
+			now(change.Value)
+		}
+	}
+	for change := range flow.StagedChanges(v, d.world.Plan.Ports) {
+		was, _ := flow.ValueBefore(v, d.world.Plan.Ports, change.Key)
+		for _, port := range []model.Port{was, change.Value} {
+			if carries := port.Protocol.Carries(""); carries != "" && !port.Protocol.HasSNI() {
+				of(port.Key.Gateway).addConnections(model.Listener{Protocol: port.Protocol}, port,
+					[]model.Domain{{Name: model.EveryHost}})
+			}
+		}
+	}
+	for _, m := range moves {
+		routes, _ := flow.Get(v, d.world.Plan.RoutesByBackend, m.key)
+		for _, r := range routes.All() {
+			now(r)
+		}
+	}
+	for _, n := range all {
+		list = append(list, *n)
+	}
+	return list
+}
+
+// compareConnections asks both configurations what becomes of connections.
+func (c *comparison) compareConnections(gateway string, before, after simulatedSide, list []request.Connection) {
+	for _, n := range list {
+		text := connectionText(n)
+		if c.seen[gateway+" "+text] {
+			continue
+		}
+		c.seen[gateway+" "+text] = true
+		if c.budget <= 0 {
+			c.report.Unasked++
+			continue
+		}
+		c.budget--
+		was := before.describeConnection(before.SimulateConnection(n))
+		is := after.describeConnection(after.SimulateConnection(n))
+		if !slices.EqualFunc(was, is, slices.Equal) {
+			c.report.Connections = append(c.report.Connections,
+				Request{Request: text, Gateway: gateway, Before: was.String(), After: is.String()})
+		}
+	}
+}
+
+// connectionText is a connection as `cardea explain` takes it from a shell.
+func connectionText(n request.Connection) string {
+	scheme, host := "tcp", n.Address
+	switch {
+	case n.Datagrams:
+		scheme = "udp"
+	case n.TLS:
+		scheme, host = "tls", n.SNI
+	}
+	return shellQuote(scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(n.Port))))
+}
+
+// describeConnection tells who gets a connection.
+func (s simulatedSide) describeConnection(r request.Result) (told outcomeWords) {
+	switch {
+	case r.Mismatch:
+		return outcomeWords{{"the listener decides request by request"}}
+	case r.Closed != "":
+		return outcomeWords{{"closed: " + r.Closed}}
+	}
+	for _, o := range r.Outcomes {
+		who := s.nameBackend(o.Backend)
+		if o.Closed != "" {
+			who = "closed: " + o.Closed
+		}
+		if o.Share < 1 {
+			who = fmt.Sprintf("%.3g%% %s", 100*o.Share, who)
+		}
+		told = append(told, []string{who})
+	}
+	if certificates := describeCertificates(r); certificates != "" {
+		told = told.withWord(certificates)
+	}
+	return told
+}
+
+// findEnds tells which open connections an edit of a listener's configuration ends: a proxy lets go of those of a
+// filter chain that changes, and of all of a listener that changes as a whole. Requests are not concerned: a proxy asks
+// their clients to connect again.
+func (d *Differ) findEnds(v flow.View, key resource.Key, was, is resource.Resource) (list []string) {
+	whole := !slices.Equal(was.Binds, is.Binds)
+	for _, p := range was.Parts {
+		whole = whole || p.ID == "" && !hasPart(is.Parts, p)
+	}
+	for _, p := range was.Parts {
+		if !whole && hasPart(is.Parts, p) {
+			continue
+		}
+		for _, f := range p.Fragments {
+			l, found := flow.ValueBefore(v, d.world.Plan.Listeners, f.Origin.ListenerKey())
+			carries := l.Protocol.Carries(l.TLS)
+			if !found || carries == "" {
+				continue
+			}
+			text := fmt.Sprintf("%s: open connections of listener %s (port %d", key.Gateway.NamespacedName(), l.Key.Section,
+				l.Port.Number)
+			switch {
+			case carries == model.Datagrams:
+				text = fmt.Sprintf("%s: all sessions of listener %s (port %d", key.Gateway.NamespacedName(), l.Key.Section,
+					l.Port.Number)
+			case f.Variant != "" && f.Variant != model.EveryHost:
+				text += ", " + f.Variant
+			}
+			if text += ")"; !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
