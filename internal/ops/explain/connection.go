@@ -286,7 +286,8 @@ func (q *inquiry) explainNoTaker(ref model.ObjectRef, l model.Listener, c parsed
 
 // namesListener tells whether a parentRef leads to a listener, whether that takes the route or not.
 func namesListener(p model.ParentRef, l model.Listener) bool {
-	return p.Kind == model.KindGateway.String() && p.Namespace == l.Gateway.Namespace() && p.Name == l.Gateway.Name() &&
+	of := l.Key.Parent
+	return p.Kind == of.Kind().String() && p.Namespace == of.Namespace() && p.Name == of.Name() &&
 		(p.Section == "" || p.Section == l.Key.Section) && (p.Port == 0 || p.Port == l.Port.Number)
 }
 
