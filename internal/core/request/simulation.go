@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 )
 
-// Simulation tells what the proxies of one Gateway do with requests and connections, by some configuration or an excerpt
-// of it. One goroutine at a time may ask it.
+// Simulation tells what the proxies of one Gateway do with requests and connections, by some configuration or an
+// excerpt of it. One goroutine at a time may ask it.
 type Simulation interface {
 	// SimulateRequest tells what would happen to a request.
 	SimulateRequest(Request) Result

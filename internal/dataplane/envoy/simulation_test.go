@@ -156,8 +156,8 @@ func TestSimulationTellsWhatIsWithheld(t *testing.T) {
 	}
 }
 
-// TestSimulationTellsConnections: a connection's listener, domain, rule and backends are told by their keys, of TLS, TCP
-// and UDP; the share of backends that can't be used is nobody's.
+// TestSimulationTellsConnections: a connection's listener, domain, rule and backends are told by their keys, of TLS,
+// TCP and UDP; the share of backends that can't be used is nobody's.
 func TestSimulationTellsConnections(t *testing.T) {
 	for _, of := range []struct {
 		protocol   model.Protocol

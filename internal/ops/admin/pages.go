@@ -24,7 +24,8 @@ var pages = []struct{ Path, About string }{
 	{"/objects/gateways", "all objects of a kind, with their status; /objects/KIND/NAMESPACE/NAME is one object"},
 	{"/findings", "what is wrong with the objects"},
 	{"/explain?url=http://localhost/",
-		"where a request goes, and why; /explain/KIND/NAMESPACE/NAME: what an object became"},
+		"where a request or a connection (tcp://, tls://, udp://) goes, and why; /explain/KIND/NAMESPACE/NAME: " +
+			"what an object became"},
 	{"/debug/flow", "every collection: keys, runs, changes"},
 	{"/debug/flow/turns", "the last turns: their causes, what ran and what changed"},
 	{"/debug/flow/input/Gateway", "all keys of a collection: the value, its last change, what it was made from"},

@@ -35,13 +35,16 @@ func explainCommand(p Program) *cobra.Command {
 	o := explainOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions, Pickers: true}}
 	cmd := &cobra.Command{
 		Use:   "explain [METHOD] URL | KIND/NAME",
-		Short: "Show where a request goes and why, or what an object became",
+		Short: "Show where a request or connection goes and why, or what an object became",
 		Long: `For a request (URL): show how the proxies handle it with their current configuration. That is:
 
   - the Gateway, the listener and the rule that takes it (object, file and line);
   - what the rule does to it, which backends can answer, and with which share;
   - since when this rule is live, and who edited it last;
   - which other rules could have matched, and why they did not take it.
+
+For a connection that no HTTP listener takes (tcp://HOST:PORT, tls://NAME or udp://HOST:PORT): show the same of the
+route that shares it among backends.
 
 For an object (KIND/NAME): show what it became in the proxies' configuration, which objects it refers to, its
 findings, and when its last edit reached each step on the way to the proxies.
@@ -56,6 +59,11 @@ are not asked, so what they acknowledged is not shown.`,
 
   # Which model server would get it now
   cardea explain http://models.localhost:8080/v1/completions -d '{"model": "m", "prompt": "hi"}'
+
+  # A connection of a TCPRoute, of a TLSRoute (the port is 443 if none is stated), of a UDPRoute
+  cardea explain tcp://shop.example:5432
+  cardea explain tls://db.shop.example
+  cardea explain udp://shop.example:53
 
   # For the files of a folder; no Cardea has to run
   cardea explain http://quickstart.localhost:8080/ --dir examples/quickstart
@@ -145,8 +153,8 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 	if kind, name, isObject := strings.Cut(what, "/"); isObject && !strings.Contains(what, "://") {
 		story, err = explainObject(cmd, p, o, kind, name)
 	} else if !strings.Contains(what, "://") {
-		return fmt.Errorf("%q is neither a URL (such as http://shop.example/cart or tcp://shop.example:9000) nor an object "+
-			"(KIND/NAME, such as httproute/web)", what)
+		return fmt.Errorf("%q is neither a URL (such as http://shop.example/cart or tcp://shop.example:9000) "+
+			"nor an object (KIND/NAME, such as httproute/web)", what)
 	} else {
 		o.question.URL = what
 		if err := o.readBody(); err != nil {

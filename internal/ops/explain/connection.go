@@ -190,8 +190,8 @@ func (q *inquiry) explainClosed(c parsedRequest, l model.PortListener, found boo
 	return fmt.Sprintf("listener %s has no route", l.Key.Section)
 }
 
-// findNearRoutes are the routes that a user might expect to get a connection, and why each does not: those that take it,
-// too, and those that name the listener and take no such connection.
+// findNearRoutes are the routes that a user might expect to get a connection, and why each does not: those that take
+// it, too, and those that name the listener and take no such connection.
 func (q *inquiry) findNearRoutes(w *gatewayCandidate, l model.PortListener, c parsedRequest) (near []NearMiss) {
 	listener, found := flow.Get(q.view, q.world.Plan.Listeners, l.Key)
 	if !found {
@@ -286,7 +286,8 @@ func (q *inquiry) explainNoTaker(ref model.ObjectRef, l model.Listener, c parsed
 
 // namesListener tells whether a parentRef leads to a listener, whether that takes the route or not.
 func namesListener(p model.ParentRef, l model.Listener) bool {
-	return p.Kind == model.KindGateway.String() && p.Namespace == l.Gateway.Namespace() && p.Name == l.Gateway.Name() &&
+	of := l.Key.Parent
+	return p.Kind == of.Kind().String() && p.Namespace == of.Namespace() && p.Name == of.Name() &&
 		(p.Section == "" || p.Section == l.Key.Section) && (p.Port == 0 || p.Port == l.Port.Number)
 }
 

@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/core/request"
 )
 
-// parsedRequest is a request or, by its scheme, a connection; and the port that its URL names. Of a connection only TLS,
-// SNI and Host are stated.
+// parsedRequest is a request or, by its scheme, a connection; and the port that its URL names. Of a connection only
+// TLS, SNI and Host are stated.
 type parsedRequest struct {
 	request.Request
 	scheme string

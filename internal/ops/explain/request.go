@@ -157,7 +157,8 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 			}
 		}
 	}
-	if story.hasNoRule() && !c.isConnection() && q.world.Policies.StatesForRules(q.policySnapshot(), w.port.Key.Gateway, listener.Key) {
+	if story.hasNoRule() && !c.isConnection() && story.Mismatch == "" &&
+		q.world.Policies.StatesForRules(q.policySnapshot(), w.port.Key.Gateway, listener.Key) {
 		story.Notes = append(story.Notes, "no rule matches it, so no policy for requests applies: no error pages, "+
 			"headers, limits, access rules")
 	}

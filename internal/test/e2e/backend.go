@@ -20,8 +20,8 @@ import (
 // answer has the headers served-by, its name, served-proto, the version of HTTP, served-scheme, and body-bytes, the
 // length of the request's body. What it speaks is in its name: h2c-... is HTTP/2 without TLS alone, tls-... is HTTPS (a
 // certificate for localhost by the authority ${ca}), authz-... is Envoy's gRPC protocol for authorization, any other
-// name HTTP/1.1 and HTTP/2 without TLS; tcp-..., sni-... and udp-... speak no HTTP (sent.go). It answers gRPC calls, too
-// (grpc.go). The query may ask it for more:
+// name HTTP/1.1 and HTTP/2 without TLS; tcp-..., sni-... and udp-... speak no HTTP (sent.go). It answers gRPC calls,
+// too (grpc.go). The query may ask it for more:
 //
 //	?tell=x-a             the answer's header "told" is the request's header x-a
 //	?status=503&times=2   the first two requests with this very query get a 503

@@ -78,8 +78,8 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 	}
 }
 
-// TestExplainFollowsConnections: the story of a connection tells the rule that shares it, who edited that and since when
-// it is live, also of datagrams; and the story of its route the resource that it became.
+// TestExplainFollowsConnections: the story of a connection tells the rule that shares it, who edited that and since
+// when it is live, also of datagrams; and the story of its route the resource that it became.
 func TestExplainFollowsConnections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

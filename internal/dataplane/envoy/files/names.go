@@ -31,8 +31,8 @@ var localMembers = resource.Name{Type: xdstypes.Endpoints, Name: bootstrap.Local
 var fileNames = strings.NewReplacer("/", "_", "*", "-")
 
 // fileOf is the file of a resource that has one of its own. An underscore stands for a slash: names of objects have
-// none, so no two resources have one file. A hyphen stands for the asterisk of a domain, of which no label is one. A name
-// that would be too long is cut and ends with a hash.
+// none, so no two resources have one file. A hyphen stands for the asterisk of a domain: no label is one. A name that
+// would be too long is cut and ends with a hash.
 func fileOf(n resource.Name) string {
 	const end = ".json"
 	name := filePrefixes[n.Type] + "_" + fileNames.Replace(n.Name)

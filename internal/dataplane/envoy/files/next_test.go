@@ -444,8 +444,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// TestConnectionFilterReadsFile: a filter of a chain names the file of its configuration, by a name that a ConfigMap can
-// have.
+// TestConnectionFilterReadsFile: a filter of a chain names the file of its configuration, by a name that a ConfigMap
+// can have.
 func TestConnectionFilterReadsFile(t *testing.T) {
 	f := &listenerv3.Filter{Name: "connections/tls/*.a.ex", ConfigType: &listenerv3.Filter_ConfigDiscovery{
 		ConfigDiscovery: &corev3.ExtensionConfigSource{ConfigSource: &corev3.ConfigSource{

@@ -120,8 +120,8 @@ func (s *simulation) shareAmongClusters(proxy *tcpproxyv3.TcpProxy) {
 
 // shareDatagrams shares sessions among the localities of the one cluster that a UDP listener names.
 func (s *simulation) shareDatagrams(l *listenerv3.Listener) {
-	s.noteUnknownFields(l, "name", "address", "stat_prefix", "listener_filters", "enable_reuse_port", "udp_listener_config",
-		"access_log", "traffic_direction")
+	s.noteUnknownFields(l, "name", "address", "stat_prefix", "listener_filters", "enable_reuse_port",
+		"udp_listener_config", "access_log", "traffic_direction")
 	proxy, route := new(udpproxyv3.UdpProxyConfig), new(udpproxyv3.Route)
 	for _, f := range l.GetListenerFilters() {
 		if f.GetTypedConfig().UnmarshalTo(proxy) != nil {
