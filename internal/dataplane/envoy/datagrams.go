@@ -100,8 +100,10 @@ func datagramParts(c *flow.Ctx, p plan.Plan, key resource.Key, rule model.Rule) 
 			continue
 		}
 		b.Backend.Carries = model.Datagrams
-		backend, _ := flow.Fetch(c, p.Backends, plan.BackendKey{Gateway: key.Gateway, Backend: b.Backend})
-		if b.Invalid || len(backend.Endpoints) == 0 {
+		of := plan.BackendKey{Gateway: key.Gateway, Backend: b.Backend}
+		backend, _ := flow.Fetch(c, p.Backends, of)
+		closed := fetchOptional(c, p.Settings.Backends, of).Closed
+		if b.Invalid || closed || len(backend.Endpoints) == 0 {
 			dropped += b.Weight
 			continue
 		}
@@ -132,12 +134,13 @@ func datagramPart(name string, weight uint32, list []model.Endpoint) *resource.P
 	return message.NewPart(name, message.EncodeField(assignmentEndpoints, message.MustMarshal(group)))
 }
 
-// addDatagrams makes a Listener one of UDP.
-func addDatagrams(l *listenerv3.Listener, port model.Port) (needs []resource.Name) {
-	cluster := ""
+// addDatagrams makes a Listener one of UDP. One that is closed drops what it gets: there is no such cluster.
+func addDatagrams(l *listenerv3.Listener, port model.Port, stated listenerFields) (needs []resource.Name) {
+	cluster := naming.InvalidCluster
 	for _, own := range port.Listeners {
-		if own.Serves {
+		if own.Serves && !stated.Closed {
 			cluster = naming.DatagramCluster(port.Key.Gateway, own.Key)
+			needs = []resource.Name{{Type: xdstypes.Cluster, Name: cluster}}
 		}
 	}
 	socket := l.GetAddress().GetSocketAddress()
@@ -159,7 +162,7 @@ func addDatagrams(l *listenerv3.Listener, port model.Port) (needs []resource.Nam
 				}},
 			})},
 	}}
-	return []resource.Name{{Type: xdstypes.Cluster, Name: cluster}}
+	return needs
 }
 
 // hashParts is a hash of the content of parts.

@@ -50,7 +50,12 @@ type Value struct {
 // Feature is how long listeners wait for clients.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "timeouts", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
-	PortFields: []string{"inspection"}, Read: readSpec, Renders: renders,
+	PortFields: []string{"inspection"},
+	ServedAt: map[string]extend.ConnectionKinds{
+		"idle":       extend.OverStreams | extend.OverUDP,
+		"inspection": extend.OverStreams,
+	},
+	Read: readSpec, Renders: renders,
 }
 
 func readSpec(r extend.Reader, s Spec) Value {

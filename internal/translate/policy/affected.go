@@ -114,20 +114,27 @@ func (m *Translator) ClosingFindings(c *flow.Ctx, k model.ListenerKey, field str
 		if !p.Rendered.OfListener().Closed {
 			continue
 		}
-		fields := map[model.ObjectRef][]string{}
+		fields, severity := map[model.ObjectRef][]string{}, model.Warning
 		for _, f := range p.Findings {
-			if f.Severity == model.Error {
+			if f.Severity == model.Error || f.Closes {
 				fields[f.Policy] = append(fields[f.Policy], f.Field)
+			}
+			if f.Severity == model.Error {
+				severity = model.Error
 			}
 		}
 		for _, policy := range slices.SortedFunc(maps.Keys(fields), model.ObjectRef.Compare) {
 			message := fmt.Sprintf("connections are closed until %s is fixed: %s", policy, model.JoinSome(fields[policy]))
+			if severity == model.Warning {
+				message = fmt.Sprintf("connections are closed, because %s states for them what can't be served: %s", policy,
+					model.JoinSome(fields[policy]))
+			}
 			if input.IsClosedKey(policy) {
 				message = fmt.Sprintf("connections are closed until %s can be read", input.DescribeObject(policy))
 			}
 			list = append(list, model.Finding{
-				Object: k.Parent, Section: k.Section, Condition: "Programmed", Reason: PolicyInvalid, Field: field,
-				Message: message,
+				Object: k.Parent, Section: k.Section, Severity: severity, Condition: "Programmed", Reason: PolicyInvalid,
+				Field: field, Message: message,
 			})
 		}
 	}

@@ -44,6 +44,8 @@ type Finding struct {
 	Reason    string
 	Field     string // "spec.jwt.providers[corp]"
 	Message   string
+	// Closes: because of it connections are closed, though it may be a warning: the policy is right elsewhere.
+	Closes bool
 }
 
 // featureScope is features that are read together at one level.
