@@ -54,14 +54,13 @@ func ConnectionsOf(protocol model.Protocol, mode model.TLSMode) ConnectionKinds 
 	return 0
 }
 
-// Serves tells whether a field can be served for a kind of connections; "": whether something of the feature can.
+// Serves tells whether a field of the spec can be served for a kind of connections; "": all fields.
 func (c Connections) Serves(field string, at ConnectionKinds) bool {
-	if c.ServedAt[""]&at != 0 {
-		return true
-	}
-	if field != "" {
-		return c.ServedAt[field]&at != 0
-	}
+	return (c.ServedAt[""]|c.ServedAt[field])&at != 0
+}
+
+// ServesSome tells whether some fields can be served for a kind of connections.
+func (c Connections) ServesSome(at ConnectionKinds) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(c.ServedAt)),
 		func(served ConnectionKinds) bool { return served&at != 0 })
 }

@@ -108,18 +108,23 @@ func (p connectionPlace) splitConnections(k Kind, f *Feature, stated []statement
 	piece := Piece{Effective: Effective{Feature: f.Name}}
 	closes := false
 	for _, field := range all.Fields {
-		top := extend.TopField(field.Path)
 		inherited := field.From.Level < LevelListener
-		if f.Serves(top, p.At) || inherited && f.TLSOnly && p.At&(extend.OverTCP|extend.OverUDP) != 0 {
-			continue
+		if inherited && f.TLSOnly && p.At&(extend.OverTCP|extend.OverUDP) != 0 {
+			continue // as at a listener for requests without TLS
 		}
-		closes = closes || f.closesConnections(k, top, stated)
-		if !f.Serves("", p.At) {
-			top = "" // one finding for all of it
-		}
-		if said, tell := p.newRefusal(f, top, field.From, f.closesConnections(k, extend.TopField(field.Path), stated)); tell &&
-			!slices.Contains(piece.Findings, said) {
-			piece.Findings = append(piece.Findings, said)
+		for _, top := range topFields(field) {
+			if f.Serves(top, p.At) {
+				continue
+			}
+			closing := f.closesConnections(k, top, stated)
+			closes = closes || closing
+			if !f.ServesSome(p.At) {
+				top = "" // one finding for all of it
+			}
+			said, tell := p.newRefusal(f, top, field.From, closing)
+			if tell && !slices.Contains(piece.Findings, said) {
+				piece.Findings = append(piece.Findings, said)
+			}
 		}
 	}
 	served := make([]statements, len(stated))
@@ -139,6 +144,19 @@ func (p connectionPlace) splitConnections(k Kind, f *Feature, stated []statement
 	}
 	piece.Idle = "it can't be served where connections are decided"
 	return connectionParts{served, &piece}
+}
+
+// topFields are the fields of a spec that a path leads to, or below which it leads. One that leads to all of a spec,
+// which counts as a whole, leads to each of its fields; "": there are none.
+func topFields(field EffectiveField) []string {
+	if top := extend.TopField(field.Path); top != "" {
+		return []string{top}
+	}
+	var all map[string]json.RawMessage
+	if field.Path != "" || json.Unmarshal([]byte(field.Value), &all) != nil || len(all) == 0 {
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // newRefusal is the finding on a field that can't be served. Nothing is told of what a policy states for a whole Gateway
@@ -213,10 +231,10 @@ func (f *Feature) closesConnections(k Kind, top string, stated []statements) boo
 
 // servedPart is what of a spec can be served for connections; "": nothing.
 func (f *Feature) servedPart(spec string, at extend.ConnectionKinds) string {
-	if spec == "" || f.ServedAt[""]&at != 0 {
+	if spec == "" || f.Serves("", at) {
 		return spec
 	}
-	if !f.Serves("", at) {
+	if !f.ServesSome(at) {
 		return ""
 	}
 	var all map[string]json.RawMessage
