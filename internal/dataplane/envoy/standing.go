@@ -262,7 +262,9 @@ func (s stages) settingAckStates(
 	parts := flow.Merge("envoy/setting-parts", flow.FromRenamed(levels, in(false), itself),
 		flow.FromRenamed(s.pendingAckStates(p, cds, lds, sds), in(true), itself))
 	byObject := flow.Group(parts, "envoy/setting-parts-by-object",
-		func(k partStanding, _ resource.AckState) []resource.AckStateKey { return []resource.AckStateKey{k.AckStateKey} },
+		func(k partStanding, _ resource.AckState) []resource.AckStateKey {
+			return []resource.AckStateKey{k.AckStateKey}
+		},
 		func(k partStanding, _ resource.AckState) string { return strconv.FormatBool(k.Pending) })
 	return flow.Map(byObject, "envoy/setting-standings",
 		func(_ *flow.Ctx, _ resource.AckStateKey, parts flow.Members[partStanding, resource.AckState]) (

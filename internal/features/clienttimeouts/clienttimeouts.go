@@ -64,6 +64,10 @@ func readSpec(r extend.Reader, s Spec) Value {
 		Request: readDuration(r, "request", s.Request), StreamIdle: readDuration(r, "streamIdle", s.StreamIdle),
 		Inspection: readDuration(r, "inspection", s.Inspection),
 	}
+	if v.Idle != nil && *v.Idle == 0 && r.Location().Connections == extend.OverUDP {
+		r.Field("idle").Refuse("clients don't close UDP sessions, so these have to end; write how long they may be idle")
+		v.Idle = nil
+	}
 	if isPositive(v.Request) && isPositive(v.RequestHeaders) && *v.RequestHeaders > *v.Request {
 		r.Field("requestHeaders").Warn(fmt.Sprintf("it is %s, longer than the whole request may take (request: %s)",
 			*s.RequestHeaders, *s.Request))

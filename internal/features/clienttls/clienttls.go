@@ -194,7 +194,7 @@ var Feature = extend.Feature[Spec, Value]{
 		"": extend.OverTLS, "fingerprints": extend.OverPassthrough,
 	},
 	ClosingFields: []string{"clientValidation"},
-	Read: readSpec, Renders: renders, Describe: describeValue,
+	Read:          readSpec, Renders: renders, Describe: describeValue,
 }
 
 func describeValue(v Value) []string {

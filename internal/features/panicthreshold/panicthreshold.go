@@ -25,5 +25,5 @@ type Spec int32
 var Feature = extend.Feature[Spec, Spec]{
 	Kind: extend.BackendPolicy, Name: "panicThreshold", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
 	ServedAt: map[string]extend.ConnectionKinds{"": extend.OverStreams},
-	Read: func(_ extend.Reader, s Spec) Spec { return s }, Renders: renders,
+	Read:     func(_ extend.Reader, s Spec) Spec { return s }, Renders: renders,
 }

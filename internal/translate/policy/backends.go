@@ -121,6 +121,7 @@ func (q backendScope) piecesOf(c *flow.Ctx, k plan.BackendKey) (out BackendPiece
 		scope.onlyHTTP1 = func() bool { return q.m.lookups.Protocol(c, k.Backend) == model.HTTP1 }
 		scope.hasPicker = func() bool { return q.m.lookups.HasPicker(c, k.Backend.Object) }
 		scope.where = extend.Location{Object: k.Backend.Object.String(), Section: out.Port, Connections: place.At}
+		scope.elsewhere = place.requests
 		own := q.m.Store.policiesOn(c, k.Backend.Object, kind.Kind)
 		for _, f := range kind.Features {
 			list := append(broad.statementsFor(kind.Kind, f.Name), statementsAt(own, "", LevelBackend, f.Name))

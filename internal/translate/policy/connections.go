@@ -247,3 +247,20 @@ func (f *Feature) servedPart(spec string, at extend.ConnectionKinds) string {
 	}
 	return encodeJSON(all)
 }
+
+// warnElsewhere makes warnings of what a policy is refused for where connections are decided, if it also reaches
+// requests: what is wrong with it for these, too, is told there.
+func (s *featureScope) warnElsewhere(f *Feature, p *Piece) {
+	if s.elsewhere == nil || f.TLSOnly || f.Name == closingFeature {
+		return
+	}
+	for i, found := range p.Findings {
+		for _, field := range p.Fields {
+			if field.From.Policy == found.Policy && (field.From.Level == LevelClass || s.elsewhere(field.From.Level)) &&
+				found.Severity == model.Error && found.Condition == "Accepted" {
+				p.Findings[i].Severity, p.Findings[i].Condition, p.Findings[i].Reason = model.Warning, "", ""
+				p.Findings[i].Closes = f.OnInvalid == extend.Deny
+			}
+		}
+	}
+}

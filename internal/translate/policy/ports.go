@@ -145,7 +145,7 @@ func (q portScope) listenerPieces(listeners []model.ListenerKey, ofPort bool) (l
 	}
 	scope.gateway = q.port.Key.Gateway
 	place, decided := q.placeOf(listeners)
-	scope.where.Connections = place.At
+	scope.where.Connections, scope.elsewhere = place.At, place.requests
 	told := map[string]sharedValue{}
 	for _, f := range q.policyKind.Features {
 		switch {
