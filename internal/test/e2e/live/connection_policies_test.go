@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -169,9 +170,8 @@ func (s *stage) hear(t *testing.T, from string, port int, send string) (heard st
 	return string(b[:n])
 }
 
-// echoes tells whether datagrams from an address are answered. probe is an address from which they are: what it sends
-// afterwards is answered, so what was not answered by then was dropped.
-func (s *stage) echoes(t *testing.T, from, probe string, port int) bool {
+// echoes tells whether datagrams from an address are answered. If not, those of another address, sent afterwards, are.
+func (s *stage) echoes(t *testing.T, from, probe string, port int, want bool) bool {
 	t.Helper()
 	open := func(from string) net.Conn {
 		d := &net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}
@@ -185,13 +185,17 @@ func (s *stage) echoes(t *testing.T, from, probe string, port int) bool {
 	}
 	own, other := open(from), open(probe)
 	_, _ = io.WriteString(own, "hello")
+	if want {
+		_, err := own.Read(make([]byte, 5))
+		return err == nil
+	}
 	for range 5 {
 		_, _ = io.WriteString(other, "hello")
 		if _, err := other.Read(make([]byte, 5)); err != nil {
 			t.Fatalf("%s is not answered: %v", probe, err)
 		}
 	}
-	_ = own.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	_ = own.SetReadDeadline(time.Now().Add(100 * time.Millisecond)) // an answer would be there by now
 	_, err := own.Read(make([]byte, 5))
 	return err == nil
 }
@@ -242,10 +246,10 @@ func TestConnectionAuthorization(t *testing.T) {
 	taken("127.0.0.1", 9001, strings.Replace(proxyV1, " 80\r", " 9001\r", 1))
 	refused("127.0.0.1", 9001, "PROXY TCP4 198.51.100.7 192.0.2.1 4660 80\r\n")
 
-	if s.echoes(t, "127.0.0.97", "127.0.0.1", 9000) {
+	if s.echoes(t, "127.0.0.97", "127.0.0.1", 9000, false) {
 		t.Error("a datagram that is refused is answered")
 	}
-	if !s.echoes(t, "127.0.0.98", "127.0.0.1", 9000) {
+	if !s.echoes(t, "127.0.0.98", "127.0.0.1", 9000, true) {
 		t.Error("a datagram that is taken is not answered")
 	}
 }
@@ -309,4 +313,95 @@ func clientHello(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(b[:n])
+}
+
+// TestConnectionClientPolicies: limits, times and access logs hold for connections, without a wait for the client's
+// first bytes.
+func TestConnectionClientPolicies(t *testing.T) {
+	t.Parallel()
+	s, g := withConnections(t)
+	log := filepath.Join(t.TempDir(), "access.log")
+	s.write("policy.yaml", policyOn("ClientPolicy", "few", "tcp",
+		"connections: {max: 1}\n  accessLogs: [{name: all, file: {path: "+log+"}, "+
+			"format: {text: \"sent %BYTES_SENT% to %UPSTREAM_CLUSTER% %RESPONSE_FLAGS%\"}}]")+"---\n"+
+		policyOn("ClientPolicy", "short", "proxied", "timeouts: {idle: 200ms}\n  proxyProtocol: {}"))
+	s.start()
+	s.Ready(t)
+	s.says("ClientPolicy/shop/few", "web: Accepted=True", "web: cardea.dev/Programmed=True")
+	s.says("ClientPolicy/shop/short", "web: Accepted=True", "web: cardea.dev/Programmed=True")
+	open, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.at(9000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(open, make([]byte, len(greeting))); err != nil {
+		t.Fatal(err)
+	}
+	before := g.dials.Load()
+	if heard := s.hear(t, "127.0.0.1", 9000, ""); heard != "" || g.dials.Load() != before {
+		t.Errorf("one connection too many hears %q, %d dials", heard, g.dials.Load()-before)
+	}
+	_ = open.Close()
+	e2e.Eventually(t, func() error {
+		text, err := os.ReadFile(log)
+		if want := fmt.Sprintf("sent %d to service/shop/greeter/25/tcp", len(greeting)); err == nil &&
+			!strings.Contains(string(text), want) {
+			err = fmt.Errorf("the log has %q, not %q", text, want)
+		}
+		return err
+	})
+	e2e.Eventually(t, func() error {
+		if heard := s.hear(t, "127.0.0.1", 9000, ""); heard != greeting {
+			return fmt.Errorf("the first connection is closed: %q is heard", heard)
+		}
+		return nil
+	})
+	idle, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.at(9001))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	_ = idle.SetDeadline(time.Now().Add(e2e.WaitTimeout))
+	_, _ = io.WriteString(idle, proxyV1)
+	if got, err := io.ReadAll(idle); err != nil || string(got) != greeting {
+		t.Errorf("an idle connection hears %q: %v", got, err)
+	}
+}
+
+// TestConnectionBackendPolicies: a backend takes as many connections as its policy says, and none if that protects what
+// can't be protected.
+func TestConnectionBackendPolicies(t *testing.T) {
+	t.Parallel()
+	s, g := withConnections(t)
+	policy := func(spec string) string {
+		return "apiVersion: cardea.dev/v1alpha1\nkind: BackendPolicy\nmetadata: {name: greeter, namespace: shop}\nspec:\n" +
+			"  targetRefs: [{group: \"\", kind: Service, name: greeter}]\n  " + spec + "\n"
+	}
+	s.write("policy.yaml", policy("limits: {connections: 1}\n  loadBalancer: {leastRequest: {}}\n"+
+		"  healthCheck: {tcp: {}}\n  outlierDetection: {consecutive5xx: 3}\n  connection: {connectTimeout: 3s}"))
+	s.start()
+	s.Ready(t)
+	s.says("BackendPolicy/shop/greeter", "web: Accepted=True", "web: cardea.dev/Programmed=True Programmed")
+	var open net.Conn
+	e2e.Eventually(t, func() (err error) { // a health check may hold the only connection
+		if open, err = (&net.Dialer{}).DialContext(t.Context(), "tcp", s.at(9000)); err != nil {
+			return err
+		}
+		_ = open.SetDeadline(time.Now().Add(e2e.WaitTimeout))
+		_, err = io.ReadFull(open, make([]byte, len(greeting)))
+		return err
+	})
+	if heard := s.hear(t, "127.0.0.1", 9000, ""); heard != "" {
+		t.Errorf("one connection too many hears %q", heard)
+	}
+	_ = open.Close()
+	s.write("policy.yaml", policy("credentials: {header: {name: x-key, secretRef: {name: key}}}")+
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: shop}\nstringData: {value: s3cret}\n")
+	s.says("BackendPolicy/shop/greeter", "web: Accepted=False Invalid")
+	e2e.Eventually(t, func() error {
+		before := g.dials.Load()
+		if heard := s.hear(t, "127.0.0.1", 9000, ""); heard != "" || g.dials.Load() != before {
+			return fmt.Errorf("a closed backend: %q is heard", heard)
+		}
+		return nil
+	})
 }
