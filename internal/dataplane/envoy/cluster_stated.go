@@ -44,7 +44,7 @@ func clusterWithSettings(b model.Backend, stated plan.BackendFields) *clusterv3.
 		setCheckProtocol(check, b)
 	}
 	if stated.Closed {
-		c.CircuitBreakers = zeroCircuitBreakers(b.Key.Carries)
+		c.CircuitBreakers = zeroCircuitBreakers()
 	}
 	return c
 }
@@ -54,15 +54,11 @@ var upstreamCodec = &hcmv3.HttpFilter{
 	Name: "codec", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: message.MustAny(&codecv3.UpstreamCodec{})},
 }
 
-// zeroCircuitBreakers has requests answered with 503, also where a connection is open, and connections closed.
-func zeroCircuitBreakers(carries model.Carried) *clusterv3.CircuitBreakers {
-	none := &clusterv3.CircuitBreakers_Thresholds{
+// zeroCircuitBreakers has requests answered with 503, also where a connection is open.
+func zeroCircuitBreakers() *clusterv3.CircuitBreakers {
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxPendingRequests: wrapperspb.UInt32(0), MaxRequests: wrapperspb.UInt32(0),
-	}
-	if carries != "" {
-		none.MaxConnections = wrapperspb.UInt32(0)
-	}
-	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{none}}
+	}}}
 }
 
 // setCheckProtocol has a check speak to a backend as requests do.
