@@ -67,7 +67,7 @@ func (s *stages) newConnections(p plan.Plan) *flow.Collection[resource.Key, reso
 	s.connectionFilters = flow.Map(rules, "envoy/connection-filters",
 		func(c *flow.Ctx, k model.DomainKey, key model.RuleKey) (f connectionFilter, some bool) {
 			l, _ := flow.Fetch(c, listeners, k.Listener)
-			rule, found := s.findRule(c, key)
+			rule, found := s.findOpenRule(c, key)
 			stated := decodeListener(fetchOptional(c, p.Settings.Ports, l.Port))
 			if l.TLS != "" {
 				stated = decodeListener(fetchOptional(c, p.Settings.FilterChains, k.Listener))
@@ -82,6 +82,16 @@ func (s *stages) newConnections(p plan.Plan) *flow.Collection[resource.Key, reso
 			_, f := filters.At(0)
 			return resource.JoinParts(extensionHead(key.Name, []*resource.Part{f.Part}), f.Part), true
 		})
+}
+
+// findOpenRule finds a rule for connections. What policies state for such a rule closes it: then it has no backends.
+func (s stages) findOpenRule(c *flow.Ctx, key model.RuleKey) (rule model.Rule, found bool) {
+	rule, found = s.findRule(c, key)
+	stated := fetchOptional(c, s.settings.Routes, key.Route)
+	if slices.ContainsFunc(stated.Rules, func(of plan.RuleSettings) bool { return of.Rule == key }) {
+		rule.Backends = nil
+	}
+	return rule, found
 }
 
 // connectionFilterKey names the filter of a domain.

@@ -70,7 +70,7 @@ func (s *stages) newDatagrams(p plan.Plan) (clusters *flow.Collection[resource.K
 	s.datagramEndpoints = flow.Map(routes, "envoy/datagram-endpoints",
 		func(c *flow.Ctx, key resource.Key, of flow.Members[model.DomainKey, served]) (resource.Resource, bool) {
 			_, at := of.At(0)
-			rule, found := s.findRule(c, at.Rule)
+			rule, found := s.findOpenRule(c, at.Rule)
 			return resource.JoinParts(datagramParts(c, p, key, rule)...), found
 		})
 	return clusters

@@ -65,6 +65,9 @@ func (m *Translator) DeniedRules(c *flow.Ctx, ref model.ObjectRef, rules []model
 			}
 			if why := describeUnread(f); why != "" {
 				said.Message = "requests of the rule get 500, because " + why
+				if r := m.inputs.Sources.Catalog.FindKind(ref.Kind()).AsRoute(); !r.ForHTTP() {
+					said.Message = "connections of the rule are closed, because " + why
+				}
 			}
 			if f.Severity == model.Error && !slices.Contains(list, said) {
 				list = append(list, said)

@@ -289,13 +289,27 @@ func TestConnectionsAreClosedByPolicies(t *testing.T) {
 		}
 		return nil
 	})
-	s.remove("policy.yaml")
-	e2e.Eventually(t, func() error {
-		if heard := s.hear(t, "127.0.0.1", 9001, ""); heard != greeting {
-			return fmt.Errorf("the policy is gone: %q is heard", heard)
+	opens := func() {
+		t.Helper()
+		s.remove("policy.yaml")
+		e2e.Eventually(t, func() error {
+			if heard := s.hear(t, "127.0.0.1", 9001, ""); heard != greeting {
+				return fmt.Errorf("the policy is gone: %q is heard", heard)
+			}
+			return nil
+		})
+	}
+	opens()
+	s.write("policy.yaml", strings.Replace(policyOn("SecurityPolicy", "route", "x", "authorization: {allow: [{name: far, "+
+		"matches: [{clientCIDRs: [203.0.113.0/24]}]}]}"), "Gateway, name: web, sectionName: x", "TCPRoute, name: greeter", 1))
+	e2e.Eventually(t, func() error { // a route for connections can be no target, and whoever names one means to protect it
+		before := g.dials.Load()
+		if heard := s.hear(t, "127.0.0.1", 9001, ""); heard != "" || g.dials.Load() != before {
+			return fmt.Errorf("a closed route: %q is heard", heard)
 		}
 		return nil
 	})
+	opens()
 }
 
 // clientHello is what a client of TLS sends first.
