@@ -9,8 +9,8 @@ import (
 )
 
 // Connections is about listeners where connections are decided, not requests (protocols TLS, TCP and UDP), and about
-// the backends of their routes. A feature that is AtRule, AtListener or AtPort is rendered there for listeners, one that
-// is AtBackend for backends. The zero value: nothing of the feature can be served there.
+// the backends of their routes. A feature that is AtRule, AtListener or AtPort is rendered there for listeners, one
+// that is AtBackend for backends. The zero value: nothing of the feature can be served there.
 type Connections struct {
 	// ServedAt is where each field of the spec can be served; "" stands for all of them. A field that can't be served is
 	// refused, and Read does not get it. Read refuses parts of fields by Location.Connections.

@@ -76,8 +76,8 @@ type Listener interface {
 	Unsupported(field, why string)
 }
 
-// ConnectionRules are which connections pass: no entry of Deny matches, all of Require do and, if there are some, one of
-// Allow. Matches are of the client's address (ClientCIDRs) and, where clients speak TLS, the name that they ask for
+// ConnectionRules are which connections pass: no entry of Deny matches, all of Require do and, if there are some, one
+// of Allow. Matches are of the client's address (ClientCIDRs) and, where clients speak TLS, the name that they ask for
 // (Hosts).
 type ConnectionRules struct {
 	Deny, Require, Allow []ConnectionMatches `json:",omitempty"`

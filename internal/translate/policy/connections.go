@@ -159,8 +159,8 @@ func topFields(field EffectiveField) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// newRefusal is the finding on a field that can't be served. Nothing is told of what a policy states for a whole Gateway
-// or class that has its effect on requests there, unless it closes connections.
+// newRefusal is the finding on a field that can't be served. Nothing is told of what a policy states for a whole
+// Gateway or class that has its effect on requests there, unless it closes connections.
 func (p connectionPlace) newRefusal(f *Feature, top string, from Source, closes bool) (Finding, bool) {
 	said := Finding{
 		Policy: from.Policy, Condition: "Accepted", Reason: "Invalid", Field: fieldOf(f.Name, top), Closes: closes,
