@@ -45,6 +45,7 @@ type Declaration struct {
 	Relations
 	Requirements
 	Listeners
+	Connections
 	Effect Effect
 	// Unmerged: every level counts for itself; nil: narrower levels are merged into broader ones.
 	Unmerged *Unmerged

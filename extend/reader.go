@@ -78,6 +78,8 @@ type Location struct {
 	AnyClient   bool   // and that others are taken, too (AllowInsecureFallback)
 	TrustDomain string // of ServiceAccounts' SPIFFE IDs; "": none is known
 	PortOffset  int32  // from a port of the Gateway's listeners to the one that proxies bind
+	// Connections is the kind of connections that are decided; 0: requests are.
+	Connections ConnectionKinds
 	// Path is what all matches of a rule compare the path with, exactly or as a prefix; "": they differ, or are others.
 	Path string
 	// Object is the policy's target or, for a rule, the route; Section is the listener's or the rule's name.

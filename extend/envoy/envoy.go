@@ -8,6 +8,8 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	tlsinspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
+	udpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/udp/udp_proxy/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/proto"
@@ -62,10 +64,27 @@ type Listener interface {
 	Connections(fields *hcmv3.HttpConnectionManager, zero ...string)
 	// HTTPFilter is passed before all slots, also by requests that no rule takes.
 	HTTPFilter(name string, config proto.Message)
+	// Streams has fields of what passes on the bytes of connections, where these are decided and not requests. zero is as
+	// for Connections.
+	Streams(fields *tcpproxyv3.TcpProxy, zero ...string)
+	// Sessions has fields of what passes on datagrams.
+	Sessions(fields *udpproxyv3.UdpProxyConfig)
+	// Access says which connections are taken, where these are decided. The others are closed before a backend is dialled.
+	Access(rules ConnectionRules)
 	// Cluster is the name of a backend's cluster. The backend is there before what names it.
 	Cluster(backend extend.BackendKey) string
 	Unsupported(field, why string)
 }
+
+// ConnectionRules are which connections pass: no entry of Deny matches, all of Require do and, if there are some, one
+// of Allow. Matches are of the client's address (ClientCIDRs) and, where clients speak TLS, the name that they ask for
+// (Hosts).
+type ConnectionRules struct {
+	Deny, Require, Allow []ConnectionMatches `json:",omitempty"`
+}
+
+// ConnectionMatches match a connection if one of them does.
+type ConnectionMatches []extend.RequestMatch
 
 // Backend takes what a feature is for a backend: fields that are merged into its cluster. A list replaces one that
 // is there.

@@ -11,7 +11,9 @@ import (
 )
 
 // Routes are Cardea's own kinds of routes, the most frequent first.
-func Routes() []*kind.Kind { return []*kind.Kind{httpRoute(), grpcRoute()} }
+func Routes() []*kind.Kind {
+	return []*kind.Kind{httpRoute(), grpcRoute(), tlsRoute(), tcpRoute(), udpRoute()}
+}
 
 // completeRoute is a kind of routes with what is the same for all, besides what it declares by itself. backends are the
 // kinds that routes can name.

@@ -20,6 +20,12 @@ func (d *PolicyKind) newProtection() *kind.Protection {
 	for _, t := range d.Targets() {
 		p.Targets = append(p.Targets, t.Kind)
 	}
+	// Routes for connections can be no target, but whoever names one means to protect it.
+	for _, k := range d.objects {
+		if d.Kind.Features.Has(extend.AtRule) && k.Route != nil && !k.Route.ForHTTP() {
+			p.Targets = append(p.Targets, k.Kind)
+		}
+	}
 	if len(p.Targets) == 0 || whole == nil && !d.protectsTargets(nil) {
 		return nil
 	}

@@ -3,10 +3,12 @@ package envoy
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -16,6 +18,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/dataplane/envoy/message"
 	"cardea.dev/cardea/internal/dataplane/envoy/naming"
+	"cardea.dev/cardea/internal/dataplane/envoy/route"
 	"cardea.dev/cardea/internal/dataplane/envoy/xdstypes"
 )
 
@@ -78,8 +81,12 @@ func (s *stages) newConnections(p plan.Plan) *flow.Collection[resource.Key, reso
 	s.connectionFilters = flow.Map(rules, "envoy/connection-filters",
 		func(c *flow.Ctx, k model.DomainKey, key model.RuleKey) (f connectionFilter, some bool) {
 			l, _ := flow.Fetch(c, listeners, k.Listener)
-			rule, found := s.findRule(c, key)
-			return connectionFilter{connectionFilterKey(l.Gateway, k), connectionPart(l, rule)}, found
+			rule, found := s.findOpenRule(c, key)
+			stated := decodeListener(fetchOptional(c, p.Settings.Ports, l.Port))
+			if l.TLS != "" {
+				stated = decodeListener(fetchOptional(c, p.Settings.FilterChains, k.Listener))
+			}
+			return connectionFilter{connectionFilterKey(l.Gateway, k), connectionPart(l, rule, stated)}, found
 		})
 	byName := flow.Group(s.connectionFilters, "envoy/connection-filters-by-name",
 		func(_ model.DomainKey, f connectionFilter) []resource.Key { return []resource.Key{f.Key} }, flow.ByKey)
@@ -89,6 +96,16 @@ func (s *stages) newConnections(p plan.Plan) *flow.Collection[resource.Key, reso
 			_, f := filters.At(0)
 			return resource.JoinParts(extensionHead(key.Name, []*resource.Part{f.Part}), f.Part), true
 		})
+}
+
+// findOpenRule finds a rule for connections. What policies state for such a rule closes it: then it has no backends.
+func (s stages) findOpenRule(c *flow.Ctx, key model.RuleKey) (rule model.Rule, found bool) {
+	rule, found = s.findRule(c, key)
+	stated := fetchOptional(c, s.settings.Routes, key.Route)
+	if slices.ContainsFunc(stated.Rules, func(of plan.RuleSettings) bool { return of.Rule == key }) {
+		rule.Backends = nil
+	}
+	return rule, found
 }
 
 // connectionFilterKey names the filter of a domain.
@@ -101,7 +118,7 @@ func nameOf(k resource.Key) resource.Name { return resource.Name{Type: k.Type, N
 
 // connectionPart is the whole content of a filter. It has one ID for ever: parts of a resource with a head are kept
 // while something may need them, and two configurations of one filter must not be joined.
-func connectionPart(l connectionListener, rule model.Rule) *resource.Part {
+func connectionPart(l connectionListener, rule model.Rule, stated listenerFields) *resource.Part {
 	proxy := &tcpproxyv3.TcpProxy{
 		StatPrefix:  strconv.Itoa(int(l.Port.Number)),
 		IdleTimeout: durationpb.New(message.ConnectionIdleTimeout),
@@ -111,9 +128,11 @@ func connectionPart(l connectionListener, rule model.Rule) *resource.Part {
 		proxy.UpstreamConnectMode = tcpproxyv3.UpstreamConnectMode_ON_DOWNSTREAM_TLS_HANDSHAKE
 		proxy.MaxEarlyDataBytes = wrapperspb.UInt32(message.ConnectionBufferBytes)
 	}
+	overlayFields(proxy, new(tcpproxyv3.TcpProxy), stated.chain.Streams)
+	clearFields(proxy, stated.chain.StreamsZero)
 	shares := connectionShares(rule, l.Carries)
 	weighted := &tcpproxyv3.TcpProxy_WeightedCluster{}
-	var needs []resource.Name
+	needs := route.ClustersOf(stated.Uses)
 	for _, share := range shares {
 		weighted.Clusters = append(weighted.Clusters, &tcpproxyv3.TcpProxy_WeightedCluster_ClusterWeight{
 			Name: share.cluster, Weight: share.weight,
@@ -189,11 +208,12 @@ func connectionChainFilter(gateway model.ObjectRef, k model.DomainKey) *listener
 func (s stages) connectionChains(c *flow.Ctx, l model.Listener, stated listenerFields) (parts []*resource.Part) {
 	section, covered := naming.Section(l.Gateway, l.Key), false
 	domains, _ := flow.Fetch(c, s.connectionDomains, l.Key)
+	var served []string
 	for k := range domains.All() {
-		hostname := k.Name
-		if hostname == model.EveryHost {
-			hostname = ""
-		}
+		served = append(served, strings.ToLower(hostnameOf(k)))
+	}
+	for k := range domains.All() {
+		hostname := hostnameOf(k)
 		covered = covered || hostname == l.Hostname
 		chain := &listenerv3.FilterChain{
 			Name: section + "/" + k.Name, Filters: []*listenerv3.Filter{connectionChainFilter(l.Gateway, k)},
@@ -203,7 +223,7 @@ func (s stages) connectionChains(c *flow.Ctx, l model.Listener, stated listenerF
 			chain.TransportSocketConnectTimeout = durationpb.New(message.HandshakeTimeout)
 		}
 		overlayChain(chain, stated)
-		part := filterChainPart(chain, hostname)
+		part := dividedChainPart(chain, stated.chain.Access, strings.ToLower(hostname), served)
 		part.Fragments = []resource.Fragment{{Origin: naming.ListenerOrigin(l.Key), Variant: k.Name, Hash: part.Hash}}
 		if !stated.Closed {
 			part.Needs = []resource.Name{nameOf(connectionFilterKey(l.Gateway, k))}
@@ -220,6 +240,38 @@ func (s stages) connectionChains(c *flow.Ctx, l model.Listener, stated listenerF
 		parts = append(parts, closing)
 	}
 	return parts
+}
+
+// hostnameOf is the name by which connections get to a domain; "": by any.
+func hostnameOf(k model.DomainKey) string {
+	if k.Name == model.EveryHost {
+		return ""
+	}
+	return k.Name
+}
+
+// dividedChainPart has the filter chains of a domain: one, unless rules say which connections are taken.
+func dividedChainPart(
+	chain *listenerv3.FilterChain, rules accessRules, domain string, served []string,
+) *resource.Part {
+	if len(rules) == 0 {
+		return filterChainPart(chain, domain)
+	}
+	var chains [][]byte
+	var claims []string
+	for i, name := range rules.namesBelow(domain, served) {
+		own := proto.CloneOf(chain)
+		if i > 0 {
+			own.Name += " " + name
+		}
+		for _, divided := range rules.divideChain(own, name) {
+			chains = append(chains, message.EncodeField(filterChainsField, message.MustMarshal(divided)))
+		}
+		claims = append(claims, name)
+	}
+	all := message.NewPart(chainPrefix+chain.Name, chains...)
+	all.Claims = claims
+	return all
 }
 
 // terminationNeeds are the secrets by which a listener terminates TLS.
@@ -271,6 +323,10 @@ func (s stages) addConnections(c *flow.Ctx, l *listenerv3.Listener, port model.P
 	overlayChain(l.DefaultFilterChain, stated)
 	if len(l.DefaultFilterChain.Filters) == 0 {
 		return nil
+	}
+	if rules := stated.chain.Access; len(rules) > 0 {
+		chains := rules.divideChain(l.DefaultFilterChain, "")
+		l.DefaultFilterChain, l.FilterChains = chains[0], chains[1:]
 	}
 	return needs
 }

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -12,6 +13,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	udpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/udp/udp_proxy/v3"
+	networkinputsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/common_inputs/network/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -67,7 +69,7 @@ func (s *stages) newDatagrams(p plan.Plan) (clusters *flow.Collection[resource.K
 			domain := model.DomainKey{Listener: listener, Name: model.EveryHost}
 			if entries, found := flow.Fetch(c, p.Domains, domain); found {
 				first, _ := entries.At(0) // it alone gets sessions
-				if rule, found := s.findRule(c, first.Rule); found {
+				if rule, found := s.findOpenRule(c, first.Rule); found {
 					return resource.JoinParts(datagramParts(c, p, key, rule)...), true
 				}
 			}
@@ -108,8 +110,10 @@ func datagramParts(c *flow.Ctx, p plan.Plan, key resource.Key, rule model.Rule) 
 	parts := []*resource.Part{head}
 	dropped := uint32(0)
 	for _, share := range connectionShares(rule, model.Datagrams) {
-		backend, _ := flow.Fetch(c, p.Backends, plan.BackendKey{Gateway: key.Gateway, Backend: share.backend})
-		if share.cluster == naming.InvalidCluster || len(backend.Endpoints) == 0 {
+		of := plan.BackendKey{Gateway: key.Gateway, Backend: share.backend}
+		backend, _ := flow.Fetch(c, p.Backends, of)
+		closed := fetchOptional(c, p.Settings.Backends, of).Closed
+		if share.cluster == naming.InvalidCluster || closed || len(backend.Endpoints) == 0 {
 			dropped += share.weight
 			continue
 		}
@@ -140,30 +144,70 @@ func datagramPart(name string, weight uint32, list []model.Endpoint) *resource.P
 	return message.NewPart(name, message.EncodeField(assignmentEndpoints, message.MustMarshal(group)))
 }
 
-// addDatagrams makes a Listener one of UDP.
-func addDatagrams(l *listenerv3.Listener, port model.Port) (needs []resource.Name) {
-	listener, _ := servingListener(port)
-	cluster := naming.DatagramCluster(port.Key.Gateway, listener)
+// addDatagrams makes a Listener one of UDP. One that is closed drops what it gets: there is no such cluster.
+func addDatagrams(l *listenerv3.Listener, port model.Port, stated listenerFields) (needs []resource.Name) {
+	cluster := naming.InvalidCluster
+	if listener, found := servingListener(port); found && !stated.Closed {
+		cluster = naming.DatagramCluster(port.Key.Gateway, listener)
+		needs = []resource.Name{{Type: xdstypes.Cluster, Name: cluster}}
+	}
 	socket := l.GetAddress().GetSocketAddress()
 	socket.Protocol = corev3.SocketAddress_UDP
 	// Each of the proxy's threads has a socket of its own.
 	l.EnableReusePort = wrapperspb.Bool(true)
 	l.PerConnectionBufferLimitBytes, l.TcpKeepalive = nil, nil
 	l.UdpListenerConfig = &listenerv3.UdpListenerConfig{DownstreamSocketConfig: &corev3.UdpSocketConfig{}}
-	route := &udpproxyv3.Route{Cluster: cluster}
+	proxy := &udpproxyv3.UdpProxyConfig{
+		StatPrefix:  strconv.Itoa(int(port.Key.Number)),
+		IdleTimeout: durationpb.New(message.SessionIdleTimeout),
+		RouteSpecifier: &udpproxyv3.UdpProxyConfig_Matcher{
+			Matcher: sessionMatcher(stated.chain.Access.rangesFor(""), cluster),
+		},
+	}
+	overlayFields(proxy, new(udpproxyv3.UdpProxyConfig), stated.chain.Sessions)
 	l.ListenerFilters = []*listenerv3.ListenerFilter{{
-		Name: "udp", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: message.MustAny(
-			&udpproxyv3.UdpProxyConfig{
-				StatPrefix:  strconv.Itoa(int(port.Key.Number)),
-				IdleTimeout: durationpb.New(message.SessionIdleTimeout),
-				RouteSpecifier: &udpproxyv3.UdpProxyConfig_Matcher{Matcher: &xdsmatcherv3.Matcher{
-					OnNoMatch: &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
-						Action: &xdscorev3.TypedExtensionConfig{Name: "route", TypedConfig: message.MustAny(route)},
-					}},
-				}},
-			})},
+		Name: "udp", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: message.MustAny(proxy)},
 	}}
-	return []resource.Name{{Type: xdstypes.Cluster, Name: cluster}}
+	return needs
+}
+
+// sessionMatcher sends the sessions of clients that are taken to a cluster, and drops those of the others.
+func sessionMatcher(from sourceRanges, cluster string) *xdsmatcherv3.Matcher {
+	to := func(takes bool) *xdsmatcherv3.Matcher_OnMatch {
+		route := &udpproxyv3.Route{Cluster: naming.InvalidCluster}
+		if takes {
+			route.Cluster = cluster
+		}
+		return &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
+			Action: &xdscorev3.TypedExtensionConfig{Name: "route", TypedConfig: message.MustAny(route)},
+		}}
+	}
+	m := &xdsmatcherv3.Matcher{OnNoMatch: to(from.Others)}
+	ranges := &xdsmatcherv3.IPMatcher{}
+	for i, list := range [][]netip.Prefix{from.Taken, from.Refused} {
+		if len(list) == 0 {
+			continue
+		}
+		own := &xdsmatcherv3.IPMatcher_IPRangeMatcher{OnMatch: to(i == 0)}
+		for _, r := range list {
+			own.Ranges = append(own.Ranges, &xdscorev3.CidrRange{
+				AddressPrefix: r.Addr().String(), PrefixLen: wrapperspb.UInt32(uint32(r.Bits())),
+			})
+		}
+		ranges.RangeMatchers = append(ranges.RangeMatchers, own)
+	}
+	if len(ranges.RangeMatchers) == 0 {
+		return m
+	}
+	m.MatcherType = &xdsmatcherv3.Matcher_MatcherTree_{MatcherTree: &xdsmatcherv3.Matcher_MatcherTree{
+		Input: &xdscorev3.TypedExtensionConfig{
+			Name: "source", TypedConfig: message.MustAny(&networkinputsv3.SourceIPInput{}),
+		},
+		TreeType: &xdsmatcherv3.Matcher_MatcherTree_CustomMatch{CustomMatch: &xdscorev3.TypedExtensionConfig{
+			Name: "ranges", TypedConfig: message.MustAny(ranges),
+		}},
+	}}
+	return m
 }
 
 // hashParts is a hash of the content of parts.

@@ -4,10 +4,13 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	tlsinspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
+	udpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/udp/udp_proxy/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
+	extendenvoy "cardea.dev/cardea/extend/envoy"
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/request"
@@ -29,6 +32,8 @@ type listenerBuilder struct {
 	connections hcmv3.HttpConnectionManager
 	clients     tlsv3.CertificateValidationContext
 	inspector   tlsinspectorv3.TlsInspector
+	streams     tcpproxyv3.TcpProxy
+	sessions    udpproxyv3.UdpProxyConfig
 }
 
 // Listener implements envoy.Listener.
@@ -74,6 +79,22 @@ func (e *listenerBuilder) HTTPFilter(name string, config proto.Message) {
 	e.fields.Filters = append(e.fields.Filters, s)
 }
 
+// Streams implements envoy.Listener.
+func (e *listenerBuilder) Streams(fields *tcpproxyv3.TcpProxy, zero ...string) {
+	proto.Merge(&e.streams, fields)
+	e.chain.StreamsZero = append(e.chain.StreamsZero, zero...)
+}
+
+// Sessions implements envoy.Listener.
+func (e *listenerBuilder) Sessions(fields *udpproxyv3.UdpProxyConfig) {
+	proto.Merge(&e.sessions, fields)
+}
+
+// Access implements envoy.Listener.
+func (e *listenerBuilder) Access(rules extendenvoy.ConnectionRules) {
+	e.chain.Access = append(e.chain.Access, rules)
+}
+
 // Cluster implements envoy.Listener.
 func (e *listenerBuilder) Cluster(backend extend.BackendKey) string {
 	e.fields.Uses = append(e.fields.Uses, backend)
@@ -90,6 +111,7 @@ func (e *listenerBuilder) encodeFields() *plan.ListenerFields {
 	e.port.Listener, e.port.TLSInspector = message.MustMarshal(&e.listener), message.MustMarshal(&e.inspector)
 	e.chain.Chain, e.chain.TLS = message.MustMarshal(&e.filterChain), message.MustMarshal(&e.tls)
 	e.chain.Connections, e.chain.Clients = message.MustMarshal(&e.connections), message.MustMarshal(&e.clients)
+	e.chain.Streams, e.chain.Sessions = message.MustMarshal(&e.streams), message.MustMarshal(&e.sessions)
 	f := e.fields
 	f.Port, f.Chain = encodePiece(e.port), encodePiece(e.chain)
 	f.AsksClients = len(e.chain.Clients)+len(e.chain.ClientsZero) > 0

@@ -100,7 +100,7 @@ func (s stages) addressPart(c *flow.Ctx, port model.Port, address string, stated
 	case port.Protocol == model.TCP:
 		needs = s.addConnections(c, l, port, stated)
 	case port.Protocol == model.UDP:
-		needs = addDatagrams(l, port)
+		needs = addDatagrams(l, port, stated)
 	default:
 		table := stats + "/" + naming.Shard
 		needs = append(extensionNames(), resource.Name{Type: xdstypes.Routes, Name: table})

@@ -35,12 +35,18 @@ type chainFields struct {
 	Filters     []namedConfig `json:",omitempty"` // before it
 	Clients     []byte        `json:",omitempty"` // of the CertificateValidationContext of clients' certificates
 	ClientsZero []string      `json:",omitempty"` // fields of it that have their zero value
+	Streams     []byte        `json:",omitempty"` // of the TcpProxy
+	StreamsZero []string      `json:",omitempty"` // fields of it that have their zero value
+	Sessions    []byte        `json:",omitempty"` // of the UdpProxyConfig
+	Access      accessRules   `json:",omitempty"`
 }
 
 func (f *chainFields) add(more chainFields) {
 	f.Chain, f.TLS = append(f.Chain, more.Chain...), append(f.TLS, more.TLS...)
 	f.Connections, f.Zero = append(f.Connections, more.Connections...), append(f.Zero, more.Zero...)
 	f.Filters = append(f.Filters, more.Filters...)
+	f.Streams, f.StreamsZero = append(f.Streams, more.Streams...), append(f.StreamsZero, more.StreamsZero...)
+	f.Sessions, f.Access = append(f.Sessions, more.Sessions...), append(f.Access, more.Access...)
 	f.Clients, f.ClientsZero = append(f.Clients, more.Clients...), append(f.ClientsZero, more.ClientsZero...)
 }
 

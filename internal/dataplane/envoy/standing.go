@@ -1,7 +1,9 @@
 package envoy
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
@@ -250,11 +252,37 @@ func (s stages) settingAckStates(
 	if p.Settings.Backends == nil {
 		return levels
 	}
+	// A policy for requests also closes connections, where these are decided.
+	in := func(pending bool) func(resource.AckStateKey) partStanding {
+		return func(k resource.AckStateKey) partStanding { return partStanding{k, pending} }
+	}
 	itself := func(_ *flow.Ctx, _ resource.AckStateKey, own resource.AckState) (resource.AckState, bool) {
 		return own, true
 	}
-	return flow.Merge("envoy/setting-standings", flow.From(levels, itself),
-		flow.From(s.pendingAckStates(p, cds, lds, sds), itself))
+	parts := flow.Merge("envoy/setting-parts", flow.FromRenamed(levels, in(false), itself),
+		flow.FromRenamed(s.pendingAckStates(p, cds, lds, sds), in(true), itself))
+	byObject := flow.Group(parts, "envoy/setting-parts-by-object",
+		func(k partStanding, _ resource.AckState) []resource.AckStateKey {
+			return []resource.AckStateKey{k.AckStateKey}
+		},
+		func(k partStanding, _ resource.AckState) string { return strconv.FormatBool(k.Pending) })
+	return flow.Map(byObject, "envoy/setting-standings",
+		func(_ *flow.Ctx, _ resource.AckStateKey, parts flow.Members[partStanding, resource.AckState]) (
+			all resource.AckState, some bool,
+		) {
+			all.Acknowledged = true
+			for _, one := range parts.All() {
+				all.Acknowledged = all.Acknowledged && one.Acknowledged
+				all.Refused = cmp.Or(all.Refused, one.Refused)
+			}
+			return all, true
+		})
+}
+
+// partStanding names the standing of what an object states in tables, or apart from these.
+type partStanding struct {
+	resource.AckStateKey
+	Pending bool
 }
 
 // unsupportedFindings tells what of a rule could not be rendered as it is written.

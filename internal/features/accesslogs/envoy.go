@@ -16,6 +16,7 @@ import (
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
 	rbacfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 	"google.golang.org/protobuf/proto"
@@ -27,17 +28,27 @@ import (
 )
 
 func renderListener(e envoy.Listener, v Value) {
-	var logs []*accesslogv3.AccessLog
+	var logs, streams []*accesslogv3.AccessLog
 	for _, l := range v {
-		logs = append(logs, &accesslogv3.AccessLog{
-			Name: l.Name, Filter: l.logFilter(),
-			ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: packAny(l.loggerConfig(e))},
-		})
+		config := l.loggerConfig(e)
+		logs = append(logs, l.accessLog(config))
+		if requests, is := config.(*grpcv3.HttpGrpcAccessLogConfig); is {
+			config = &grpcv3.TcpGrpcAccessLogConfig{CommonConfig: requests.GetCommonConfig()}
+		}
+		streams = append(streams, l.accessLog(config))
 		if l.When.Request != nil {
 			e.HTTPFilter("log-"+l.Name, l.matchFilter())
 		}
 	}
 	e.Connections(&hcmv3.HttpConnectionManager{AccessLog: logs})
+	e.Streams(&tcpproxyv3.TcpProxy{AccessLog: streams})
+}
+
+func (l ResolvedLog) accessLog(config proto.Message) *accesslogv3.AccessLog {
+	return &accesslogv3.AccessLog{
+		Name: l.Name, Filter: l.logFilter(),
+		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: packAny(config)},
+	}
 }
 
 // packAny has the fields of a map in one order, so that equal settings are equal bytes.
@@ -50,7 +61,10 @@ func packAny(m proto.Message) *anypb.Any {
 }
 
 // disableLogs leaves out Cardea's own log, too.
-func disableLogs(e envoy.Listener) { e.Connections(new(hcmv3.HttpConnectionManager), "access_log") }
+func disableLogs(e envoy.Listener) {
+	e.Connections(new(hcmv3.HttpConnectionManager), "access_log")
+	e.Streams(new(tcpproxyv3.TcpProxy), "access_log")
+}
 
 func (l ResolvedLog) loggerConfig(e envoy.Listener) proto.Message {
 	switch {

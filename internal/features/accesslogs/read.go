@@ -43,7 +43,8 @@ type Conditions struct {
 // Feature is where requests are logged.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "accessLogs", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
-	Read: readSpec, Renders: renders, Judge: extend.PassAll[Value], Describe: describeValue,
+	ServedAt: map[string]extend.ConnectionKinds{"": extend.OverStreams},
+	Read:     readSpec, Renders: renders, Judge: extend.PassAll[Value], Describe: describeValue,
 }
 
 func readSpec(r extend.Reader, s Spec) (v Value) {
@@ -145,6 +146,18 @@ func (l *ResolvedLog) readConditions(r extend.Reader, w *When) bool {
 	}
 	l.When = Conditions{Request: w.Request, Status: w.Status, Flags: w.Flags}
 	r = r.Field("when")
+	if r.Location().Connections != 0 {
+		for _, part := range []struct {
+			field  string
+			stated bool
+		}{{"request", w.Request != nil}, {"status", len(w.Status) > 0}} {
+			if part.stated {
+				r.Field(part.field).Refuse(fmt.Sprintf("listener %s of %s decides connections, not requests; state minDuration or "+
+					"flags, or leave when out", r.Location().Section, r.Location().Object))
+				return false
+			}
+		}
+	}
 	if w.Request != nil {
 		problems := extend.ValidateMatch(*w.Request)
 		extend.Refuse(r, "request", problems)

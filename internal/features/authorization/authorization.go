@@ -90,5 +90,6 @@ type Value struct {
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.SecurityPolicy, Name: "authorization", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
 	Group: "authentication", SkipHTTPSRedirect: true,
-	Read: readSpec, Renders: renders, Judge: judgeRequest,
+	ServedAt: map[string]extend.ConnectionKinds{"": extend.OverStreams | extend.OverUDP},
+	Read:     readSpec, Renders: renders, Judge: judgeRequest,
 }

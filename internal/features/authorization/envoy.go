@@ -33,6 +33,17 @@ func renderRule(e envoy.Rule, v Value) {
 	v.renderAllow(e)
 }
 
+// renderListener renders the rules for connections.
+func renderListener(e envoy.Listener, v Value) {
+	matches := func(entries []Entry) (list []envoy.ConnectionMatches) {
+		for _, entry := range entries {
+			list = append(list, entry.Matches)
+		}
+		return list
+	}
+	e.Access(envoy.ConnectionRules{Deny: matches(v.Deny), Require: matches(v.Require), Allow: matches(v.Allow)})
+}
+
 // renderDeny renders the entries that need an identity, or those that need none. An expression that can't be evaluated
 // must not let a request pass: a match with one has a filter of its own, which allows all others. So has an entry that
 // is only tried, and counts by itself.
@@ -136,4 +147,4 @@ func (v Value) needsIdentity(e Entry) bool {
 }
 
 // renders is how values are rendered for Envoy.
-var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule})
+var renders = envoy.Render(envoy.Funcs[Value]{Rule: renderRule, Listener: renderListener})

@@ -88,7 +88,8 @@ type Value struct {
 // Feature is which address counts as the client's.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "clientAddress", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Deny,
-	Read: readSpec, Renders: renders, Describe: describeValue,
+	ServedAt: map[string]extend.ConnectionKinds{"connection": extend.OverStreams | extend.OverUDP},
+	Read:     readSpec, Renders: renders, Describe: describeValue,
 }
 
 func readSpec(r extend.Reader, s Spec) (v Value) {

@@ -50,7 +50,12 @@ type Value struct {
 // Feature is how long listeners wait for clients.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "timeouts", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
-	PortFields: []string{"inspection"}, Read: readSpec, Renders: renders,
+	PortFields: []string{"inspection"},
+	ServedAt: map[string]extend.ConnectionKinds{
+		"idle":       extend.OverStreams | extend.OverUDP,
+		"inspection": extend.OverStreams,
+	},
+	Read: readSpec, Renders: renders,
 }
 
 func readSpec(r extend.Reader, s Spec) Value {
@@ -58,6 +63,10 @@ func readSpec(r extend.Reader, s Spec) Value {
 		Idle: readDuration(r, "idle", s.Idle), RequestHeaders: readDuration(r, "requestHeaders", s.RequestHeaders),
 		Request: readDuration(r, "request", s.Request), StreamIdle: readDuration(r, "streamIdle", s.StreamIdle),
 		Inspection: readDuration(r, "inspection", s.Inspection),
+	}
+	if v.Idle != nil && *v.Idle == 0 && r.Location().Connections == extend.OverUDP {
+		r.Field("idle").Refuse("clients don't close UDP sessions, so these have to end; write how long they may be idle")
+		v.Idle = nil
 	}
 	if isPositive(v.Request) && isPositive(v.RequestHeaders) && *v.RequestHeaders > *v.Request {
 		r.Field("requestHeaders").Warn(fmt.Sprintf("it is %s, longer than the whole request may take (request: %s)",

@@ -190,7 +190,11 @@ type Clients struct {
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "tls", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Deny,
 	PortFields: []string{"fingerprints"}, TLSOnly: true,
-	Read: readSpec, Renders: renders, Describe: describeValue,
+	ServedAt: map[string]extend.ConnectionKinds{
+		"": extend.OverTLS, "fingerprints": extend.OverPassthrough,
+	},
+	ClosingFields: []string{"clientValidation"},
+	Read:          readSpec, Renders: renders, Describe: describeValue,
 }
 
 func describeValue(v Value) []string {

@@ -54,6 +54,9 @@ type Value struct {
 // Feature is how proxies keep connections to a backend.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "connection", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
+	ServedAt: map[string]extend.ConnectionKinds{
+		"connectTimeout": extend.OverStreams, "bufferLimit": extend.OverStreams, "keepalive": extend.OverStreams,
+	},
 	Read: readSpec, Renders: renders,
 }
 

@@ -54,6 +54,9 @@ type Value struct {
 // Feature is how many connections listeners take, and for how long.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "connections", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
+	ServedAt: map[string]extend.ConnectionKinds{
+		"max": extend.OverStreams, "closeDelay": extend.OverStreams, "maxDuration": extend.OverStreams,
+	},
 	Read: readSpec, Renders: renders,
 }
 

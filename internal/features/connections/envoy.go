@@ -6,6 +6,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	connectionlimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/connection_limit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -18,6 +19,7 @@ func renderListener(e envoy.Listener, v Value) {
 			StatPrefix: "clients", MaxConnections: wrapperspb.UInt64(uint64(*v.Max)), Delay: protoDuration(v.CloseDelay),
 		})
 	}
+	e.Streams(&tcpproxyv3.TcpProxy{MaxDownstreamConnectionDuration: protoDuration(v.Duration)})
 	if v.Duration == nil && v.Streams == nil && v.MaxRequests == nil {
 		return
 	}

@@ -27,6 +27,7 @@ type Spec struct {
 // Feature is CORS. A CORS filter of a rule is narrower than any policy.
 var Feature = extend.Feature[Spec, extend.CORS]{
 	Kind: extend.SecurityPolicy, Name: "cors", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
+	Harmless:           true, // who is no browser does not ask it
 	SkipDirectResponse: true, RuleFields: readRouteRule,
 	Read: readSpec, Renders: renders, Judge: extend.PassAll[extend.CORS],
 }

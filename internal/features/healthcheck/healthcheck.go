@@ -116,5 +116,9 @@ type TCP struct {
 // Feature is that endpoints are asked whether they can serve.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "healthCheck", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
+	ServedAt: map[string]extend.ConnectionKinds{
+		"tcp": extend.OverStreams, "timeout": extend.OverStreams, "interval": extend.OverStreams,
+		"jitter": extend.OverStreams, "unhealthy": extend.OverStreams, "healthy": extend.OverStreams,
+	},
 	Read: readSpec, Renders: renders,
 }

@@ -81,6 +81,9 @@ const (
 // Feature is how much proxies ask of a backend at a time.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "limits", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
+	ServedAt: map[string]extend.ConnectionKinds{
+		"connections": extend.OverStreams, "connectionsPerEndpoint": extend.OverStreams,
+	},
 	Read: readSpec, Renders: renders,
 }
 

@@ -84,5 +84,8 @@ type Maglev struct {
 // Feature is which endpoint of a backend gets a request.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "loadBalancer", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
+	ServedAt: map[string]extend.ConnectionKinds{
+		"leastRequest": extend.OverStreams, "roundRobin": extend.OverStreams, "random": extend.OverStreams,
+	},
 	Read: readSpec, Renders: renders, Describe: describeValue,
 }

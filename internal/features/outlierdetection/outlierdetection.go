@@ -80,7 +80,8 @@ const defaultConsecutive = 5
 // Feature takes requests away from endpoints that fail, for a while.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.BackendPolicy, Name: "outlierDetection", Schema: schema, Levels: extend.AtBackend,
-	OnInvalid: extend.Keep, Read: readSpec, Renders: renders,
+	OnInvalid: extend.Keep, ServedAt: map[string]extend.ConnectionKinds{"": extend.OverStreams},
+	Read: readSpec, Renders: renders,
 }
 
 func readSpec(r extend.Reader, s Spec) Value {

@@ -24,5 +24,6 @@ type Spec int32
 // Feature is when failing endpoints get requests all the same.
 var Feature = extend.Feature[Spec, Spec]{
 	Kind: extend.BackendPolicy, Name: "panicThreshold", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
-	Read: func(_ extend.Reader, s Spec) Spec { return s }, Renders: renders,
+	ServedAt: map[string]extend.ConnectionKinds{"": extend.OverStreams},
+	Read:     func(_ extend.Reader, s Spec) Spec { return s }, Renders: renders,
 }

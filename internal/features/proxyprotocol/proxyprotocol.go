@@ -63,13 +63,20 @@ type Value struct {
 // Feature reads from load balancers which client a connection comes from.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "proxyProtocol", Schema: schema, Levels: extend.AtPort, OnInvalid: extend.Keep,
-	Read: readSpec, Renders: renders, Describe: describeValue,
+	ServedAt: map[string]extend.ConnectionKinds{"": extend.OverStreams},
+	Read:     readSpec, Renders: renders, Describe: describeValue,
 }
 
 func readSpec(r extend.Reader, s Spec) Value {
 	v := Value{Optional: s.Mode == Optional, Versions: []Version{V1, V2}}
 	if s.Mode != "" && s.Mode != Required && s.Mode != Optional {
 		r.Field("mode").Refuse(fmt.Sprintf("%q is not a mode; write Required or Optional", s.Mode))
+	}
+	if v.Optional && r.Location().Connections == extend.OverTCP {
+		// To find out whether there is a header, the first bytes would be awaited, and a server may speak first.
+		r.Field("mode").Refuse("a listener of protocol TCP can't wait for a header that may be missing; write Required, as " +
+			"which it counts until then")
+		v.Optional = false
 	}
 	known := true
 	for i, version := range s.Versions {

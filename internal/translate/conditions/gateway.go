@@ -218,6 +218,16 @@ func pluralize(n int, one, many string) string {
 // isUsable tells whether the listener serves, as far as Cardea and the proxy know.
 func (l ListenerFacts) isUsable() bool { return l.Serves && l.AckState.Refused == "" }
 
+// pendingReason is why a listener that is valid takes no connections. It may be only a warning: a policy closes the
+// listener that is right for others.
+func (l ListenerFacts) pendingReason() (reason, message string) {
+	all := slices.Clone(l.Findings)
+	for i := range all {
+		all[i].Severity = model.Error
+	}
+	return errorsOn(all, "Programmed")
+}
+
 // isProgrammed tells whether a listener takes connections. A proxy that starts opens all ports at once, when it has
 // everything. If proxies read files, Cardea only knows that the files have the listener.
 func (g GatewayFacts) isProgrammed(l ListenerFacts) bool {
@@ -265,7 +275,7 @@ func listenerStatus(g GatewayFacts, listener ListenerFacts) gatewayv1.ListenerSt
 	} else {
 		l.setCondition("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 	}
-	pending, why := errorsOn(listener.Findings, "Programmed")
+	pending, why := listener.pendingReason()
 	switch {
 	case listener.AckState.Refused != "" && listener.Serves:
 		l.setCondition("Programmed", false, "Invalid", "the proxy rejected it: "+truncate(listener.AckState.Refused))

@@ -65,6 +65,9 @@ func (m *Translator) DeniedRules(c *flow.Ctx, ref model.ObjectRef, rules []model
 			}
 			if why := describeUnread(f); why != "" {
 				said.Message = "requests of the rule get 500, because " + why
+				if r := m.inputs.Sources.Catalog.FindKind(ref.Kind()).AsRoute(); !r.ForHTTP() {
+					said.Message = "connections of the rule are closed, because " + why
+				}
 			}
 			if f.Severity == model.Error && !slices.Contains(list, said) {
 				list = append(list, said)
@@ -114,20 +117,27 @@ func (m *Translator) ClosingFindings(c *flow.Ctx, k model.ListenerKey, field str
 		if !p.Rendered.OfListener().Closed {
 			continue
 		}
-		fields := map[model.ObjectRef][]string{}
+		fields, severity := map[model.ObjectRef][]string{}, model.Warning
 		for _, f := range p.Findings {
-			if f.Severity == model.Error {
+			if f.Severity == model.Error || f.Closes {
 				fields[f.Policy] = append(fields[f.Policy], f.Field)
+			}
+			if f.Severity == model.Error {
+				severity = model.Error
 			}
 		}
 		for _, policy := range slices.SortedFunc(maps.Keys(fields), model.ObjectRef.Compare) {
 			message := fmt.Sprintf("connections are closed until %s is fixed: %s", policy, model.JoinSome(fields[policy]))
+			if severity == model.Warning {
+				message = fmt.Sprintf("connections are closed, because %s states for them what can't be served: %s", policy,
+					model.JoinSome(fields[policy]))
+			}
 			if input.IsClosedKey(policy) {
 				message = fmt.Sprintf("connections are closed until %s can be read", input.DescribeObject(policy))
 			}
 			list = append(list, model.Finding{
-				Object: k.Parent, Section: k.Section, Condition: "Programmed", Reason: PolicyInvalid, Field: field,
-				Message: message,
+				Object: k.Parent, Section: k.Section, Severity: severity, Condition: "Programmed", Reason: PolicyInvalid,
+				Field: field, Message: message,
 			})
 		}
 	}

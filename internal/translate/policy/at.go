@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 
 	"cardea.dev/cardea/extend"
@@ -19,6 +20,10 @@ func (m *Translator) PiecesAt(s Snapshot, gateway model.ObjectRef, listener mode
 	own := rulePieces(r.rulesAt(listener), rule)
 	levels, _ := lookUp(s, m.levelsByGateway, gateway)
 	list = m.PiecesAtListener(s, listener)
+	if l, _ := lookUp(s, m.inputs.Plan.Listeners, listener); extend.ConnectionsOf(l.Protocol, l.TLS) != 0 {
+		// What is stated for requests counts as the listener's.
+		return slices.AppendSeq(list, maps.Values(own))
+	}
 	for _, kind := range m.Store.atRules() {
 		for _, f := range kind.Features {
 			if f.Unmerged != nil {

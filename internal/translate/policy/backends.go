@@ -109,6 +109,7 @@ func (q backendScope) piecesOf(c *flow.Ctx, k plan.BackendKey) (out BackendPiece
 	if targeted {
 		out.Port = q.m.portName(c, k.Backend)
 	}
+	place, decided := q.placeOfBackend(c, k)
 	for _, kind := range q.policyKinds {
 		scope := q.m.newScope(c, kind, g.DataPlane)
 		scope.renderFunc = func(r plan.Renderer, v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
@@ -119,14 +120,24 @@ func (q backendScope) piecesOf(c *flow.Ctx, k plan.BackendKey) (out BackendPiece
 		}
 		scope.onlyHTTP1 = func() bool { return q.m.lookups.Protocol(c, k.Backend) == model.HTTP1 }
 		scope.hasPicker = func() bool { return q.m.lookups.HasPicker(c, k.Backend.Object) }
-		scope.where = extend.Location{Object: k.Backend.Object.String(), Section: out.Port}
+		scope.where = extend.Location{Object: k.Backend.Object.String(), Section: out.Port, Connections: place.At}
+		scope.elsewhere = place.requests
 		own := q.m.Store.policiesOn(c, k.Backend.Object, kind.Kind)
 		for _, f := range kind.Features {
 			list := append(broad.statementsFor(kind.Kind, f.Name), statementsAt(own, "", LevelBackend, f.Name))
 			if out.Port != "" {
 				list = append(list, statementsAt(own, out.Port, LevelPort, f.Name))
 			}
-			if q.m.Store.ofBackend(f, k.Backend.Object) && !noStatements(list) {
+			if !q.m.Store.ofBackend(f, k.Backend.Object) || noStatements(list) {
+				continue
+			}
+			if decided {
+				parts := place.splitConnections(kind, f, list)
+				if list = parts.Served; parts.Piece != nil {
+					out.Pieces = append(out.Pieces, RulePiece{kind.Kind, *parts.Piece})
+				}
+			}
+			if !noStatements(list) {
 				scope.addFeature(f, list)
 			}
 		}

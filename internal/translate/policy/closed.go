@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -111,4 +112,47 @@ func asFeatureMap(spec *input.PolicySpec) map[string]any {
 		all[f.Name] = nil
 	}
 	return all
+}
+
+// closedRules are the rules of a route for connections that policies close. Such a route can be no target; but a policy
+// that names one can't be read, and so closes it.
+func (q *routeScope) closedRules() (list []RulePieces) {
+	if _, touched := flow.Fetch(q.c, q.m.Store.byTarget, q.ref); !touched {
+		return nil
+	}
+	for _, rule := range q.route.Rules {
+		p := RulePieces{Rule: rule.Key}
+		for _, k := range q.m.Store.atRules() {
+			own := q.m.Store.policiesOn(q.c, q.ref, k.Kind)
+			for at, stated := range own.All() {
+				if stated.ClosedReason == "" || at.Target.Section != "" && at.Target.Section != rule.Key.Name {
+					continue
+				}
+				piece := Piece{
+					Effective: Effective{Feature: closingFeature, Fields: []EffectiveField{{
+						From: Source{Policy: at.Policy, Level: LevelRoute},
+					}}},
+					Status: http.StatusInternalServerError,
+					Findings: []Finding{{
+						Policy: at.Policy, Field: "spec", Message: "it can't be read, so its targets are closed: " + stated.ClosedReason,
+					}},
+				}
+				scope := q.m.newScope(q.c, k, q.route.DataPlaneOf(q.gateway()))
+				_, piece.Rendered = scope.renderDenied(piece.Status, closingFeature, at.Policy)
+				p.Pieces = append(p.Pieces, RulePiece{k.Kind, piece})
+			}
+		}
+		if len(p.Pieces) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// gateway is one that serves the route.
+func (q *routeScope) gateway() (ref model.ObjectRef) {
+	if len(q.route.Gateways) > 0 {
+		ref = q.route.Gateways[0].Ref
+	}
+	return ref
 }

@@ -44,6 +44,8 @@ type Finding struct {
 	Reason    string
 	Field     string // "spec.jwt.providers[corp]"
 	Message   string
+	// Closes: because of it connections are closed, though it may be a warning: the policy is right elsewhere.
+	Closes bool
 }
 
 // featureScope is features that are read together at one level.
@@ -65,6 +67,7 @@ type featureScope struct {
 	stated       map[string][]statements
 	merged       map[string]Effective
 	refusals     map[string]string // why features are invalid, whatever their values
+	elsewhere    func(Level) bool  // where connections are decided: connectionPlace.requests; else nil
 	identity     func() []string   // of rules: extend.Reader.IdentityHeaders; else nil
 }
 
@@ -155,6 +158,7 @@ func (s *featureScope) renderFeature(f *Feature, p *Piece) {
 	}
 	p.Findings, p.Fetches, p.Materials = told.list, told.fetches, told.materials
 	p.Files = told.files
+	s.warnElsewhere(f, p)
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}

@@ -58,7 +58,7 @@ func (p PortPieces) ofListener(k model.ListenerKey) []RulePiece {
 
 // newPorts has the ports that have statements for their listeners.
 func (m *Translator) newPorts() *flow.Collection[model.PortKey, PortPieces] {
-	kinds := m.Store.ofListeners()
+	kinds := m.Store.kindsAtPorts()
 	return flow.Map(m.inputs.Plan.Ports, "policy/ports",
 		func(c *flow.Ctx, k model.PortKey, port model.Port) (out PortPieces, some bool) {
 			g, _ := flow.Fetch(c, m.inputs.Plan.Gateways, k.Gateway)
@@ -104,10 +104,11 @@ func servingListeners(port model.Port) (list []model.ListenerKey) {
 	return list
 }
 
-// ofListeners are the kinds with features that are stated for connections.
-func (s *Store) ofListeners() (list []Kind) {
+// kindsAtPorts are the kinds with features that are stated for connections, or for the requests of listeners: of these
+// it matters what becomes of them where connections are decided.
+func (s *Store) kindsAtPorts() (list []Kind) {
 	for _, k := range s.Kinds {
-		if k.OfListeners() {
+		if k.OfListeners() || k.AtRule() {
 			list = append(list, k)
 		}
 	}
@@ -143,16 +144,24 @@ func (q portScope) listenerPieces(listeners []model.ListenerKey, ofPort bool) (l
 		scope.where.ClientCA, scope.where.AnyClient = true, l.Clients.Optional
 	}
 	scope.gateway = q.port.Key.Gateway
+	place, decided := q.placeOf(listeners)
+	scope.where.Connections, scope.elsewhere = place.At, place.requests
 	told := map[string]sharedValue{}
 	for _, f := range q.policyKind.Features {
 		switch {
-		case !f.atListeners(ofPort):
+		case !f.atListeners(ofPort) && !(decided && !ofPort && f.Levels.Has(atRule)):
 			continue
-		case f.TLSOnly && q.port.Protocol.Plaintext():
+		case f.TLSOnly && q.port.Protocol.Plaintext() && !decided:
 			list = append(list, q.withoutTLS(f, listeners, ofPort)...)
 			continue
 		}
 		s := q.joinShared(f, listeners, ofPort)
+		if decided && !noStatements(s.Stated) {
+			parts := place.splitConnections(q.policyKind, f, s.Stated)
+			if s.Stated = parts.Served; parts.Piece != nil {
+				list = append(list, RulePiece{q.policyKind.Kind, *parts.Piece})
+			}
+		}
 		if !noStatements(s.Stated) {
 			scope.addFeature(f, s.Stated)
 			told[f.Name] = s
@@ -172,6 +181,19 @@ func (q portScope) listenerPieces(listeners []model.ListenerKey, ofPort bool) (l
 		list = append(list, RulePiece{q.policyKind.Kind, p})
 	}
 	return list
+}
+
+// placeOf is where the connections of some listeners are decided; false: they decide requests, or some of them do.
+func (q portScope) placeOf(listeners []model.ListenerKey) (p connectionPlace, decided bool) {
+	for i, k := range listeners {
+		l, _ := flow.Fetch(q.c, q.m.inputs.Plan.Listeners, k)
+		of, is := q.placeOfListener(l)
+		if !is || i > 0 && of.At != p.At {
+			return connectionPlace{}, false
+		}
+		p = of
+	}
+	return p, true
 }
 
 // withoutTLS refuses what is stated for listeners of a feature that has no effect without TLS.

@@ -20,7 +20,8 @@ func (m *Translator) newRoutes(in Inputs) *flow.Collection[model.ObjectRef, Rout
 		bool) {
 		q := routeScope{c: c, m: m, in: in, ref: ref, route: r}
 		if !q.declared().ForHTTP() {
-			return RoutePieces{}, false
+			out := RoutePieces{Rules: q.closedRules()}
+			return out, len(out.Rules) > 0
 		}
 		if _, touched := flow.Fetch(c, m.Store.byTarget, ref); touched {
 			q.own = map[model.Kind]attachedPolicies{}

@@ -100,7 +100,7 @@ func selectorNamespaces(ref model.ObjectRef) []string {
 
 // canBeTarget tells whether a policy can select objects of a kind.
 func canBeTarget(k *kind.Kind) bool {
-	return k.Kind == model.KindGateway || k.AsRoute().ForHTTP() || k.AsBackend().Can(kind.AnyPolicy)
+	return k.Kind == model.KindGateway || k.AsRoute() != nil || k.AsBackend().Can(kind.AnyPolicy)
 }
 
 // selectedTargets are what policies select and do not name.
