@@ -64,7 +64,9 @@ func (d *Differ) findConnections(v flow.View, moves []backendMove) (list []chang
 	for change := range flow.StagedChanges(v, d.world.Plan.Routes) {
 		if was, existed := flow.ValueBefore(v, d.world.Plan.Routes, change.Key); existed {
 			add(was,
-				func(k model.ListenerKey) (model.Listener, bool) { return flow.ValueBefore(v, d.world.Plan.Listeners, k) },
+				func(k model.ListenerKey) (model.Listener, bool) {
+					return flow.ValueBefore(v, d.world.Plan.Listeners, k)
+				},
 				func(k model.PortKey) (model.Port, bool) { return flow.ValueBefore(v, d.world.Plan.Ports, k) })
 		}
 		if !change.Deleted {

@@ -42,17 +42,17 @@ type Report struct {
 	// DataPlanes are those of the reported Gateways if Gateways have several, and those that would change: "infra/edge:
 	// Envoy, would be EnvoyConfigMap"
 	DataPlanes []string  `json:"dataPlanes,omitempty"`
-	Routes     []Route   `json:"routes,omitempty"`     // of route tables
-	Resources  []string  `json:"resources,omitempty"`  // others that proxies get: "+ shop/web: Cluster web"
-	Requests   []Request `json:"requests,omitempty"`   // that would go elsewhere
-	More       int       `json:"more,omitempty"`       // requests of that kind that are not listed
+	Routes     []Route   `json:"routes,omitempty"`    // of route tables
+	Resources  []string  `json:"resources,omitempty"` // others that proxies get: "+ shop/web: Cluster web"
+	Requests   []Request `json:"requests,omitempty"`  // that would go elsewhere
+	More       int       `json:"more,omitempty"`      // requests of that kind that are not listed
 	// Connections are connections, and sessions of datagrams, that would go elsewhere if they began anew; open ones stay.
 	Connections     []Request `json:"connections,omitempty"`
 	MoreConnections int       `json:"moreConnections,omitempty"` // of that kind that are not listed
 	// Ends are the open connections that the edit would end: "infra/edge: all sessions of listener dns (port 53)".
-	Ends []string `json:"ends,omitempty"`
-	Access     []Access  `json:"access,omitempty"`     // who would gain or lose what of servers of MCP
-	MoreAccess int       `json:"moreAccess,omitempty"` // changes of that kind that are not listed
+	Ends       []string `json:"ends,omitempty"`
+	Access     []Access `json:"access,omitempty"`     // who would gain or lose what of servers of MCP
+	MoreAccess int      `json:"moreAccess,omitempty"` // changes of that kind that are not listed
 	// routes that differ or lead to a backend that moves, and have too many requests to compare
 	Unasked  int      `json:"unasked,omitempty"`
 	Refused  []string `json:"refused,omitempty"`  // what would be wrong, and is not now
