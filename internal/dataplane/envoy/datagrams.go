@@ -27,8 +27,8 @@ import (
 )
 
 // A UDP listener sends its sessions to one cluster for ever, since any edit of the listener ends all of them. A route's
-// backends are groups of endpoints of this cluster, each with the backend's weight. Without a route it has no endpoints,
-// and datagrams are dropped.
+// backends are groups of endpoints of this cluster, each with the backend's weight. Without a route it has no
+// endpoints, and datagrams are dropped.
 
 // The fields of ClusterLoadAssignment.
 const (

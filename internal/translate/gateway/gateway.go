@@ -131,7 +131,8 @@ func (m *Translator) newAttachments(
 			return f.toView(), true
 		})
 	m.attacher = attacher{
-		views: views, gateways: in.Gateways.Collection(), sets: in.ListenerSets.Collection(), unclassed: m.unclassed, suggestions: near,
+		views: views, gateways: in.Gateways.Collection(), sets: in.ListenerSets.Collection(), unclassed: m.unclassed,
+		suggestions: near,
 		namespaces: in.Namespaces.Collection(),
 	}
 	var sharing, others []flow.Input[model.ObjectRef, attachments]

@@ -62,7 +62,8 @@ const classField = "spec.gatewayClassName"
 // mistyped name, or a class that was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
 	classes *flow.Collection[model.ObjectRef, classFacts], all *input.Collection[gatewayv1.GatewayClassSpec],
-	near nameSuggestions, planes dataPlanes, environments *input.Environments, sets *flow.Collection[model.ObjectRef, setMembers],
+	near nameSuggestions, planes dataPlanes, environments *input.Environments,
+	sets *flow.Collection[model.ObjectRef, setMembers],
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))

@@ -172,7 +172,8 @@ type ruleScope struct {
 
 // levelOf is what a feature is at the rule's listener: its own, or else its Gateway's.
 func (r *ruleScope) levelOf(feature string) levelFeature {
-	key := LevelKey{r.routeListener.Gateway, r.routeListener.Listener.Level(r.routeListener.Gateway), r.policyKind.Kind, feature}
+	gateway := r.routeListener.Gateway
+	key := LevelKey{gateway, r.routeListener.Listener.Level(gateway), r.policyKind.Kind, feature}
 	if l, found := flow.Fetch(r.c, r.m.Levels, key); found {
 		return l
 	}

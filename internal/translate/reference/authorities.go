@@ -60,8 +60,8 @@ func (in Authorities) ReadValidation(
 	return tls, used, problems
 }
 
-// AuthorityPEM is the PEM of an object that is named as a CA, whoever names it. If it can't be used, it is the last that
-// could, and why is told all the same.
+// AuthorityPEM is the PEM of an object that is named as a CA, whoever names it. If it can't be used, it is the last one
+// that could, and why is told all the same.
 func (in Authorities) AuthorityPEM(c *flow.Ctx, ref model.ObjectRef) (text string, why problem.Unusable) {
 	var what string
 	var found bool
