@@ -3,6 +3,8 @@ export GOTOOLCHAIN := auto
 # Without the path of its folder in what is built, every checkout finds what another one compiled in Go's cache.
 export GOFLAGS += -trimpath
 GO ?= go
+# The version of the next release: that of the conformance reports, and of the image that deploy/install.yaml names.
+RELEASE := v0.1.0
 # Everything can be built and tested on two cores; more packages at a time would only slow each other down.
 PARALLEL := -p 2
 # Packages in which several goroutines share state are tested under the race detector: some of them by `make test`, and
@@ -79,8 +81,8 @@ cluster: build envoy kubernetes ## start a real Kubernetes with Cardea, in the f
 	@exec bin/testcluster up -apply deploy/third-party-crds.yaml -apply deploy/install.yaml -image cardea=bin/cardea -image agents=bin/agents -image modelserver=bin/modelserver -image envoyproxy/envoy=$$(hack/get-envoy.sh)
 
 conformance: suite ## run the Gateway API's own suite against Cardea in the test cluster, on both data planes; the reports go to docs/conformance
-	bin/conform -report docs/conformance/report.yaml
-	bin/conform -dataplane EnvoyConfigMap -report docs/conformance/report-configmap.yaml
+	bin/conform -version $(RELEASE) -report docs/conformance/report.yaml
+	bin/conform -version $(RELEASE) -dataplane EnvoyConfigMap -report docs/conformance/report-configmap.yaml
 
 suite: build envoy kubernetes
 	@cd hack/conformance && $(GO) test -c $(PARALLEL) -o ../../bin/conformance.test .

@@ -36,7 +36,7 @@ func main() {
 		"the data plane of the class's Gateways (DataPlane.spec.proxy); the default one if it is empty")
 	flag.StringVar(&o.report, "report", "", "the file to write the report to; none if it is empty")
 	flag.StringVar(&o.only, "run", "", "run only the test of this name; there is no report then")
-	flag.StringVar(&o.version, "version", "v0.0.0-dev", "the version of Cardea in the report")
+	flag.StringVar(&o.version, "version", "(devel)", "the version of Cardea in the report")
 	flag.BoolVar(&o.quiet, "quiet", false, "show the output of the suite only if it fails")
 	flag.BoolVar(&o.verbose, "v", false, "log what the cluster does")
 	flag.Parse()

@@ -18,6 +18,12 @@ var notShown = map[string]string{
 	"GRPCRoute useDefaultGateways":                                 noParent,
 	"GRPCRoute rules[].name":                                       sameRequests,
 	"HTTPRoute rules[].filters[].externalAuth.http.path":           anotherServer,
+	"TLSRoute useDefaultGateways":                                  noParent,
+	"TLSRoute rules[].name":                                        sameConnections,
+	"TCPRoute useDefaultGateways":                                  noParent,
+	"TCPRoute rules[].name":                                        sameConnections,
+	"UDPRoute useDefaultGateways":                                  noParent,
+	"UDPRoute rules[].name":                                        sameConnections,
 	"XBackend endpointSelector.matchLabels":                        ofSlices,
 	"InferencePool selector.matchLabels":                           ofSlices,
 	"InferencePool targetPorts[].number":                           "endpoints are counted, not named",
@@ -30,17 +36,18 @@ var notShown = map[string]string{
 }
 
 const (
-	noParent      = "it names no parent, and is refused"
-	ofSlices      = "the endpoints are those of slices"
-	sameRequests  = "the same requests are taken, and the same becomes of them"
-	anotherServer = "what the server says is not simulated"
+	noParent        = "it names no parent, and is refused"
+	ofSlices        = "the endpoints are those of slices"
+	sameRequests    = "the same requests are taken, and the same becomes of them"
+	sameConnections = "the same connections are taken, and the same becomes of them"
+	anotherServer   = "what the server says is not simulated"
 )
 
 // How far a diff tells of edits of a field.
 const (
 	nothing = iota // than that the object differs
 	differs        // routes, resources, findings
-	shown          // a request
+	shown          // a request, or a connection
 )
 
 // TestDiffOfEveryField edits each field of routes and backends, in the files of testdata: a request shows it, but for
@@ -122,7 +129,7 @@ func (s survey) edit(
 
 func toldBy(r diff.Report) int {
 	switch {
-	case len(r.Requests) > 0:
+	case len(r.Requests)+len(r.Connections) > 0:
 		return shown
 	case len(r.Routes)+len(r.Resources)+len(r.Refused)+len(r.Warnings) > 0:
 		return differs

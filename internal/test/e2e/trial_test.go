@@ -90,6 +90,9 @@ func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Reso
 			EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overStream()},
 		}
 	case *listenerv3.Listener:
+		if m.GetUdpListenerConfig() != nil {
+			return // Envoy has none of these that does not bind its port
+		}
 		m.Name, m.BindToPort = name, wrapperspb.Bool(false)
 		m.GetAddress().GetSocketAddress().PortSpecifier = w.port()
 	case *routev3.RouteConfiguration:

@@ -30,7 +30,7 @@ func TestReport(t *testing.T) {
 	}
 	// Core features are not listed, and the extended ones of GRPCRoute stand in no profile, though the suite tests them.
 	reported := []string{"Gateway", "GRPCRoute", "GRPCRouteNamedRouteRule", "GRPCRouteRequestHeaderModifier", "HTTPRoute",
-		"ReferenceGrant"}
+		"ReferenceGrant", "TLSRoute"}
 	for _, p := range report.Profiles {
 		for _, part := range []part{p.Core, p.Extended} {
 			if s := part.Statistics; part.Result != "success" || s.Passed == 0 || s.Failed+s.Skipped > 0 {
