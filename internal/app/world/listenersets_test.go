@@ -97,7 +97,8 @@ func TestSetsFollowTheirGateway(t *testing.T) {
 	}
 	applyTo(t, w, setObjects, func(*schema.Object) {})
 	want("one", "Accepted", "one 127.0.0.1:80", "one 127.0.0.1:8080", "two 127.0.0.1:81")
-	applyTo(t, w, strings.ReplaceAll(setObjects, "parentRef: {name: one", "parentRef: {name: two"), func(*schema.Object) {})
+	moved := strings.ReplaceAll(setObjects, "parentRef: {name: one", "parentRef: {name: two")
+	applyTo(t, w, moved, func(*schema.Object) {})
 	want("two", "Accepted", "one 127.0.0.1:80", "two 127.0.0.1:8080", "two 127.0.0.1:81")
 	applyTo(t, w, setObjects, func(*schema.Object) {})
 	want("one", "Accepted", "one 127.0.0.1:8080")
