@@ -53,12 +53,31 @@ func (l *snapshot) gatewayStates() map[model.ObjectRef]gatewayState {
 	return l.at
 }
 
-// allProxyRows is what all proxies said of all that there is: done if they acknowledged or refused it. For a Gateway,
-// only its own proxies count. The rows also say where an object waits for proxies to connect.
+// gatewayOf is the Gateway that an object is, or a ListenerSet names; zero for other objects.
+func (l *snapshot) gatewayOf(ref model.ObjectRef) model.ObjectRef {
+	switch ref.Kind() {
+	case model.KindGateway:
+		return ref
+	case model.KindListenerSet:
+		source := l.World.Sources.KindSource(ref.Kind())
+		if o, found := source.Get(l.View, ref); found {
+			for _, r := range l.World.Sources.Catalog.ListReferences(ref, o.Spec) {
+				if r.To.Kind() == model.KindGateway {
+					return r.To
+				}
+			}
+		}
+	}
+	return model.ObjectRef{}
+}
+
+// allProxyRows is what all proxies said of all that there is: done if they acknowledged or refused it. For a Gateway or
+// a ListenerSet, only its own proxies count. The rows also say where an object waits for proxies to connect.
 func (l *snapshot) allProxyRows(ref model.ObjectRef) (rows []ledger.Live, done bool) {
 	proxies, waits := 0, []string(nil)
+	own := l.gatewayOf(ref)
 	for gateway, at := range l.gatewayStates() {
-		if ref.Kind() == model.KindGateway && gateway != ref {
+		if own != (model.ObjectRef{}) && gateway != own {
 			continue
 		}
 		proxies += at.proxies
@@ -131,7 +150,7 @@ func (l *snapshot) refusalRows(ref model.ObjectRef) (rows []ledger.Live) {
 		policies, _ := flow.Get(l.View, out.Policies, key)
 		backends, _ := flow.Get(l.View, out.RefusedBackends, key)
 		words := cmp.Or(settings.Refused, policies.Refused, backends.Message)
-		if ref == gateway {
+		if l.gatewayOf(ref) == gateway {
 			words = cmp.Or(words, l.listenerRefusals(gateway, ref))
 		}
 		if words != "" {

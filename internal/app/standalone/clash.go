@@ -86,7 +86,9 @@ func newConflicts(w *world.World) func(v flow.View) []model.Finding {
 			}
 		}
 		return slices.DeleteFunc(conflictsOf(v, w, append(old, late...)), func(f model.Finding) bool {
-			return !slices.ContainsFunc(late, func(b boundAddress) bool { return b.key.Gateway == f.Object })
+			return !slices.ContainsFunc(late, func(b boundAddress) bool {
+				return slices.ContainsFunc(b.listeners, func(l model.PortListener) bool { return l.Key.Parent == f.Object })
+			})
 		})
 	}
 }
@@ -105,7 +107,7 @@ func conflictsOf(v flow.View, w *world.World, binds []boundAddress) (list []mode
 				continue
 			}
 			list = append(list, model.Finding{
-				Object: late.key.Gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable",
+				Object: l.Key.Parent, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable",
 				Field: portField(v, w, l.Key),
 				Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or its own address "+
 					"(spec.addresses)",
@@ -121,12 +123,8 @@ func conflictsOf(v flow.View, w *world.World, binds []boundAddress) (list []mode
 
 // portField is the field that has a listener's port.
 func portField(v flow.View, w *world.World, l model.ListenerKey) string {
-	o, found := flow.Get(v, w.Sources.Gateways.Collection(), l.Parent)
-	if !found {
-		return ""
-	}
-	for i := range o.Spec.Listeners {
-		if string(o.Spec.Listeners[i].Name) == l.Section {
+	for i, own := range w.Sources.ListenersOf(v, l.Parent) {
+		if string(own.Name) == l.Section {
 			return fmt.Sprintf("spec.listeners[%d].port", i)
 		}
 	}

@@ -61,7 +61,7 @@ func (w *World) certificateFindings(now time.Time) (list []model.Finding) {
 			for _, ref := range l.Certificates {
 				if says := wrong[ref]; says != "" {
 					list = append(list, model.Finding{
-						Object: l.Gateway, Section: key.Section, Severity: model.Warning, Field: w.certificateField(v, key, ref),
+						Object: key.Parent, Section: key.Section, Severity: model.Warning, Field: w.certificateField(v, key, ref),
 						Message: fmt.Sprintf("the certificate of %s %s", ref, says),
 					})
 				}
@@ -71,14 +71,13 @@ func (w *World) certificateFindings(now time.Time) (list []model.Finding) {
 	return sortFindings(list)
 }
 
-// certificateField is where a Gateway names a Secret for a listener.
+// certificateField is where a listener names a Secret, in its Gateway or ListenerSet.
 func (w *World) certificateField(v flow.View, l model.ListenerKey, secret model.ObjectRef) string {
-	o, _ := flow.Get(v, w.Sources.Gateways.Collection(), l.Parent)
-	for i := 0; o.Spec != nil && i < len(o.Spec.Listeners); i++ {
-		if string(o.Spec.Listeners[i].Name) != l.Section || o.Spec.Listeners[i].TLS == nil {
+	for i, own := range w.Sources.ListenersOf(v, l.Parent) {
+		if string(own.Name) != l.Section || own.TLS == nil {
 			continue
 		}
-		for j, c := range o.Spec.Listeners[i].TLS.CertificateRefs {
+		for j, c := range own.TLS.CertificateRefs {
 			namespace := l.Parent.Namespace()
 			if c.Namespace != nil {
 				namespace = string(*c.Namespace)

@@ -32,7 +32,7 @@ func (w *World) uncoveredCertificates(v flow.View) (list []model.Finding) {
 		}
 		slices.Sort(of)
 		list = append(list, model.Finding{
-			Object: l.Gateway, Section: key.Section, Severity: model.Warning,
+			Object: key.Parent, Section: key.Section, Severity: model.Warning,
 			Field: w.certificateField(v, key, l.Certificates[0]),
 			Message: fmt.Sprintf("no certificate here covers a host of its routes (%s), so clients reject the certificates "+
 				"(names: %s); add the hosts to a certificate's subjectAltName",

@@ -5,6 +5,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/kind"
 	"cardea.dev/cardea/internal/core/model"
 )
@@ -25,6 +26,9 @@ func listenerSet() *kind.Kind {
 		return r.List
 	}
 	k.RefersTo = []model.Kind{model.KindGateway, model.KindSecret}
+	k.TrimForeign = func(spec any) any {
+		return &gatewayv1.ListenerSetSpec{ParentRef: spec.(*gatewayv1.ListenerSetSpec).ParentRef}
+	}
 	k.Parts = func(spec any) (parts []kind.Part) {
 		for _, l := range spec.(*gatewayv1.ListenerSetSpec).Listeners {
 			parts = append(parts, kind.Part{Port: l.Port, Section: string(l.Name)})
@@ -58,3 +62,16 @@ func listenerSet() *kind.Kind {
 
 // listenerConditions are the conditions of a listener, in a Gateway or in a set.
 var listenerConditions = []string{"Accepted", "Conflicted", "ResolvedRefs", "Programmed", "OverlappingTLSConfig"}
+
+// ListenersOf are the listeners that stand in a Gateway or a ListenerSet, in its order; none: it does not exist.
+func (s *Sources) ListenersOf(v flow.View, parent model.ObjectRef) (list []gatewayv1.Listener) {
+	if o, found := flow.Get(v, s.Gateways.Collection(), parent); found {
+		return o.Spec.Listeners
+	}
+	if o, found := flow.Get(v, s.ListenerSets.Collection(), parent); found {
+		for _, l := range o.Spec.Listeners {
+			list = append(list, gatewayv1.Listener(l))
+		}
+	}
+	return list
+}

@@ -55,9 +55,11 @@ func overlayChain(chain *listenerv3.FilterChain, stated listenerFields) {
 			Name: f.Name, ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: f.unpack()},
 		})
 	}
-	chain.Filters = append(before, chain.Filters...)
-	if stated.Closed {
-		chain.Filters = nil // which closes connections
+	switch { // a chain without filters closes connections, and Envoy refuses one that none of its filters ends
+	case stated.Closed:
+		chain.Filters = nil
+	case len(chain.Filters) > 0:
+		chain.Filters = append(before, chain.Filters...)
 	}
 }
 

@@ -197,7 +197,7 @@ func inlineBytes(b []byte) *corev3.DataSource {
 func clientValidationName(l model.Listener, stated listenerFields) string {
 	name := clientsPrefix + strconv.Itoa(int(l.Port.Number))
 	if stated.AsksClients {
-		name += "/" + l.Key.Section
+		name += "/" + naming.Section(l.Gateway, l.Key)
 	}
 	if clientValidationContext(l,
 		stated).GetTrustChainVerification() == tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED {

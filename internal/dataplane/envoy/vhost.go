@@ -31,9 +31,11 @@ type tablePlacement struct {
 
 func placeListener(l model.Listener) tablePlacement {
 	h := tablePlacement{
-		Table:   naming.TableKey(l),
-		Context: route.ListenerContext{Scheme: "http", Port: l.Port.Number, Section: l.Key.Section}, Listener: l.Key,
-		Hostname: l.Hostname,
+		Table: naming.TableKey(l),
+		Context: route.ListenerContext{
+			Scheme: "http", Port: l.Port.Number, Section: naming.Section(l.Gateway, l.Key),
+		},
+		Listener: l.Key, Hostname: l.Hostname,
 	}
 	if l.Protocol == model.HTTPS {
 		h.Context.Scheme = "https"

@@ -122,9 +122,9 @@ func (a *appliedCluster) mergeLive(o input.ObjectContent) input.ObjectContent {
 	return o
 }
 
-// isForeign says whether only other controllers would serve an object: a route, or a Gateway.
+// isForeign says whether only other controllers would serve an object: a route, a ListenerSet, or a Gateway.
 func (a *appliedCluster) isForeign(k *declaration, o input.ObjectContent) bool {
-	if k.Route != nil {
+	if attachesToGateways(k) {
 		return a.foreignRoute(o.Ref, o.Spec)
 	}
 	gateway, is := o.Spec.(*gatewayv1.GatewaySpec)
@@ -145,7 +145,7 @@ func (a *appliedCluster) isRead(ref model.ObjectRef) bool {
 	if _, found := a.sources.KindSource(ref.Kind()).Get(a.view, ref); found {
 		return true
 	}
-	if a.catalog.FindKind(ref.Kind()).Route != nil {
+	if attachesToGateways(a.catalog.FindKind(ref.Kind())) {
 		return !a.foreignRoute(ref, a.appliedObjects[ref].Spec)
 	}
 	if a.catalog.FindKind(ref.Kind()).ReadScope != kind.OnDemand {

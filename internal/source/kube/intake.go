@@ -143,7 +143,7 @@ func (d *admitter) setVersion(o *object) {
 	switch {
 	case waits && next.fingerprint == o.fingerprint:
 	case known && live.fingerprint == o.fingerprint && !(live.index.trimmed &&
-		d.catalog.FindKind(o.ref.Kind()).Route != nil && !o.hasOwnStatus):
+		attachesToGateways(d.catalog.FindKind(o.ref.Kind())) && !o.hasOwnStatus):
 		d.dropWaitingDemand(o.ref)
 		d.objects.StopWaiting(o.ref)
 	default:

@@ -31,6 +31,34 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+// TestOthersSets: a ListenerSet of another controller's Gateway is left out, and its Secrets are not read. One of a
+// Gateway of ours is read whole.
+func TestOthersSets(t *testing.T) {
+	set := func(name, gateway string) *gatewayv1.ListenerSet {
+		return &gatewayv1.ListenerSet{
+			ObjectMeta: meta(name, 1),
+			Spec: gatewayv1.ListenerSetSpec{
+				ParentRef: gatewayv1.ParentGatewayReference{
+					Group: new(gatewayv1.Group(gatewayv1.GroupName)), Kind: new(gatewayv1.Kind("Gateway")),
+					Name: gatewayv1.ObjectName(gateway),
+				},
+				Listeners: []gatewayv1.ListenerEntry{{Name: "https", Port: 443, TLS: &gatewayv1.ListenerTLSConfig{
+					CertificateRefs: []gatewayv1.SecretObjectReference{{
+						Group: new(gatewayv1.Group("")), Kind: new(gatewayv1.Kind("Secret")), Name: gatewayv1.ObjectName(name),
+					}},
+				}}},
+			},
+		}
+	}
+	b := newBench(t, gateway("theirs", "theirs"), gateway("ours", "ours"), set("left", "theirs"), set("read", "ours"))
+	if o, found := lookup(b, b.sources.ListenerSets, "left"); found {
+		t.Errorf("another controller's set is kept: %+v", o)
+	}
+	if o, found := lookup(b, b.sources.ListenerSets, "read"); !found || len(o.Spec.Listeners) != 1 {
+		t.Errorf("of our set is kept: %+v", o)
+	}
+}
+
 // TestOthersAndOurs: a route that serves one of ours is ours.
 func TestOthersAndOurs(t *testing.T) {
 	r := route("/", "web", "shop", 80)

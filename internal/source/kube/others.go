@@ -13,12 +13,12 @@ import (
 //
 //   - A Gateway with another controller's GatewayClass is kept without its spec, but for the class.
 //   - A route that names only such Gateways is parked: it is not kept at all. (Until its status has no entry of ours
-//     any more, it stays with its parentRefs, since somebody has to take that entry away.)
+//     any more, it stays with its parentRefs, since somebody has to take that entry away.) So is a ListenerSet.
 //
 // An object that is left out is listed again if it becomes ours, which is rare: somebody changed a GatewayClass.
 type foreignObjects struct {
 	classes      map[string]bool                      // GatewayClasses that exist: whether they are ours
-	parkedRoutes map[model.ObjectRef][]kind.Reference // routes that are left out, with what they name
+	parkedRoutes map[model.ObjectRef][]kind.Reference // routes and ListenerSets that are left out, with what they name
 }
 
 // claimObject decides which controller an object belongs to: it returns the version to keep, or nil.
@@ -27,9 +27,9 @@ func (d *admitter) claimObject(o *object) *object {
 	switch {
 	case k.TrimForeign == nil:
 		return o
-	case k.Route == nil && d.foreignClass(o.index.references):
+	case !attachesToGateways(k) && d.foreignClass(o.index.references):
 		return d.stripSpec(o, k.TrimForeign(o.spec))
-	case k.Route == nil:
+	case !attachesToGateways(k):
 		return o
 	}
 	delete(d.foreign.parkedRoutes, o.ref)
@@ -53,6 +53,9 @@ func (d *admitter) stripSpec(o *object, spec any) *object {
 	less.index = &i
 	return &less
 }
+
+// attachesToGateways tells whether objects of a kind are served by the Gateways that they name.
+func attachesToGateways(k *kind.Kind) bool { return k.Route != nil || k.Kind == model.KindListenerSet }
 
 // foreignClass says whether a Gateway's class is another controller's, by what the Gateway names.
 func (d *admitter) foreignClass(names []kind.Reference) bool {

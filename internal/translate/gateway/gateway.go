@@ -133,7 +133,7 @@ func (m *Translator) newAttachments(
 	m.attacher = attacher{
 		views: views, gateways: in.Gateways.Collection(), sets: in.ListenerSets.Collection(), unclassed: m.unclassed,
 		suggestions: near,
-		namespaces: in.Namespaces.Collection(),
+		namespaces:  in.Namespaces.Collection(),
 	}
 	var sharing, others []flow.Input[model.ObjectRef, attachments]
 	for _, k := range routes[1:] {

@@ -147,48 +147,75 @@ func warnUncovered(
 // findConflicts marks listeners of a port that disagree on its protocol, or that have one hostname. Of two objects the
 // first one wins (GEP-1713); in one object none may win (ListenerConditionConflicted).
 func findConflicts(views []listenerView, specs []listenerSpec) {
-	conflictOf := func(i, j int) (f model.Finding, found bool) {
-		own, beside := views[i].Key.Parent, views[j].Key.Parent
-		f = model.Finding{Object: own, Section: views[i].Key.Section, Condition: "Conflicted"}
-		other := views[j].Key.Section
-		if own != beside {
-			other += " of " + beside.String()
-		}
-		switch {
-		case i == j || views[i].Port != views[j].Port:
-			return f, false
-		case !specs[i].Unserved && !specs[j].Unserved && !specs[i].Protocol.CanShare(specs[j].Protocol):
-			f.Reason, f.Field = "ProtocolConflict", specs[i].Field+".protocol"
-			f.Message = fmt.Sprintf("port %d has the protocol %s here, but %s in listener %s",
-				views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, other)
-			return f, true
-		case specs[i].Protocol != "" && specs[j].Protocol != "" && specs[i].Protocol.CanShare(specs[j].Protocol) &&
-			strings.EqualFold(views[i].Hostname, views[j].Hostname):
-			f.Reason, f.Field = "HostnameConflict", specs[i].Field+".hostname"
-			f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number,
-				model.HostnameDomain(views[i].Hostname), other)
-			return f, true
-		}
-		return f, false
+	byPort := map[model.PortKey][]int{}
+	for i := range views {
+		byPort[views[i].Port] = append(byPort[views[i].Port], i)
 	}
 	for i := range views {
-		for j := range i {
-			f, found := conflictOf(i, j)
-			if found && views[i].Key.Parent != views[j].Key.Parent && !specs[j].Outranked {
-				specs[i].Outranked, specs[i].Findings = true, append(specs[i].Findings, f)
+		for _, j := range byPort[views[i].Port] {
+			if j >= i {
+				break
+			}
+			if reason := conflictOf(views, specs, i, j); reason != "" && views[i].Key.Parent != views[j].Key.Parent &&
+				!specs[j].Outranked {
+				specs[i].Outranked = true
+				specs[i].Findings = append(specs[i].Findings, describeConflict(reason, views, specs, i, j))
 				break
 			}
 		}
 	}
 	for i := range views {
-		for j := range views {
-			f, found := conflictOf(i, j)
-			if found && views[i].Key.Parent == views[j].Key.Parent && !specs[i].Outranked && !specs[j].Outranked {
-				specs[i].Findings = append(specs[i].Findings, f)
+		for _, j := range byPort[views[i].Port] {
+			if views[i].Key.Parent != views[j].Key.Parent || specs[i].Outranked || specs[j].Outranked {
+				continue
+			}
+			if reason := conflictOf(views, specs, i, j); reason != "" {
+				specs[i].Findings = append(specs[i].Findings, describeConflict(reason, views, specs, i, j))
 				break
 			}
 		}
 	}
+}
+
+// The reasons of conflicts (ListenerReason...).
+const (
+	protocolConflict = "ProtocolConflict"
+	hostnameConflict = "HostnameConflict"
+)
+
+// conflictOf is the reason why two listeners of one port can't both serve; "": they can.
+func conflictOf(views []listenerView, specs []listenerSpec, i, j int) string {
+	a, b := specs[i], specs[j]
+	switch {
+	case i == j:
+		return ""
+	case !a.Unserved && !b.Unserved && !a.Protocol.CanShare(b.Protocol):
+		return protocolConflict
+	case a.Protocol != "" && b.Protocol != "" && a.Protocol.CanShare(b.Protocol) &&
+		strings.EqualFold(views[i].Hostname, views[j].Hostname):
+		return hostnameConflict
+	}
+	return ""
+}
+
+// describeConflict tells a listener with which other one it is in conflict.
+func describeConflict(reason string, views []listenerView, specs []listenerSpec, i, j int) model.Finding {
+	own, beside := views[i].Key, views[j].Key
+	other := beside.Section
+	if own.Parent != beside.Parent {
+		other += " of " + beside.Parent.String()
+	}
+	f := model.Finding{Object: own.Parent, Section: own.Section, Condition: "Conflicted", Reason: reason}
+	if reason == protocolConflict {
+		f.Field = specs[i].Field + ".protocol"
+		f.Message = fmt.Sprintf("port %d has the protocol %s here, but %s in listener %s", views[i].Port.Number,
+			specs[i].Protocol, specs[j].Protocol, other)
+		return f
+	}
+	f.Field = specs[i].Field + ".hostname"
+	f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number,
+		model.HostnameDomain(views[i].Hostname), other)
+	return f
 }
 
 // findOverlaps marks listeners of one port that terminate TLS, and that a client can mix up: it may reuse a connection
