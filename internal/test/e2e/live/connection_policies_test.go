@@ -379,6 +379,20 @@ func TestConnectionClientPolicies(t *testing.T) {
 	if got, err := io.ReadAll(idle); err != nil || string(got) != greeting {
 		t.Errorf("an idle connection hears %q: %v", got, err)
 	}
+	// Without its route the listener closes connections, also under a policy.
+	route := strings.Index(connectionObjects, "apiVersion: gateway.networking.k8s.io/v1\nkind: TCPRoute")
+	rest := connectionObjects[route:]
+	s.write("objects.yaml", connectionObjects[:route]+rest[strings.Index(rest, "---\n")+len("---\n"):])
+	e2e.Eventually(t, func() error {
+		if heard := s.hear(t, "127.0.0.1", 9000, ""); heard != "" {
+			return fmt.Errorf("%q is heard without a route", heard)
+		}
+		return nil
+	})
+	before = g.dials.Load()
+	if heard := s.hear(t, "127.0.0.1", 9000, ""); heard != "" || g.dials.Load() != before {
+		t.Errorf("without a route %q is heard, %d dials", heard, g.dials.Load()-before)
+	}
 }
 
 // TestConnectionBackendPolicies: a backend takes as many connections as its policy says, and none if that protects what
