@@ -130,7 +130,8 @@ mcp: ## get a server of tools and clients of other languages into the cache fold
 	@hack/get-mcp.sh >/dev/null || true
 
 kubernetes: ## build the test cluster: its programs into the cache folder (once, 7 minutes), and bin/testcluster
-	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || { hack/get-cluster.sh && hack/get-testcluster.sh; } >/dev/null
+	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || { hack/get-cluster.sh && hack/get-testcluster.sh && \
+	  $(GO) mod download -C examples/agents/mcp; } >/dev/null # tests in the cluster build this module, without a network
 
 clean: ## remove bin/ and dist/
 	rm -rf bin dist
