@@ -101,6 +101,7 @@ func TestNoPageShowsASecret(t *testing.T) {
 // field of another kind of object, which no Secret can be.
 var secretFields = map[string]string{
 	"Gateway.spec.listeners[].tls.certificateRefs[]":                    "listener",
+	"ListenerSet.spec.listeners[].tls.certificateRefs[]":                "listener-of-set",
 	"Gateway.spec.tls.backend.clientCertificateRef":                     "client",
 	"XBackend.spec.tls.clientCertificateRef":                            "xclient",
 	"ClientPolicy.spec.tls.clientValidation.caCertificateRefs[]":        "ca",
@@ -123,6 +124,8 @@ var secretFields = map[string]string{
 	"GatewayClass.spec.parametersRef":                                        "",
 	"Gateway.spec.infrastructure.parametersRef":                              "",
 	"Gateway.spec.listeners[].filters.requests[].extensionRef":               "",
+	"ListenerSet.spec.listeners[].filters.requests[].extensionRef":           "",
+	"ListenerSet.spec.parentRef":                                             "",
 	"Gateway.spec.tls.frontend.default.validation.caCertificateRefs[]":       "",
 	"Gateway.spec.tls.frontend.perPort[].tls.validation.caCertificateRefs[]": "",
 	"HTTPRoute.spec.rules[].backendRefs[].filters[].extensionRef":            "",
@@ -176,6 +179,15 @@ spec:
   listeners:
   - {name: http, port: 80, protocol: HTTP}
   - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: listener}]}}
+  allowedListeners: {namespaces: {from: Same}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: shop}
+spec:
+  parentRef: {name: web}
+  listeners:
+  - {name: more, port: 444, protocol: HTTPS, tls: {certificateRefs: [{name: listener-of-set}]}}
 ---
 apiVersion: cardea.dev/v1alpha1
 kind: ClientPolicy
@@ -341,7 +353,7 @@ func makeSecrets(t *testing.T) *sentinels {
 	for _, name := range secretFields {
 		switch name {
 		case "":
-		case "listener", "client", "xclient":
+		case "listener", "listener-of-set", "client", "xclient":
 			pair := testcert.SelfSigned("shop.example")
 			block, _ := pem.Decode(pair.PrivateKey)
 			s.sentinels[name+", the key"] = block.Bytes[len(block.Bytes)/2:]
