@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -47,7 +48,9 @@ func portWords(number int32, transport model.Transport) string {
 
 // connection is the connection that is asked about, at a port as it is bound.
 func (c parsedRequest) connection(port uint32) request.Connection {
-	return request.Connection{Port: port, Datagrams: c.scheme == schemeUDP, TLS: c.TLS, SNI: c.SNI}
+	return request.Connection{
+		Port: port, Client: c.client, Datagrams: c.scheme == schemeUDP, TLS: c.TLS, SNI: c.SNI,
+	}
 }
 
 // parseConnection makes a question a connection, as a client would begin it. rest is what follows host and port.
@@ -73,6 +76,12 @@ func (q Question) parseConnection(u *url.URL, rest string) (parsedRequest, error
 	}
 	if c.TLS {
 		c.SNI = sentServerName(q.SNI, c.Host)
+	}
+	if q.Client != "" {
+		var err error
+		if c.client, err = netip.ParseAddr(q.Client); err != nil {
+			return c, fmt.Errorf("--client %q: want an IP address", q.Client)
+		}
 	}
 	return c, nil
 }

@@ -95,6 +95,9 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
 	story.Host, story.Closed, story.Refused = w.result.Domain, w.result.Closed, w.result.Refused
 	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
+	if len(w.result.SourceRanges) > 0 {
+		story.Notes = append(story.Notes, "this is for a client whose connections are taken: --client states an address")
+	}
 	listener, found := w.takingListener()
 	if !found {
 		listener, found = listenerOf(w.port, c)
