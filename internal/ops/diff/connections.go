@@ -209,11 +209,11 @@ func (d *Differ) findEnds(v flow.View, key resource.Key, was, is resource.Resour
 			if !found || carries == "" {
 				continue
 			}
-			name := l.Key.Describe(key.Gateway)
-			text := fmt.Sprintf("%s: open connections of listener %s (port %d", key.Gateway.NamespacedName(), name, l.Port.Number)
+			gateway, name := key.Gateway.NamespacedName(), l.Key.Describe(key.Gateway)
+			text := fmt.Sprintf("%s: open connections of listener %s (port %d", gateway, name, l.Port.Number)
 			switch {
 			case carries == model.Datagrams:
-				text = fmt.Sprintf("%s: all sessions of listener %s (port %d", key.Gateway.NamespacedName(), name, l.Port.Number)
+				text = fmt.Sprintf("%s: all sessions of listener %s (port %d", gateway, name, l.Port.Number)
 			case f.Variant != "" && f.Variant != model.EveryHost:
 				text += ", " + f.Variant
 			}
