@@ -147,6 +147,15 @@ func (k ListenerKey) Level(gateway ObjectRef) string {
 	return k.Parent.NamespacedName() + "/" + k.Section
 }
 
+// Describe names a listener to people who know the Gateway: its section, and the ListenerSet that declares it if the
+// Gateway doesn't.
+func (k ListenerKey) Describe(gateway ObjectRef) string {
+	if k.Parent == gateway {
+		return k.Section
+	}
+	return k.Section + " of " + k.Parent.String()
+}
+
 // Owner is the object that declares the listener.
 func (k ListenerKey) Owner() ObjectRef { return k.Parent }
 

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"net/netip"
+
 	"cardea.dev/cardea/internal/core/model"
 	"cardea.dev/cardea/internal/core/resource"
 )
@@ -27,6 +29,8 @@ type Result struct {
 	// Outcomes share the requests, in the order of the configuration. There is none if the connection is closed.
 	Outcomes []Outcome
 
+	// SourceRanges are those of clients' addresses on which the result depends, if the client's is not known.
+	SourceRanges []netip.Prefix
 	// NotSimulated names what is configured and could not be evaluated, sorted.
 	NotSimulated []string
 	// Undecided: because of it, nothing can be said but what stands above.

@@ -1,6 +1,9 @@
 package envoy
 
 import (
+	"slices"
+	"strings"
+
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"cardea.dev/cardea/internal/core/model"
@@ -62,7 +65,7 @@ func (s simulation) SimulateRequest(r request.Request) request.Result {
 func convertResult(did simulate.Result) request.Result {
 	return request.Result{
 		Closed: did.Closed, Refused: did.Refused, NotSimulated: did.NotSimulated, Undecided: did.Undecided,
-		Mismatch: did.Mismatch,
+		Mismatch: did.Mismatch, SourceRanges: did.SourceRanges,
 	}
 }
 
@@ -154,13 +157,23 @@ func (s simulation) EntryRequests(table resource.Name) []request.Request {
 	return s.config.EntryRequests(table.Name)
 }
 
-// findChain is the part of a listener that is the filter chain of a connection; nil if all connections share one.
+// findChain is the part of a listener that has the filter chain of a connection; nil if all connections share one. A
+// part may have several chains (dividedChainPart): it claims the names of all.
 func (s simulation) findChain(did simulate.Result) *resource.Part {
 	if did.Chain == "" {
 		return nil
 	}
-	return resource.FindPart(s.excerpt.Offered[resource.Name{Type: xdstypes.Listener, Name: did.Listener}],
-		chainPrefix+did.Chain)
+	parts := s.excerpt.Offered[resource.Name{Type: xdstypes.Listener, Name: did.Listener}]
+	if part := resource.FindPart(parts, chainPrefix+did.Chain); part != nil {
+		return part
+	}
+	i := slices.IndexFunc(parts, func(p *resource.Part) bool {
+		return strings.HasPrefix(p.ID, chainPrefix) && slices.Contains(p.Claims, did.ServerName)
+	})
+	if i < 0 {
+		return nil
+	}
+	return parts[i]
 }
 
 // certificatesOf are the Secrets that a filter chain needs.

@@ -43,12 +43,13 @@ const (
 	bodyTimeout = 10 * time.Second // how long it may take to arrive
 )
 
-// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON. The request in question
-// has the body of this one. A URL of tcp, tls or udp asks about a connection, which has no method, header or body.
+// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&client=...&agent=JSON. The request
+// in question has the body of this one. A URL of tcp, tls or udp asks about a connection, which has no method, header or body.
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	question := explain.Question{
 		Method: q.Get("method"), URL: q.Get("url"), Headers: q["header"], SNI: q.Get("sni"), Gateway: q.Get("gateway"),
+		Client: q.Get("client"),
 	}
 	if text := q.Get("agent"); text != "" {
 		if err := json.Unmarshal([]byte(text), &question.Agent); err != nil {

@@ -296,7 +296,7 @@ func TestPages(t *testing.T) {
 		{"/objects/pods", 404, `unknown kind \"pods\": /objects lists the kinds`},
 		{"/objects/httproutes", 200, `"items": []`},
 		{"/explain?url=http://a/&method=PUT&header=x:1&header=y:2&sni=b&gateway=c/d", 200,
-			`"request": "{PUT http://a/ [x:1 y:2] b c/d  \u003cnil\u003e}"`},
+			`"request": "{PUT http://a/ [x:1 y:2] b c/d   \u003cnil\u003e}"`},
 		{"/explain", 400, `want a whole URL`},
 		{"/explain/gtw/shop/web", 200, `"object": "Gateway shop/web"`},
 		{"/explain/gc/cardea", 200, `"object": "GatewayClass cardea"`},

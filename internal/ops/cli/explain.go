@@ -64,6 +64,7 @@ are not asked, so what they acknowledged is not shown.`,
   cardea explain tcp://shop.example:5432
   cardea explain tls://db.shop.example
   cardea explain udp://shop.example:53
+  cardea explain tcp://shop.example:5432 --client 10.0.0.7
 
   # For the files of a folder; no Cardea has to run
   cardea explain http://quickstart.localhost:8080/ --dir examples/quickstart
@@ -90,6 +91,8 @@ are not asked, so what they acknowledged is not shown.`,
 	cmd.ValidArgsFunction = completeExplain(p.Catalog, names)
 	f := cmd.Flags()
 	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (default GET, with --data POST)")
+	f.StringVar(&o.question.Client, "client", "",
+		"IP address from which a connection comes, where access depends on it")
 	f.StringVarP(&o.question.Body, "data", "d", "",
 		"body of the request, for the picker of an inference pool; @FILE reads a file")
 	bindExplain(cmd, p, &o)
@@ -206,7 +209,7 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 		agent = string(text)
 	}
 	for name, value := range map[string]string{
-		"method": q.Method, "sni": q.SNI, "gateway": q.Gateway, "agent": agent,
+		"method": q.Method, "sni": q.SNI, "gateway": q.Gateway, "client": q.Client, "agent": agent,
 	} {
 		if value != "" {
 			values.Set(name, value)

@@ -115,7 +115,7 @@ func (d *Differ) compareGrants(p accessPath, before, after []policy.RulePiece, w
 		list = append(list, Access{
 			Change: change, Backend: p.backend.String(), Caller: g.Caller, May: g.May, Before: before, After: after,
 			Rule:     fmt.Sprintf("rule %s of %s", p.rule.Name, p.rule.Route),
-			Listener: fmt.Sprintf("listener %s of %s", p.listener.Section, p.gateway),
+			Listener: fmt.Sprintf("listener %s of %s", p.listener.Describe(p.gateway), p.gateway),
 		})
 	}
 	if is && !was && open(after) {

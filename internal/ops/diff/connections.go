@@ -8,6 +8,7 @@ import (
 
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
+	"cardea.dev/cardea/internal/core/plan"
 	"cardea.dev/cardea/internal/core/request"
 	"cardea.dev/cardea/internal/core/resource"
 )
@@ -35,8 +36,9 @@ func (n *changedConnections) addConnections(l model.Listener, port model.Port, d
 	}
 }
 
-// findConnections are the connections of routes and ports that the edits change, and of routes that lead to a backend
-// that moves, by Gateway. Those of filter chains that change are in changedListener.
+// findConnections are the connections of routes and ports that the edits change or for which policies state something
+// else, and of routes that lead to such a backend or one that moves, by Gateway. Those of filter chains that change are
+// in changedListener.
 func (d *Differ) findConnections(v flow.View, moves []backendMove) (list []changedConnections) {
 	all := map[model.ObjectRef]*changedConnections{}
 	of := func(gateway model.ObjectRef) *changedConnections {
@@ -56,36 +58,60 @@ func (d *Differ) findConnections(v flow.View, moves []backendMove) (list []chang
 			of(place.Gateway).addConnections(l, at, place.Domains)
 		}
 	}
-	now := func(r model.Route) {
-		add(r,
-			func(k model.ListenerKey) (model.Listener, bool) { return flow.Get(v, d.world.Plan.Listeners, k) },
-			func(k model.PortKey) (model.Port, bool) { return flow.Get(v, d.world.Plan.Ports, k) })
-	}
-	for change := range flow.StagedChanges(v, d.world.Plan.Routes) {
-		if was, existed := flow.ValueBefore(v, d.world.Plan.Routes, change.Key); existed {
+	former := func(ref model.ObjectRef) {
+		if was, existed := flow.ValueBefore(v, d.world.Plan.Routes, ref); existed {
 			add(was,
 				func(k model.ListenerKey) (model.Listener, bool) {
 					return flow.ValueBefore(v, d.world.Plan.Listeners, k)
 				},
 				func(k model.PortKey) (model.Port, bool) { return flow.ValueBefore(v, d.world.Plan.Ports, k) })
 		}
+	}
+	now := func(r model.Route) {
+		add(r,
+			func(k model.ListenerKey) (model.Listener, bool) { return flow.Get(v, d.world.Plan.Listeners, k) },
+			func(k model.PortKey) (model.Port, bool) { return flow.Get(v, d.world.Plan.Ports, k) })
+	}
+	for change := range flow.StagedChanges(v, d.world.Plan.Routes) {
+		former(change.Key)
 		if !change.Deleted {
 			now(change.Value)
 		}
 	}
-	for change := range flow.StagedChanges(v, d.world.Plan.Ports) {
-		was, _ := flow.ValueBefore(v, d.world.Plan.Ports, change.Key)
-		for _, port := range []model.Port{was, change.Value} {
+	addPort := func(key model.PortKey) {
+		was, _ := flow.ValueBefore(v, d.world.Plan.Ports, key)
+		is, _ := flow.Get(v, d.world.Plan.Ports, key)
+		for _, port := range []model.Port{was, is} {
 			if carries := port.Protocol.Carries(""); carries != "" && !port.Protocol.HasSNI() {
 				of(port.Key.Gateway).addConnections(model.Listener{Protocol: port.Protocol}, port,
 					[]model.Domain{{Name: model.EveryHost}})
 			}
 		}
 	}
-	for _, m := range moves {
-		routes, _ := flow.Get(v, d.world.Plan.RoutesByBackend, m.key)
+	for change := range flow.StagedChanges(v, d.world.Plan.Ports) {
+		addPort(change.Key)
+	}
+	for change := range flow.StagedChanges(v, d.world.Plan.Settings.Ports) {
+		addPort(change.Key)
+	}
+	for change := range flow.StagedChanges(v, d.world.Plan.Settings.Routes) {
+		former(change.Key)
+		if r, there := flow.Get(v, d.world.Plan.Routes, change.Key); there {
+			now(r)
+		}
+	}
+	usersOf := func(k plan.BackendKey) {
+		routes, _ := flow.Get(v, d.world.Plan.RoutesByBackend, k)
 		for _, r := range routes.All() {
 			now(r)
+		}
+	}
+	for _, m := range moves {
+		usersOf(m.key)
+	}
+	for change := range flow.StagedChanges(v, d.world.Plan.Settings.Backends) {
+		if change.Key.Backend.Carries != "" {
+			usersOf(change.Key)
 		}
 	}
 	for _, n := range all {
@@ -98,21 +124,34 @@ func (d *Differ) findConnections(v flow.View, moves []backendMove) (list []chang
 func (c *comparison) compareConnections(gateway string, before, after simulatedSide, list []request.Connection) {
 	for _, n := range list {
 		text := connectionText(n)
-		if c.seen[gateway+" "+text] {
+		key := fmt.Sprintf("%s %s at %s", gateway, text, n.Address) // the text may leave the address out
+		if c.seen[key] {
 			continue
 		}
-		c.seen[gateway+" "+text] = true
+		c.seen[key] = true
 		if c.budget <= 0 {
 			c.report.Unasked++
 			continue
 		}
 		c.budget--
-		was := before.describeConnection(before.SimulateConnection(n))
-		is := after.describeConnection(after.SimulateConnection(n))
-		if !slices.EqualFunc(was, is, slices.Equal) {
-			c.report.Connections = append(c.report.Connections,
-				Request{Request: text, Gateway: gateway, Before: was.String(), After: is.String()})
+		was, is := before.SimulateConnection(n), after.SimulateConnection(n)
+		ranges := slices.Concat(was.SourceRanges, is.SourceRanges)
+		if len(ranges) == 0 {
+			c.reportConnection(gateway, text, before.describeConnection(was), after.describeConnection(is))
 		}
+		for _, n.Client = range request.ClientsOf(ranges) {
+			was, is := before.SimulateConnection(n), after.SimulateConnection(n)
+			c.reportConnection(gateway, text+" --client "+n.Client.String(), before.describeConnection(was),
+				after.describeConnection(is))
+		}
+	}
+}
+
+// reportConnection adds a connection if it goes elsewhere. At several addresses of a Gateway, the same may happen.
+func (c *comparison) reportConnection(gateway, text string, was, is outcomeWords) {
+	one := Request{Request: text, Gateway: gateway, Before: was.String(), After: is.String()}
+	if !slices.EqualFunc(was, is, slices.Equal) && !slices.Contains(c.report.Connections, one) {
+		c.report.Connections = append(c.report.Connections, one)
 	}
 }
 
@@ -170,12 +209,11 @@ func (d *Differ) findEnds(v flow.View, key resource.Key, was, is resource.Resour
 			if !found || carries == "" {
 				continue
 			}
-			text := fmt.Sprintf("%s: open connections of listener %s (port %d", key.Gateway.NamespacedName(), l.Key.Section,
-				l.Port.Number)
+			gateway, name := key.Gateway.NamespacedName(), l.Key.Describe(key.Gateway)
+			text := fmt.Sprintf("%s: open connections of listener %s (port %d", gateway, name, l.Port.Number)
 			switch {
 			case carries == model.Datagrams:
-				text = fmt.Sprintf("%s: all sessions of listener %s (port %d", key.Gateway.NamespacedName(), l.Key.Section,
-					l.Port.Number)
+				text = fmt.Sprintf("%s: all sessions of listener %s (port %d", gateway, name, l.Port.Number)
 			case f.Variant != "" && f.Variant != model.EveryHost:
 				text += ", " + f.Variant
 			}

@@ -85,3 +85,37 @@ func TestConnections(t *testing.T) {
 		t.Errorf("%v: %s", err, text.String())
 	}
 }
+
+// TestConnectionsOfPolicies: a policy that closes connections, or takes those of some clients, is shown by a connection
+// to each listener that it concerns; one that comes for a backend, by those to the backend.
+func TestConnectionsOfPolicies(t *testing.T) {
+	r := newRig(t, connectionRoute("TCPRoute", "a", "tcp", "", "app"), connectionRoute("UDPRoute", "a", "udp", "", "app"),
+		connectionRoute("TLSRoute", "a", "tls", "hostnames: [a.ex]", "app"), connectionObjects)
+	on := func(target, rules string) string {
+		return "\napiVersion: cardea.dev/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: p}\nspec:\n" +
+			"  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: wires" + target + "}]\n  " + rules + "\n"
+	}
+	const office = "authorization: {allow: [{name: office, matches: [{clientCIDRs: [10.0.0.0/8]}]}]}"
+	for _, c := range []struct {
+		edit string
+		want []string
+	}{
+		{on("", "basicAuth: {usersRef: {name: users}}"),
+			[]string{"tcp://127.0.0.1:9000", "tls://a.ex:443", "udp://127.0.0.1:9000"}},
+		{on(", sectionName: tcp", office), []string{"tcp://127.0.0.1:9000 --client 192.0.2.1"}},
+		{on(", sectionName: udp", office), []string{"udp://127.0.0.1:9000 --client 192.0.2.1"}},
+		{on(", sectionName: tls", office), []string{"tls://a.ex:443 --client 192.0.2.1"}},
+	} {
+		var texts []string
+		report := r.diff(false, c.edit)
+		for _, n := range report.Connections {
+			texts = append(texts, n.Request)
+			if !strings.HasPrefix(n.After, "closed: ") {
+				t.Errorf("%s: after %q", n.Request, n.After)
+			}
+		}
+		if !slices.Equal(texts, c.want) {
+			t.Errorf("%s: connections are %q, want %q", c.edit, texts, c.want)
+		}
+	}
+}

@@ -71,7 +71,8 @@ func (d *Differ) readChanges(v flow.View) (report Report, scenes []*gatewayChang
 	slices.SortFunc(listeners, func(a, b changedListener) int {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
 	})
-	slices.Sort(report.Ends)
+	slices.Sort(report.Ends) // each address that a port is bound at has a resource
+	report.Ends = slices.Compact(report.Ends)
 	moves := d.findMoves(v)
 	scenes = d.findGatewayChanges(v, tables, listeners, moves, d.findConnections(v, moves))
 	report.Access = d.compareAccess(v)

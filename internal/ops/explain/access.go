@@ -82,7 +82,7 @@ func (a *accessQuestion) writeStory(q *inquiry) {
 			for _, place := range route.Listeners {
 				at := AccessPlace{
 					Rule:     fmt.Sprintf("rule %s of %s", rule.Key.Name, ref),
-					Listener: fmt.Sprintf("listener %s of %s", place.Listener.Section, place.Gateway),
+					Listener: fmt.Sprintf("listener %s of %s", place.Listener.Describe(place.Gateway), place.Gateway),
 				}
 				pieces := q.world.Policies.ToBackend(q.policySnapshot(), place.Gateway, place.Listener, rule.Key, index)
 				grants, stated := q.world.Policies.ListGrants(pieces, nil)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -47,7 +48,9 @@ func portWords(number int32, transport model.Transport) string {
 
 // connection is the connection that is asked about, at a port as it is bound.
 func (c parsedRequest) connection(port uint32) request.Connection {
-	return request.Connection{Port: port, Datagrams: c.scheme == schemeUDP, TLS: c.TLS, SNI: c.SNI}
+	return request.Connection{
+		Port: port, Client: c.client, Datagrams: c.scheme == schemeUDP, TLS: c.TLS, SNI: c.SNI,
+	}
 }
 
 // parseConnection makes a question a connection, as a client would begin it. rest is what follows host and port.
@@ -73,6 +76,12 @@ func (q Question) parseConnection(u *url.URL, rest string) (parsedRequest, error
 	}
 	if c.TLS {
 		c.SNI = sentServerName(q.SNI, c.Host)
+	}
+	if q.Client != "" {
+		var err error
+		if c.client, err = netip.ParseAddr(q.Client); err != nil {
+			return c, fmt.Errorf("--client %q: want an IP address", q.Client)
+		}
 	}
 	return c, nil
 }
@@ -120,7 +129,8 @@ func (c parsedRequest) explainMismatch(l model.Listener) string {
 	if carries == "" {
 		ask += "/"
 	}
-	return fmt.Sprintf("listener %s has the protocol %s, so it %s: ask with %s", l.Key.Section, l.Protocol, takes, ask)
+	return fmt.Sprintf("listener %s has the protocol %s, so it %s: ask with %s", l.Key.Describe(l.Gateway), l.Protocol,
+		takes, ask)
 }
 
 // otherTransports tells which Gateways have a port of the number for another transport.
@@ -174,7 +184,9 @@ func (q *inquiry) listTakers(c parsedRequest, k model.ListenerKey) (list []taker
 func (c parsedRequest) serverName() string { return strings.TrimSuffix(strings.ToLower(c.SNI), ".") }
 
 // explainClosed is why a connection ends at a listener: said is what the simulation says.
-func (q *inquiry) explainClosed(c parsedRequest, l model.PortListener, found bool, said string) string {
+func (q *inquiry) explainClosed(
+	c parsedRequest, gateway model.ObjectRef, l model.PortListener, found bool, said string,
+) string {
 	with := "without a server name (SNI)"
 	if c.SNI != "" {
 		with = "with the server name " + c.SNI
@@ -185,9 +197,9 @@ func (q *inquiry) explainClosed(c parsedRequest, l model.PortListener, found boo
 	case !found || !l.Serves || q.isServed(c, l.Key):
 		return said
 	case c.TLS:
-		return fmt.Sprintf("no route of listener %s takes connections %s", l.Key.Section, with)
+		return fmt.Sprintf("no route of listener %s takes connections %s", l.Key.Describe(gateway), with)
 	}
-	return fmt.Sprintf("listener %s has no route", l.Key.Section)
+	return fmt.Sprintf("listener %s has no route", l.Key.Describe(gateway))
 }
 
 // findNearRoutes are the routes that a user might expect to get a connection, and why each does not: those that take
@@ -223,7 +235,7 @@ func (q *inquiry) findNearRoutes(w *gatewayCandidate, l model.PortListener, c pa
 		}
 		for _, t := range q.listTakers(c, other.Key) {
 			add(t.entry.Rule, fmt.Sprintf("it serves at listener %s; listener %s has the more specific hostname %s",
-				other.Key.Section, l.Key.Section, model.HostnameDomain(l.Hostname)))
+				other.Key.Describe(listener.Gateway), l.Key.Describe(listener.Gateway), model.HostnameDomain(l.Hostname)))
 		}
 	}
 	for _, k := range q.world.Sources.Catalog.Routes() {

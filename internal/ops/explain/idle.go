@@ -25,19 +25,19 @@ func (q *inquiry) explainIdlePort(port int32, gateway string) (notes []string) {
 	return notes
 }
 
-// explainListener tells what is wrong with a listener or with its Gateway, and so why it can't serve if it does not.
-func (q *inquiry) explainListener(gateway model.ObjectRef, section string, serves bool) (notes []string) {
+// explainListener tells what is wrong with a listener or with the object that declares it, and so why it can't serve if it
+// does not.
+func (q *inquiry) explainListener(parent model.ObjectRef, section string, serves bool) (notes []string) {
 	how := "can't serve"
 	if serves {
 		how = "serves, but has an error"
 	}
-	for _, f := range q.world.FindingsIn(q.view, gateway) {
+	for _, f := range q.world.FindingsIn(q.view, parent) {
 		if f.Reason == policy.PolicyInvalid { // which the story tells
 			continue
 		}
 		if f.Severity == model.Error && (f.Section == section || f.Section == "") {
-			notes = append(notes, fmt.Sprintf("listener %s of Gateway %s %s: %s", section, gateway.NamespacedName(), how,
-				f.Describe()))
+			notes = append(notes, fmt.Sprintf("listener %s of %s %s: %s", section, parent, how, f.Describe()))
 		}
 	}
 	return notes

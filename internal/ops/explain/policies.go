@@ -60,7 +60,10 @@ func (q *inquiry) describeFeature(p policy.RulePiece) (list []Policy) {
 		instead = "left out: " + why
 	}
 	if p.Rendered.OfListener().Closed {
-		instead = "connections are closed: " + joinErrors(p.Findings)
+		instead = "connections are closed: " + joinClosing(p.Findings)
+	}
+	if b := p.Rendered.Backend; b != nil && b.Closed {
+		instead = "nothing is sent there: " + joinClosing(p.Findings)
 	}
 	if p.JSON == "" {
 		if p.TurnsOffNothing() {
@@ -103,7 +106,7 @@ func addWords(fields []Policy, words []string) {
 func (q *inquiry) explainClosing(k model.ListenerKey) string {
 	for _, p := range q.world.Policies.PiecesAtListener(q.policySnapshot(), k) {
 		if p.Rendered.OfListener().Closed {
-			return joinErrors(p.Findings)
+			return joinClosing(p.Findings)
 		}
 	}
 	return ""
@@ -111,10 +114,20 @@ func (q *inquiry) explainClosing(k model.ListenerKey) string {
 
 // joinErrors is what is wrong with a feature.
 func joinErrors(findings []policy.Finding) string {
+	return joinFindings(findings, func(f policy.Finding) bool { return f.Severity == model.Error })
+}
+
+// joinClosing is why a feature closes connections. That may be no error: a policy for a Gateway is right for the
+// requests of other listeners.
+func joinClosing(findings []policy.Finding) string {
+	return joinFindings(findings, func(f policy.Finding) bool { return f.Severity == model.Error || f.Closes })
+}
+
+func joinFindings(findings []policy.Finding, wanted func(policy.Finding) bool) string {
 	var all []string
 	for _, f := range findings {
 		switch {
-		case f.Severity != model.Error:
+		case !wanted(f):
 		case input.IsClosedKey(f.Policy):
 			all = append(all, fmt.Sprintf("%s: %s", input.DescribeObject(f.Policy), f.Message))
 		default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -15,12 +16,13 @@ import (
 )
 
 // parsedRequest is a request or, by its scheme, a connection; and the port that its URL names. Of a connection only
-// TLS, SNI and Host are stated.
+// TLS, SNI, Host and client are stated.
 type parsedRequest struct {
 	request.Request
 	scheme string
 	text   string
 	port   int32
+	client netip.Addr // of a connection; zero: it is not known
 }
 
 // parseRequest makes a question a request, as a client would send it. A request that no client can send is an error.
@@ -52,6 +54,9 @@ func (q Question) parseRequest() (parsedRequest, error) {
 	}
 	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return parsedRequest{}, fmt.Errorf("%q: %w", q.URL, errNoURL)
+	}
+	if q.Client != "" {
+		return parsedRequest{}, fmt.Errorf("%q: --client is for connections: ask with tcp://, tls:// or udp://", q.URL)
 	}
 	path, err := sentPath(rest[end:])
 	if err != nil {

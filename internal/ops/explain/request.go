@@ -95,6 +95,9 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
 	story.Host, story.Closed, story.Refused = w.result.Domain, w.result.Closed, w.result.Refused
 	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
+	if len(w.result.SourceRanges) > 0 {
+		story.Notes = append(story.Notes, "this is for a client whose connections are taken: --client states an address")
+	}
 	listener, found := w.takingListener()
 	if !found {
 		listener, found = listenerOf(w.port, c)
@@ -105,14 +108,14 @@ func (q *inquiry) tellRequest(c parsedRequest, gateway string, ways []*gatewayCa
 	}
 	story.Mismatch = c.explainMismatch(stated)
 	if c.isConnection() && story.Closed != "" && story.Mismatch == "" {
-		story.Closed = q.explainClosed(c, listener, found, story.Closed)
+		story.Closed = q.explainClosed(c, w.port.Key.Gateway, listener, found, story.Closed)
 	}
 	if c.scheme == schemeTLS && stated.Protocol == model.TCP {
 		story.Notes = append(story.Notes, fmt.Sprintf("listener %s has the protocol TCP: it reads no server name",
-			listener.Key.Section))
+			listener.Key.Describe(w.port.Key.Gateway)))
 	}
 	if found {
-		story.Listener = listener.Key.Section
+		story.Listener = listener.Key.Describe(w.port.Key.Gateway)
 		if why := q.explainClosing(listener.Key); story.Closed != "" && why != "" {
 			story.Closed = why
 		}
@@ -373,7 +376,7 @@ func (q *inquiry) clientsOf(listener model.ListenerKey) []string {
 	}
 	return []string{fmt.Sprintf(
 		"clients without a certificate that is valid by spec.tls.frontend of %s are rejected at listener %s", l.Gateway,
-		listener.Section)}
+		listener.Describe(l.Gateway))}
 }
 
 // policyOf tells which policy says how a backend is spoken to, and why nothing is sent there.

@@ -13,6 +13,7 @@ type Question struct {
 	Headers []string // "name: value"; Host is one of them
 	SNI     string   // "": the URL's host
 	Gateway string   // "namespace/name"; "": whichever has the port
+	Client  string   // IP address from which a connection comes; "": it is not known
 	Body    string   // which the picker of an inference pool reads
 	// Agent is who asks a server of MCP for what; nil: that is not told.
 	Agent *request.Agent

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"testing"
@@ -23,6 +24,7 @@ func portOf(port string, datagrams bool) string {
 func connectionOf(call calls.Call) request.Connection {
 	n := request.Connection{
 		Port: Offset + 443, Datagrams: call.URL.Scheme == "udp", TLS: call.URL.Scheme == "tls",
+		Client: netip.AddrFrom4([4]byte{127, 0, 0, 1}), // the proxies bind that address
 	}
 	if n.TLS && net.ParseIP(call.URL.Hostname()) == nil {
 		n.SNI = call.URL.Hostname()

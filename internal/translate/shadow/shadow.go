@@ -93,7 +93,7 @@ func shadowedRules(ref model.ObjectRef, r model.Route, own shadows) (list []mode
 		if route.IsUnread(rule) {
 			continue
 		}
-		about := ruleShadows{rule: rule}
+		about := ruleShadows{rule: rule, carries: carriedBy(r)}
 		about.collect(own)
 		if message := about.describe(countDomains(r)); message != "" {
 			list = append(list, model.Finding{
@@ -116,9 +116,10 @@ func countDomains(route model.Route) (n int) {
 // ruleShadows is what is known of one rule.
 type ruleShadows struct {
 	rule      model.Rule
-	hidden    int     // sites
-	by        []hider // of these
-	sameMatch []hider // those of other routes that have the same host and match
+	carries   model.Carried // "": requests
+	hidden    int           // sites
+	by        []hider       // of these
+	sameMatch []hider       // those of other routes that have the same host and match
 }
 
 // hider is a rule that comes before another one, and where.
@@ -136,15 +137,15 @@ func (r *ruleShadows) collect(own shadows) {
 				continue
 			}
 			r.hidden++
-			r.by = withHider(r.by, s, k.Domain, len(r.rule.Matches))
+			r.by = r.withHider(r.by, s, k.Domain)
 			if s.Same && s.By.Route != r.rule.Key.Route {
-				r.sameMatch = withHider(r.sameMatch, s, k.Domain, len(r.rule.Matches))
+				r.sameMatch = r.withHider(r.sameMatch, s, k.Domain)
 			}
 		}
 	}
 }
 
-func withHider(list []hider, s shadow, at model.DomainKey, matches int) []hider {
+func (r *ruleShadows) withHider(list []hider, s shadow, at model.DomainKey) []hider {
 	i := slices.IndexFunc(list, func(h hider) bool { return h.rule == s.By && h.same == s.Same && h.why == s.Why })
 	if i < 0 {
 		i, list = len(list), append(list, hider{rule: s.By, same: s.Same, why: s.Why})
@@ -154,11 +155,33 @@ func withHider(list []hider, s shadow, at model.DomainKey, matches int) []hider 
 		where = "every host"
 	}
 	where += " of listener " + at.Listener.Section
-	if matches > 1 {
+	if at.Name == model.EveryHost && r.carries != "" {
+		where = "listener " + at.Listener.Section
+	}
+	if len(r.rule.Matches) > 1 {
 		where += fmt.Sprintf(" (matches[%d])", s.Match)
 	}
 	list[i].where = append(list[i].where, where)
 	return list
+}
+
+// carriedBy is what connections of a route carry; "": it gets requests.
+func carriedBy(r model.Route) model.Carried {
+	if !r.IsForConnections() {
+		return ""
+	}
+	return r.Listeners[0].Carries
+}
+
+// noun is what the rule takes.
+func (r *ruleShadows) noun() string {
+	switch r.carries {
+	case "":
+		return "request"
+	case model.Datagrams:
+		return "datagram"
+	}
+	return "connection"
 }
 
 // describe says what the rule does not get; "" if there is nothing to say.
@@ -169,21 +192,24 @@ func (r *ruleShadows) describe(places int) string {
 		for _, h := range r.by {
 			all = append(all, r.describeHider(h))
 		}
-		return "no request reaches this rule: all go to " + model.JoinSome(all)
+		return fmt.Sprintf("no %s reaches this rule: all go to %s", r.noun(), model.JoinSome(all))
 	case len(r.sameMatch) > 0:
 		for _, h := range r.sameMatch {
 			all = append(all, model.JoinSome(h.where)+" go to "+r.describeHider(h))
 		}
-		return "requests for " + model.JoinSome(all)
+		return fmt.Sprintf("%ss for %s", r.noun(), model.JoinSome(all))
 	}
 	return ""
 }
 
 // describeHider names a rule that comes first, and why it does.
 func (r *ruleShadows) describeHider(h hider) string {
-	how := "which matches all its requests"
-	if h.same {
+	how := "which matches all its " + r.noun() + "s"
+	switch {
+	case h.same && r.carries == "":
 		how = "which has the same host and match"
+	case h.same:
+		how = "which takes the same " + r.noun() + "s"
 	}
 	words := fmt.Sprintf("rules[%d]", h.rule.Index)
 	if h.rule.Route != r.rule.Key.Route {

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"cmp"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -15,7 +17,7 @@ import (
 // SimulateConnection tells what would happen to a connection.
 func (c *Config) SimulateConnection(n request.Connection) Result {
 	s := newSimulation(c, request.Request{Address: n.Address, Port: n.Port, TLS: n.TLS, SNI: n.SNI})
-	s.datagrams = n.Datagrams
+	s.datagrams, s.client = n.Datagrams, n.Client.Unmap()
 	l := s.findListener()
 	switch {
 	case l == nil:
@@ -26,6 +28,7 @@ func (c *Config) SimulateConnection(n request.Connection) Result {
 			s.shareConnections(chain)
 		}
 	}
+	s.settleSource()
 	return s.result
 }
 
@@ -122,22 +125,21 @@ func (s *simulation) shareAmongClusters(proxy *tcpproxyv3.TcpProxy) {
 func (s *simulation) shareDatagrams(l *listenerv3.Listener) {
 	s.noteUnknownFields(l, "name", "address", "stat_prefix", "listener_filters", "enable_reuse_port",
 		"udp_listener_config", "access_log", "traffic_direction")
-	proxy, route := new(udpproxyv3.UdpProxyConfig), new(udpproxyv3.Route)
+	proxy := new(udpproxyv3.UdpProxyConfig)
 	for _, f := range l.GetListenerFilters() {
 		if f.GetTypedConfig().UnmarshalTo(proxy) != nil {
 			s.noteNotSimulated(f.GetName())
 		}
 	}
 	s.noteUnknownFields(proxy, "stat_prefix", "idle_timeout", "matcher", "access_log")
-	s.noteUnknownFields(proxy.GetMatcher(), "on_no_match")
-	if err := proxy.GetMatcher().GetOnNoMatch().GetAction().GetTypedConfig().UnmarshalTo(route); err != nil {
-		s.setUndecided("UdpProxyConfig.matcher")
+	route, refusal := s.datagramRoute(proxy.GetMatcher())
+	if route == nil {
 		return
 	}
 	s.result.SharedBy = route.GetCluster()
 	c, found := s.config.clusters[route.GetCluster()]
 	if !found {
-		s.result.Closed = "the listener has no backends"
+		s.result.Closed = cmp.Or(refusal, "the listener has no backends")
 		return
 	}
 	s.noteUnknownFields(c, "name", "type", "eds_cluster_config", "circuit_breakers", "common_lb_config")

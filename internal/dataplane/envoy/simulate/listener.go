@@ -62,26 +62,28 @@ func (s *simulation) findListener() *listenerv3.Listener {
 }
 
 // findFilterChain finds the chain of the connection's SNI: an exact name before a wildcard, the longest first, before
-// none.
+// none. Of the chains of a name, the one with the most specific range of the client's address counts.
 func (s *simulation) findFilterChain(l *listenerv3.Listener) *listenerv3.FilterChain {
-	byName := map[string]*listenerv3.FilterChain{}
+	byName := map[string][]*listenerv3.FilterChain{}
 	for _, chain := range l.GetFilterChains() {
 		match := chain.GetFilterChainMatch()
-		s.noteUnknownFields(match, "server_names")
+		s.noteUnknownFields(match, "server_names", "source_prefix_ranges")
 		if len(match.GetServerNames()) == 0 {
-			byName[""] = chain
+			byName[""] = append(byName[""], chain)
 		}
 		for _, name := range match.GetServerNames() {
-			byName[strings.ToLower(name)] = chain
+			name = strings.ToLower(name)
+			byName[name] = append(byName[name], chain)
 		}
 	}
-	chain := l.GetDefaultFilterChain()
+	var named []*listenerv3.FilterChain
 	for _, name := range serverNames(s.current) {
-		if c, ok := byName[name]; ok {
-			chain = c
+		if named = byName[name]; len(named) > 0 {
+			s.result.ServerName = name
 			break
 		}
 	}
+	chain, refusal := s.chooseBySource(named, l.GetDefaultFilterChain())
 	switch {
 	case chain != nil:
 	case !s.current.TLS:
@@ -99,7 +101,7 @@ func (s *simulation) findFilterChain(l *listenerv3.Listener) *listenerv3.FilterC
 		"transport_socket_connect_timeout")
 	switch isTLS := chain.GetTransportSocket() != nil; {
 	case len(chain.GetFilters()) == 0:
-		s.result.Closed = "its filter chain has no filters"
+		s.result.Closed = refusal
 	case isTLS && !s.current.TLS:
 		s.result.Closed = "the listener speaks TLS"
 	case !isTLS && s.current.TLS && !slices.ContainsFunc(chain.GetFilters(), sharesConnections):

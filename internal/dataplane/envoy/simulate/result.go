@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"net/netip"
+
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"cardea.dev/cardea/internal/core/request"
@@ -11,6 +13,7 @@ import (
 type Result struct {
 	Listener    string `json:"listener,omitempty"`
 	Chain       string `json:"chain,omitempty"`
+	ServerName  string `json:"serverName,omitempty"` // that the chain states: a host or "*.host"
 	Table       string `json:"table,omitempty"`
 	VirtualHost string `json:"virtualHost,omitempty"`
 	// SharedBy is what shares connections among backends: a filter among clusters, of a UDP listener a cluster among its
@@ -27,6 +30,8 @@ type Result struct {
 	// Outcomes share the requests, in the order of the configuration. There is none if the connection is closed.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 
+	// SourceRanges are those of clients' addresses on which the result depends, if the client's is not known.
+	SourceRanges []netip.Prefix `json:"sourceRanges,omitempty"`
 	// NotSimulated names what is configured and could not be evaluated, sorted.
 	NotSimulated []string `json:"notSimulated,omitempty"`
 	// Undecided: because of it, nothing can be said but what stands above.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"net/http"
+	"net/netip"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -13,6 +14,7 @@ import (
 type simulation struct {
 	config          *Config
 	datagrams       bool            // it is a session of these, and no request
+	client          netip.Addr      // the client's address; zero: it is not known
 	sent            request.Request // as the client sends it
 	current         request.Request // as it is at this point
 	share           float64         // of the requests like it, that get here
@@ -33,6 +35,7 @@ func (c *Config) SimulateRequest(r request.Request) Result {
 	if host, v := s.findVirtualHost(); v != nil {
 		s.followRoutes(host, v)
 	}
+	s.settleSource()
 	return s.result
 }
 

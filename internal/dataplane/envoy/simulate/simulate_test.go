@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,7 +112,7 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 	}
 }
 
-// simulateCall simulates a call of a script; the port is 80.
+// simulateCall simulates a call of a script; the port is 80. "SEND tcp://- from 10.0.0.1" states the client's address.
 func simulateCall(t *testing.T, c *Config, call string) Result {
 	t.Helper()
 	target, is := strings.CutPrefix(call, "SEND ")
@@ -119,9 +120,13 @@ func simulateCall(t *testing.T, c *Config, call string) Result {
 		return c.SimulateRequest(read(t, call))
 	}
 	scheme, host, _ := strings.Cut(target, "://")
+	host, client, _ := strings.Cut(host, " from ")
 	n := request.Connection{Port: 80, Datagrams: scheme == "udp", TLS: scheme == "tls"}
 	if n.TLS && host != "-" {
 		n.SNI = host
+	}
+	if client != "" {
+		n.Client = netip.MustParseAddr(client)
 	}
 	return c.SimulateConnection(n)
 }
