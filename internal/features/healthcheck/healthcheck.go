@@ -121,5 +121,5 @@ var Feature = extend.Feature[Spec, Value]{
 		"jitter": extend.OverStreams, "unhealthy": extend.OverStreams, "healthy": extend.OverStreams,
 	},
 	OneOf: []string{"http", "grpc", "tcp"},
-	Read: readSpec, Renders: renders,
+	Read:  readSpec, Renders: renders,
 }
