@@ -15,6 +15,9 @@ type Connections struct {
 	// ServedAt is where each field of the spec can be served; "" stands for all of them. A field that can't be served is
 	// refused, and Read does not get it. Read refuses parts of fields by Location.Connections.
 	ServedAt map[string]ConnectionKinds
+	// OneOf are fields of which a spec needs one. Where none of those that are stated can be served, the other fields mean
+	// nothing: all of the spec is left out, and Read does not get it.
+	OneOf []string
 	// ClosingFields are those of a feature of listeners that protect: where they can't be served, connections are closed.
 	// A feature that is AtRule or AtBackend closes them if its policy protects (Kind.Protects, Protects).
 	ClosingFields []string

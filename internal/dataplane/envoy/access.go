@@ -78,18 +78,29 @@ func (rules accessRules) namesBelow(domain string, others []string) []string {
 	var list []string
 	rules.eachParts(func(p extend.RequestParts) {
 		for _, host := range p.Hosts {
-			host = strings.ToLower(host)
-			nearest := func(other string) bool {
-				return other == host || containsName(domain, other) && other != domain && containsName(other, host)
-			}
-			if host != domain && containsName(domain, host) && !slices.ContainsFunc(others, nearest) {
-				list = append(list, host)
+			for _, name := range spellings(host) {
+				nearest := func(other string) bool {
+					return other == name || containsName(domain, other) && other != domain && containsName(other, name)
+				}
+				if name != domain && containsName(domain, name) && !slices.ContainsFunc(others, nearest) {
+					list = append(list, name)
+				}
 			}
 		}
 	})
 	slices.Sort(list)
 	return append([]string{domain}, slices.Compact(list)...)
 }
+
+// spellings are the server names by which Envoy knows a host. It lower-cases names, and takes one with a dot at its end
+// for another one: such a name gets to no chain of the host, but to the one for all names.
+func spellings(host string) []string {
+	host = plainName(host)
+	return []string{host, host + "."}
+}
+
+// plainName is the host of a server name.
+func plainName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // eachParts calls yield for the parts of all matches.
 func (rules accessRules) eachParts(yield func(extend.RequestParts)) {
@@ -128,7 +139,7 @@ func matchesRegion(p extend.RequestParts, name string, from netip.Prefix) bool {
 		r, err := netip.ParsePrefix(cidr)
 		return err == nil && containsRange(r.Masked(), from)
 	}
-	below := func(host string) bool { return containsName(strings.ToLower(host), name) }
+	below := func(host string) bool { return containsName(plainName(host), plainName(name)) }
 	return (len(p.ClientCIDRs) == 0 || slices.ContainsFunc(p.ClientCIDRs, within)) &&
 		(len(p.Hosts) == 0 || slices.ContainsFunc(p.Hosts, below))
 }

@@ -63,7 +63,8 @@ func TestRangesDecideAsRules(t *testing.T) {
 	for range 2000 {
 		rules := accessRules{{Deny: entries(), Require: entries(), Allow: entries()}}
 		domains := []string{"", "*.example"}
-		for _, name := range []string{"", "other.test", "a.example", "x.a.example", "b.a.example", "x.example"} {
+		for _, name := range []string{"", "other.test", "a.example", "x.a.example", "b.a.example", "x.example",
+			"a.example.", "b.a.example.", "other.test."} {
 			region := nearestRegion(rules, domains, name)
 			ranges := rules.rangesFor(region)
 			for _, text := range []string{"10.1.2.3", "10.1.2.4", "10.1.3.4", "10.2.3.4", "11.0.0.1", "fd00::1", "fe00::1"} {
@@ -100,4 +101,32 @@ func (r sourceRanges) take(from netip.Addr) bool {
 		}
 	}
 	return taken
+}
+
+// TestNamesBelow: connections to a domain are divided by the names that rules state for it, but for those of other
+// chains. The chain for all names also gets names with a dot at the end.
+func TestNamesBelow(t *testing.T) {
+	rules := accessRules{{Deny: []extendenvoy.ConnectionMatches{
+		connectionMatch([]string{"A.ex", "x.shop.ex", "*.b.ex"}, nil, nil),
+	}}}
+	for _, c := range []struct {
+		domain string
+		others []string
+		want   string
+	}{
+		{"*.ex", []string{"*.ex"}, "[*.ex *.b.ex a.ex x.shop.ex]"},
+		{"*.ex", []string{"*.ex", "*.shop.ex"}, "[*.ex *.b.ex a.ex]"},
+		{"*.ex", []string{"", "a.ex", "x.shop.ex", "y.b.ex"}, "[*.ex *.b.ex]"},
+		{"", []string{"*.ex"}, "[ *.b.ex. a.ex. x.shop.ex.]"},
+		{"", []string{"", "*.b.ex"}, "[ *.b.ex. a.ex a.ex. x.shop.ex x.shop.ex.]"},
+	} {
+		if got := fmt.Sprint(rules.namesBelow(c.domain, c.others)); got != c.want {
+			t.Errorf("%q beside %q: %s, want %s", c.domain, c.others, got, c.want)
+		}
+	}
+	for name, taken := range map[string]bool{"a.ex.": false, "*.b.ex.": false, "": true} {
+		if got := rules.rangesFor(name).Others; got != taken {
+			t.Errorf("%q is taken: %t", name, got)
+		}
+	}
 }

@@ -204,13 +204,19 @@ func connectionChainFilter(gateway model.ObjectRef, k model.DomainKey) *listener
 }
 
 // connectionChains are the filter chains of a TLS listener: one for each domain that a route serves, and one that
-// closes the connections for the rest of its hostname.
-func (s stages) connectionChains(c *flow.Ctx, l model.Listener, stated listenerFields) (parts []*resource.Part) {
+// closes the connections for the rest of its hostname. All listeners of the port have chains in one Listener, so names
+// that rules state must leave alone those of the others.
+func (s stages) connectionChains(
+	c *flow.Ctx, l model.Listener, port model.Port, stated listenerFields,
+) (parts []*resource.Part) {
 	section, covered := naming.Section(l.Gateway, l.Key), false
 	domains, _ := flow.Fetch(c, s.connectionDomains, l.Key)
-	var served []string
+	var taken []string
+	for _, other := range port.Listeners {
+		taken = append(taken, strings.ToLower(other.Hostname))
+	}
 	for k := range domains.All() {
-		served = append(served, strings.ToLower(hostnameOf(k)))
+		taken = append(taken, strings.ToLower(hostnameOf(k)))
 	}
 	for k := range domains.All() {
 		hostname := hostnameOf(k)
@@ -223,7 +229,7 @@ func (s stages) connectionChains(c *flow.Ctx, l model.Listener, stated listenerF
 			chain.TransportSocketConnectTimeout = durationpb.New(message.HandshakeTimeout)
 		}
 		overlayChain(chain, stated)
-		part := dividedChainPart(chain, stated.chain.Access, strings.ToLower(hostname), served)
+		part := dividedChainPart(chain, stated.chain.Access, strings.ToLower(hostname), taken)
 		part.Fragments = []resource.Fragment{{Origin: naming.ListenerOrigin(l.Key), Variant: k.Name, Hash: part.Hash}}
 		if !stated.Closed {
 			part.Needs = []resource.Name{nameOf(connectionFilterKey(l.Gateway, k))}
@@ -250,16 +256,17 @@ func hostnameOf(k model.DomainKey) string {
 	return k.Name
 }
 
-// dividedChainPart has the filter chains of a domain: one, unless rules say which connections are taken.
+// dividedChainPart has the filter chains of a domain: one, unless rules say which connections are taken. Others are all
+// names that lead to chains of the port.
 func dividedChainPart(
-	chain *listenerv3.FilterChain, rules accessRules, domain string, served []string,
+	chain *listenerv3.FilterChain, rules accessRules, domain string, others []string,
 ) *resource.Part {
 	if len(rules) == 0 {
 		return filterChainPart(chain, domain)
 	}
 	var chains [][]byte
 	var claims []string
-	for i, name := range rules.namesBelow(domain, served) {
+	for i, name := range rules.namesBelow(domain, others) {
 		own := proto.CloneOf(chain)
 		if i > 0 {
 			own.Name += " " + name

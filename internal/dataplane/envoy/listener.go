@@ -35,7 +35,8 @@ func (s stages) listenerResources(p plan.Plan) *flow.Collection[resource.Key, re
 			}
 			stated := decodeListener(fetchOptional(c, p.Settings.FilterChains, k))
 			if l.Protocol == model.TLS {
-				return s.connectionChains(c, l, stated), true
+				port, _ := flow.Fetch(c, p.Ports, l.Port)
+				return s.connectionChains(c, l, port, stated), true
 			}
 			chain := chainPart(l, stated)
 			if _, refused := flow.Fetch(c, s.refused, refusalKeyOf(l.Gateway, chain.Fragments[0])); refused {

@@ -120,5 +120,6 @@ var Feature = extend.Feature[Spec, Value]{
 		"tcp": extend.OverStreams, "timeout": extend.OverStreams, "interval": extend.OverStreams,
 		"jitter": extend.OverStreams, "unhealthy": extend.OverStreams, "healthy": extend.OverStreams,
 	},
-	Read: readSpec, Renders: renders,
+	OneOf: []string{"http", "grpc", "tcp"},
+	Read:  readSpec, Renders: renders,
 }

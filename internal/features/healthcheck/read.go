@@ -62,8 +62,6 @@ func readSpec(r extend.Reader, s Spec) Value {
 		}
 	}
 	switch {
-	case stated == 0 && r.Location().Connections != 0:
-		// http or grpc is stated, and refused for connections.
 	case stated != 1:
 		r.Refuse(fmt.Sprintf("%d of http, grpc and tcp are stated; state one, and disable: [healthCheck] if a broader "+
 			"policy states another one", stated))

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"maps"
 	"slices"
 
 	"cardea.dev/cardea/extend"
@@ -22,7 +21,7 @@ func (m *Translator) PiecesAt(s Snapshot, gateway model.ObjectRef, listener mode
 	list = m.PiecesAtListener(s, listener)
 	if l, _ := lookUp(s, m.inputs.Plan.Listeners, listener); extend.ConnectionsOf(l.Protocol, l.TLS) != 0 {
 		// What is stated for requests counts as the listener's.
-		return slices.AppendSeq(list, maps.Values(own))
+		return append(list, own...)
 	}
 	for _, kind := range m.Store.atRules() {
 		for _, f := range kind.Features {
@@ -34,11 +33,13 @@ func (m *Translator) PiecesAt(s Snapshot, gateway model.ObjectRef, listener mode
 					}
 				}
 			}
-			if p, found := own[pieceKey{kind.Kind, f.Name}]; found && !(f.Unmerged != nil && p.JSON == "") {
-				list = append(list, p)
-				continue
+			stated := len(list)
+			for _, p := range piecesOf(own, kind.Kind, f.Name) {
+				if !(f.Unmerged != nil && p.JSON == "") {
+					list = append(list, p)
+				}
 			}
-			if f.Unmerged != nil {
+			if len(list) > stated || f.Unmerged != nil {
 				continue
 			}
 			var nearest *Piece
@@ -90,22 +91,22 @@ func (m *Translator) PiecesAtListener(s Snapshot, k model.ListenerKey) []RulePie
 	return p.ofListener(k)
 }
 
-type pieceKey struct {
-	policyKind model.Kind
-	feature    string
+// rulePieces are those of one rule. Several of one kind and feature are there if several policies close the rule.
+func rulePieces(rules []RulePieces, rule model.RuleKey) []RulePiece {
+	if i := slices.IndexFunc(rules, func(r RulePieces) bool { return r.Rule == rule }); i >= 0 {
+		return rules[i].Pieces
+	}
+	return nil
 }
 
-// rulePieces are those of one rule.
-func rulePieces(rules []RulePieces, rule model.RuleKey) map[pieceKey]RulePiece {
-	found := map[pieceKey]RulePiece{}
-	i := slices.IndexFunc(rules, func(r RulePieces) bool { return r.Rule == rule })
-	if i < 0 {
-		return found
+// piecesOf are those of a kind's feature.
+func piecesOf(list []RulePiece, kind model.Kind, feature string) (of []RulePiece) {
+	for _, p := range list {
+		if p.Kind == kind && p.Feature == feature {
+			of = append(of, p)
+		}
 	}
-	for _, p := range rules[i].Pieces {
-		found[pieceKey{p.Kind, p.Feature}] = p
-	}
-	return found
+	return of
 }
 
 // rulesAt are the pieces at a listener.

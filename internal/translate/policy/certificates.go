@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"cardea.dev/cardea/extend"
@@ -57,11 +58,8 @@ func (r reporter) asksClients(c *flow.Ctx, gateway model.ObjectRef) bool {
 	if !found {
 		return true // which is told elsewhere
 	}
-	for _, l := range o.Spec.Listeners {
-		key := model.ListenerKey{Parent: gateway, Section: string(l.Name)}
-		if served, is := flow.Fetch(c, r.inputs.Plan.Listeners, key); is && served.Clients != nil {
-			return true
-		}
+	if slices.ContainsFunc(r.listenersOf(c, gateway), func(l gatewayListener) bool { return l.AsksClients }) {
+		return true
 	}
 	class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 	for _, at := range []model.ObjectRef{gateway, class} {

@@ -55,16 +55,22 @@ func (q portScope) placeOfListener(l model.Listener) (p connectionPlace, is bool
 
 // takesRequests tells whether a Gateway has a listener that decides requests.
 func (m *Translator) takesRequests(c *flow.Ctx, gateway model.ObjectRef) bool {
-	o, found := flow.Fetch(c, m.inputs.Sources.Gateways.Collection(), gateway)
-	if !found {
-		return false
-	}
-	for _, l := range o.Spec.Listeners {
-		if d, known := model.Protocol(l.Protocol).Declared(); known && d.Requests {
-			return true
+	return slices.ContainsFunc(m.listenersOf(c, gateway), func(l gatewayListener) bool {
+		d, known := l.Protocol.Declared()
+		return known && d.Requests
+	})
+}
+
+// decidesConnections tells whether a listener of a Gateway decides connections; section "": whether all do.
+func (m *Translator) decidesConnections(c *flow.Ctx, gateway model.ObjectRef, section string) (all bool) {
+	for _, l := range m.listenersOf(c, gateway) {
+		if d, known := l.Protocol.Declared(); section == "" || l.Section == section {
+			if all = known && !d.Requests; !all {
+				return false
+			}
 		}
 	}
-	return false
+	return all
 }
 
 // placeOfBackend is a backend that gets connections; false: it gets requests.
@@ -87,9 +93,14 @@ func (q backendScope) placeOfBackend(c *flow.Ctx, k plan.BackendKey) (p connecti
 		if from < LevelBackend {
 			return q.m.takesRequests(c, k.Gateway)
 		}
-		k.Backend.Carries = ""
-		_, used := flow.Fetch(c, q.m.inputs.Plan.RoutesByBackend, k)
-		return used
+		asked := k
+		asked.Backend.Carries = ""
+		for _, asked.Backend.HTTP2 = range []bool{false, true} { // an HTTPRoute's, and a GRPCRoute's
+			if _, used := flow.Fetch(c, q.m.inputs.Plan.RoutesByBackend, asked); used {
+				return true
+			}
+		}
+		return false
 	}
 	return p, true
 }
@@ -107,12 +118,16 @@ func (p connectionPlace) splitConnections(k Kind, f *Feature, stated []statement
 	}
 	piece := Piece{Effective: Effective{Feature: f.Name}}
 	closes := false
+	alternatives := map[bool]bool{} // those of f.OneOf that are stated, by whether they can be served
 	for _, field := range all.Fields {
 		inherited := field.From.Level < LevelListener
 		if inherited && f.TLSOnly && p.At&(extend.OverTCP|extend.OverUDP) != 0 {
 			continue // as at a listener for requests without TLS
 		}
 		for _, top := range topFields(field) {
+			if slices.Contains(f.OneOf, top) {
+				alternatives[f.Serves(top, p.At)] = true
+			}
 			if f.Serves(top, p.At) {
 				continue
 			}
@@ -131,7 +146,10 @@ func (p connectionPlace) splitConnections(k Kind, f *Feature, stated []statement
 	for i, level := range stated {
 		served[i].Level = level.Level
 		for _, s := range level.List {
-			if s.JSON = f.servedPart(s.JSON, p.At); s.JSON != "" || s.Disable {
+			if s.JSON = f.servedPart(s.JSON, p.At); alternatives[false] && !alternatives[true] {
+				s.JSON = ""
+			}
+			if s.JSON != "" || s.Disable {
 				served[i].List = append(served[i].List, s)
 			}
 		}

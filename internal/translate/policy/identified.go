@@ -95,8 +95,8 @@ func (r reporter) methodsOfRule(c *flow.Ctx, ref model.ObjectRef, rule model.Rul
 	for _, place := range route.Listeners {
 		own := rulePieces(pieces.rulesAt(place.Listener), rule)
 		for _, method := range extend.Methods {
-			if p, states := own[pieceKey{model.KindSecurityPolicy, method}]; states {
-				known[method] = known[method] || p.JSON != ""
+			if stated := piecesOf(own, model.KindSecurityPolicy, method); len(stated) > 0 {
+				known[method] = known[method] || slices.ContainsFunc(stated, func(p RulePiece) bool { return p.JSON != "" })
 				continue
 			}
 			known[method] = known[method] || r.methodAt(c, place.Gateway, place.Listener.Level(place.Gateway), method)

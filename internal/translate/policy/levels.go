@@ -116,11 +116,13 @@ func noStatements(list []statements) bool {
 	return !slices.ContainsFunc(list, func(s statements) bool { return len(s.List) > 0 })
 }
 
-// emitLevels emits what one kind is at a Gateway and at its listeners.
+// emitLevels emits what one kind is at a Gateway and at its listeners, as far as they decide requests. Of the others,
+// ports have what becomes of it (portScope).
 func (m *Translator) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, levelFeature)) {
 	broad, held := map[string]Piece{}, []string(nil)
 	var setters []headerSetter // of the Gateway: they hold at its listeners whatever these state
 	for _, section := range append([]string{""}, dropEmpty(statedSections(g.own))...) {
+		decided := m.decidesConnections(c, g.ref, section)
 		scope := m.newScope(c, g.policyKind, g.dataPlane)
 		scope.where = placeOf(g.ref, section)
 		for _, f := range g.renderedFeatures(section) {
@@ -129,6 +131,9 @@ func (m *Translator) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey,
 		index := levelFeature{}
 		for _, f := range scope.features {
 			piece := scope.newPiece(f, broad[f.Name].Rendered.Settings)
+			if decided && piece.JSON != "" {
+				continue // what turns a feature off is told here, too
+			}
 			if section == "" {
 				broad[f.Name] = piece
 			}

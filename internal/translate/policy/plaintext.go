@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
 	"cardea.dev/cardea/internal/core/flow"
 	"cardea.dev/cardea/internal/core/model"
 )
@@ -95,8 +93,7 @@ func (r reporter) gatewaysOf(c *flow.Ctx, ref model.ObjectRef, t Target) (list [
 
 // hasTLS tells whether a listener of a Gateway is meant to have TLS; section "": any.
 func (r reporter) hasTLS(c *flow.Ctx, gateway model.ObjectRef, section string) bool {
-	o, found := flow.Fetch(c, r.inputs.Sources.Gateways.Collection(), gateway)
-	return found && slices.ContainsFunc(o.Spec.Listeners, func(l gatewayv1.Listener) bool {
-		return !model.Protocol(l.Protocol).Plaintext() && (section == "" || string(l.Name) == section)
+	return slices.ContainsFunc(r.listenersOf(c, gateway), func(l gatewayListener) bool {
+		return !l.Protocol.Plaintext() && (section == "" || l.Section == section)
 	})
 }

@@ -48,8 +48,10 @@ type Translator struct {
 	notedNeeds      *flow.Collection[settingsKey, notedNeeds]
 	portsByGateway  *flow.Collection[model.ObjectRef, flow.Members[model.PortKey, PortPieces]]
 	levelsByGateway *flow.Collection[model.ObjectRef, levelMembers]
-	renderers       map[model.DataPlane]plan.Renderer
-	lookups         Lookups
+	// listenersByGateway are the listeners that can serve, those of ListenerSets included.
+	listenersByGateway *flow.Collection[model.ObjectRef, gatewayListeners]
+	renderers          map[model.DataPlane]plan.Renderer
+	lookups            Lookups
 }
 
 // New makes what policies come to.
@@ -58,6 +60,7 @@ func New(store *Store, in Inputs) *Translator {
 	if len(store.Kinds) == 0 {
 		return m
 	}
+	m.listenersByGateway = newListeners(in.Plan.Listeners)
 	m.Levels = m.newLevels(in)
 	m.Routes = m.newRoutes(in)
 	m.levelsByGateway = levelsBy(m.Levels, "policy/gateway-levels",
