@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"iter"
 	"net"
 	"slices"
 	"strconv"
@@ -91,12 +92,12 @@ func (d *Differ) findConnections(v flow.View, moves []backendMove) (list []chang
 	for change := range flow.StagedChanges(v, d.world.Plan.Ports) {
 		addPort(change.Key)
 	}
-	for change := range flow.StagedChanges(v, d.world.Plan.Settings.Ports) {
-		addPort(change.Key)
+	for key := range changedKeys(v, d.world.Plan.Settings.Ports) {
+		addPort(key)
 	}
-	for change := range flow.StagedChanges(v, d.world.Plan.Settings.Routes) {
-		former(change.Key)
-		if r, there := flow.Get(v, d.world.Plan.Routes, change.Key); there {
+	for route := range changedKeys(v, d.world.Plan.Settings.Routes) {
+		former(route)
+		if r, there := flow.Get(v, d.world.Plan.Routes, route); there {
 			now(r)
 		}
 	}
@@ -109,15 +110,29 @@ func (d *Differ) findConnections(v flow.View, moves []backendMove) (list []chang
 	for _, m := range moves {
 		usersOf(m.key)
 	}
-	for change := range flow.StagedChanges(v, d.world.Plan.Settings.Backends) {
-		if change.Key.Backend.Carries != "" {
-			usersOf(change.Key)
+	for key := range changedKeys(v, d.world.Plan.Settings.Backends) {
+		if key.Backend.Carries != "" {
+			usersOf(key)
 		}
 	}
 	for _, n := range all {
 		list = append(list, *n)
 	}
 	return list
+}
+
+// changedKeys are the keys of settings that the edits change; none where no policies are known, and there are none.
+func changedKeys[K comparable, V any](v flow.View, settings *flow.Collection[K, V]) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		if settings == nil {
+			return
+		}
+		for change := range flow.StagedChanges(v, settings) {
+			if !yield(change.Key) {
+				return
+			}
+		}
+	}
 }
 
 // compareConnections asks both configurations what becomes of connections.

@@ -25,8 +25,8 @@ func (q *inquiry) explainIdlePort(port int32, gateway string) (notes []string) {
 	return notes
 }
 
-// explainListener tells what is wrong with a listener or with the object that declares it, and so why it can't serve if it
-// does not.
+// explainListener tells what is wrong with a listener or with the object that declares it, and so why it can't serve if
+// it does not.
 func (q *inquiry) explainListener(parent model.ObjectRef, section string, serves bool) (notes []string) {
 	how := "can't serve"
 	if serves {
