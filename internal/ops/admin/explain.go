@@ -44,8 +44,8 @@ const (
 )
 
 // explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&client=...&agent=JSON. The request
-// in question has the body of this one. A URL of tcp, tls or udp asks about a connection, which has no method, header or
-// body.
+// in question has the body of this one. A URL of tcp, tls or udp asks about a connection, which has no method, no
+// headers and no body.
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	question := explain.Question{
