@@ -69,7 +69,7 @@ func (r *rig) head(listener, head string) (server string) {
 		r.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second)) // it is open
+	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // it is open
 	fmt.Fprint(conn, head)
 	from := bufio.NewReader(conn)
 	got, err := http.ReadResponse(from, nil)

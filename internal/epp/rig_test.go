@@ -47,7 +47,7 @@ func tuned() simulator.Settings {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, load: &loads{}, hold: make(chan struct{}), client: &http.Client{Timeout: 20 * time.Second}}
+	r := &rig{t: t, load: &loads{}, hold: make(chan struct{}), client: &http.Client{Timeout: 3 * time.Minute}}
 	t.Cleanup(r.client.CloseIdleConnections)
 	for range 3 {
 		server := httptest.NewUnstartedServer(nil)
@@ -227,7 +227,7 @@ func (r *rig) startEnvoy() {
 
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("never: " + what)
 		}
