@@ -237,17 +237,31 @@ func (at attacher) acceptsRoute(c *flow.Ctx, l listenerView, route model.ObjectR
 	if !slices.Contains(l.Kinds, route.Kind()) {
 		return false
 	}
-	switch l.From {
+	allowed := namespaceRule{l.From, l.Selector}
+	return allowed.permits(c, at.namespaces, l.Key.Parent.Namespace(), route.Namespace())
+}
+
+// namespaceRule is which namespaces may attach something to an object: routes to a listener, ListenerSets to a Gateway.
+type namespaceRule struct {
+	From     gatewayv1.FromNamespaces
+	Selector *metav1.LabelSelector
+}
+
+// permits tells whether a namespace may attach something to an object of the namespace own.
+func (r namespaceRule) permits(
+	c *flow.Ctx, namespaces *input.Collection[input.NamespaceSpec], own, namespace string,
+) bool {
+	switch r.From {
 	case gatewayv1.NamespacesFromAll:
 		return true
 	case gatewayv1.NamespacesFromSame:
-		return route.Namespace() == l.Key.Parent.Namespace()
+		return namespace == own
 	case gatewayv1.NamespacesFromSelector:
-		selects, err := metav1.LabelSelectorAsSelector(l.Selector) // of nil: nothing
+		selects, err := metav1.LabelSelectorAsSelector(r.Selector) // of nil: nothing
 		if err != nil {
 			return false
 		}
-		o, _ := flow.Fetch(c, at.namespaces, model.Ref(model.KindNamespace, "", route.Namespace()))
+		o, _ := flow.Fetch(c, namespaces, model.Ref(model.KindNamespace, "", namespace))
 		return selects.Matches(labels.Set(o.Meta.Labels.ToMap()))
 	}
 	return false

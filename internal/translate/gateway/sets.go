@@ -1,11 +1,9 @@
 package gateway
 
 import (
-	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/core/flow"
@@ -16,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/core/resource"
 	"cardea.dev/cardea/internal/translate/conditions"
 	"cardea.dev/cardea/internal/translate/precedence"
+	"cardea.dev/cardea/internal/translate/route"
 )
 
 // setFacts is a ListenerSet, as its Gateway sees it.
@@ -60,54 +59,36 @@ func setsByGateway(sets *flow.Collection[model.ObjectRef, setFacts]) *flow.Colle
 
 // parentGateway is the Gateway that a set names; a reference to another kind leads to nothing.
 func parentGateway(set model.ObjectRef, spec *gatewayv1.ListenerSetSpec) model.ObjectRef {
-	group, kind, namespace := gatewayv1.GroupName, model.KindGateway.String(), set.Namespace()
-	if p := spec.ParentRef; p.Group != nil {
-		group = string(*p.Group)
-	}
-	if p := spec.ParentRef; p.Kind != nil {
-		kind = string(*p.Kind)
-	}
-	if p := spec.ParentRef; p.Namespace != nil {
-		namespace = cmp.Or(string(*p.Namespace), namespace)
-	}
-	return model.Ref(model.KindOf(group, kind), namespace, string(spec.ParentRef.Name))
+	of := spec.ParentRef
+	p := route.ParentRef(set, gatewayv1.ParentReference{
+		Group: of.Group, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name,
+	})
+	return model.Ref(model.KindOf(p.Group, p.Kind), p.Namespace, p.Name)
 }
 
-// setPermission is which namespaces a Gateway takes ListenerSets of.
-type setPermission struct {
-	From     gatewayv1.FromNamespaces
-	Selector *metav1.LabelSelector
-}
-
-func allowedSets(spec *gatewayv1.GatewaySpec) setPermission {
+// allowedSets is which namespaces a Gateway takes ListenerSets of.
+func allowedSets(spec *gatewayv1.GatewaySpec) namespaceRule {
 	a := spec.AllowedListeners
 	if a == nil || a.Namespaces == nil || a.Namespaces.From == nil {
-		return setPermission{From: gatewayv1.NamespacesFromNone}
+		return namespaceRule{From: gatewayv1.NamespacesFromNone}
 	}
-	return setPermission{*a.Namespaces.From, a.Namespaces.Selector}
+	return namespaceRule{*a.Namespaces.From, a.Namespaces.Selector}
 }
 
 // setDenial is why a Gateway does not permit a set; "": it does.
 func setDenial(
-	c *flow.Ctx, in *kinds.Sources, gateway model.ObjectRef, allowed setPermission, set model.ObjectRef,
+	c *flow.Ctx, in *kinds.Sources, gateway model.ObjectRef, allowed namespaceRule, set model.ObjectRef,
 ) string {
+	if allowed.permits(c, in.Namespaces.Collection(), gateway.Namespace(), set.Namespace()) {
+		return ""
+	}
 	const field = "spec.allowedListeners.namespaces"
 	switch allowed.From {
-	case gatewayv1.NamespacesFromAll:
-		return ""
 	case gatewayv1.NamespacesFromSame:
-		if set.Namespace() == gateway.Namespace() {
-			return ""
-		}
 		return fmt.Sprintf("%s accepts ListenerSets of its own namespace only (%s.from: Same)", gateway, field)
 	case gatewayv1.NamespacesFromSelector:
-		selects, err := metav1.LabelSelectorAsSelector(allowed.Selector) // of nil: nothing
-		if err != nil {
+		if _, err := metav1.LabelSelectorAsSelector(allowed.Selector); err != nil {
 			return fmt.Sprintf("%s accepts no ListenerSet: %s.selector is invalid (%v)", gateway, field, err)
-		}
-		o, _ := flow.Fetch(c, in.Namespaces.Collection(), model.Ref(model.KindNamespace, "", set.Namespace()))
-		if selects.Matches(labels.Set(o.Meta.Labels.ToMap())) {
-			return ""
 		}
 		return fmt.Sprintf("%s accepts ListenerSets of namespaces with the labels %s only (%s.selector)", gateway,
 			metav1.FormatLabelSelector(allowed.Selector), field)
